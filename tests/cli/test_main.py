@@ -1,0 +1,185 @@
+"""The front door: help without loading anything, one line per user mistake, the promised exit codes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tripwright import __version__
+from tripwright.cli.main import TRAIN_EXTRA, VERBS, Verb, main
+
+PLAYTHINGS = '''
+import typer
+from tripwright.errors import UserError
+
+def greet(name: str, times: int = 1) -> None:
+    """Greet somebody.
+
+    Examples:
+      tripwright greet Ada
+      tripwright greet Ada --times 2
+
+    A second paragraph.
+    """
+    print("hello " * times + name)
+
+def refuse() -> None:
+    """Refuse."""
+    raise UserError("Unknown city 'Bostn'.\\nDid you mean 'Boston'?")
+
+def failed_check() -> None:
+    """Fail a check."""
+    raise typer.Exit(1)
+
+def interrupted() -> None:
+    """Ctrl-C."""
+    raise KeyboardInterrupt
+
+def missing_file() -> None:
+    """Open a file that is not there."""
+    open("/nowhere/plans.jsonl")
+
+def bug() -> None:
+    """A mistake of ours."""
+    {}["key"]
+
+def chatter() -> None:
+    """Print more than a pipe holds."""
+    for _ in range(200_000):
+        print("x" * 50)
+'''
+
+
+@pytest.fixture
+def verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Verb]:
+    (tmp_path / "playthings_of_main.py").write_text(PLAYTHINGS)
+    (tmp_path / "heavy_of_main.py").write_text("import torch\n")
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if the extra were not installed
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "playthings_of_main", raising=False)
+    names = ["greet", "refuse", "failed_check", "interrupted", "missing_file", "bug", "chatter"]
+    rows = [Verb(name.replace("_", "-"), "playthings_of_main", name, f"Line about {name}.") for name in names]
+    return [
+        *rows,
+        Verb("world greet", "playthings_of_main", "greet", "Greet in a group."),
+        Verb("heavy", "heavy_of_main", "heavy", "Needs torch."),
+        Verb("absent", "no_such_module_of_main", "absent", "Not written yet."),
+    ]
+
+
+def test_help_lists_what_exists_and_loads_none_of_it(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"], verbs) == 0
+    page = capsys.readouterr().out
+    assert "Line about greet." in page and "heavy" in page and "world" in page
+    assert "absent" not in page
+    assert "playthings_of_main" not in sys.modules
+
+
+def test_no_words_at_all_is_help(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([], verbs) == 0
+    assert "Usage: tripwright" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["greet"], ["world", "greet"]])
+def test_a_verb_runs_and_its_help_keeps_the_example_lines(
+    words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "Ada", "--times", "2"], verbs) == 0
+    assert capsys.readouterr().out == "hello hello Ada\n"
+    assert main([*words, "--help"], verbs) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "tripwright greet Ada" in lines and "tripwright greet Ada --times 2" in lines and "\b" not in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["refuse"], 2, "tripwright: Unknown city 'Bostn'. Did you mean 'Boston'?"),
+        (["failed-check"], 1, ""),
+        (["missing-file"], 2, "tripwright: cannot use '/nowhere/plans.jsonl': No such file or directory."),
+        (["heavy"], 2, "tripwright: training needs the 'train' extra: pip install 'tripwright[train]'"),
+        (["greet"], 2, "(see 'tripwright greet --help')"),
+        (["greet", "Ada", "--times", "many"], 2, "(see 'tripwright greet --help')"),
+        (["greet", "Ada", "--tmes", "2"], 2, "--tmes"),
+        (["world"], 2, "(see 'tripwright world --help')"),
+        (["gret"], 2, "gret"),
+        (["absent"], 2, "absent"),
+    ],
+)
+def test_an_expected_failure_is_one_line_and_its_code(
+    words: list[str], code: int, message: str, verbs: list[Verb], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words, verbs) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert printed.err.count("\n") == (1 if message else 0)
+    assert not message or printed.err.startswith("tripwright: ")
+
+
+def test_an_interrupt_says_how_to_go_on(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["interrupted"], verbs) == 130
+    assert "stopped; run the same command to continue" in capsys.readouterr().err
+
+
+def test_a_bug_of_ours_keeps_its_traceback(verbs: list[Verb]) -> None:
+    with pytest.raises(KeyError):
+        main(["bug"], verbs)
+
+
+def test_a_missing_module_of_no_extra_is_a_bug(verbs: list[Verb], tmp_path: Path) -> None:
+    (tmp_path / "broken_of_main.py").write_text("import nowhere_of_main\n")
+    with pytest.raises(ModuleNotFoundError):
+        main(["broken"], [Verb("broken", "broken_of_main", "broken", "Broken.")])
+
+
+def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> None:
+    script = (
+        "import sys; from tripwright.cli.main import Verb, main; "
+        "sys.exit(main(['chatter'], [Verb('chatter', 'playthings_of_main', 'chatter', ''), Verb('x', 'playthings_of_main', 'bug', '')]))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait(timeout=30)) == ("", 141)
+    process.stderr.close()
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tripwright {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
+    if importlib.util.find_spec(verb.module) is None:
+        pytest.skip(f"{verb.module} is not written yet")
+    code = main([*verb.words.split(), "--help"])
+    printed = capsys.readouterr()
+    if code == 2 and "'train' extra" in printed.err:
+        pytest.skip(f"needs one of {', '.join(sorted(TRAIN_EXTRA))}")
+    assert code == 0, printed.err
+    examples = printed.out.partition("Examples:")[2]
+    assert f"tripwright {verb.words}" in examples, f"the docstring of {verb.module}.{verb.function} needs 'Examples:' with a command line"
+
+
+def test_help_and_light_verbs_start_without_torch() -> None:
+    light_verbs = {"world info", "tool", "query make", "solve", "score"}
+    light = [verb.words for verb in VERBS if verb.words in light_verbs and importlib.util.find_spec(verb.module)]
+    script = (
+        "import sys; from tripwright.cli.main import main\n"
+        f"for words in {['', *light]!r}:\n"
+        "    assert main([*words.split(), '--help']) == 0, words\n"
+        "    assert 'torch' not in sys.modules, words\n"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,384 @@
+"""The report of a made-up run (`synthetic_run`: test data, not a measurement): complete, half-empty, broken and hostile folders."""
+
+import html.parser
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.evals.report import learning_curve_svg, write_report
+from tripwright.evals.report.charts import Frame, Line, line_chart, spread, stacked_chart, ticks
+from tripwright.evals.report.curves import thin
+from tripwright.evals.report.folder import read_run
+from tripwright.evals.report.transcripts import SHOWN, choose, index
+from tripwright.evals.stats import mean, rate
+from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+
+COMMONSENSE = (
+    "is_reasonable_visiting_city is_valid_restaurants is_valid_attractions is_valid_accommodation is_valid_transportation "
+    "is_valid_information_in_current_city is_valid_information_in_sandbox is_not_absent"
+).split()
+HARD = "valid_cuisine valid_room_rule valid_transportation valid_room_type valid_cost".split()
+HOSTILE = "</title></script><script>alert(1)</script><img src=x onerror=alert(2)>\x00\x1b&\"'"
+
+
+def write_json(path: Path, record: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record), encoding="utf-8")
+
+
+def write_lines(path: Path, records: list[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+
+
+def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
+    """A training run folder as the trainer leaves it, with invented figures."""
+    write_json(
+        folder / "run_card.json",
+        {
+            "recipe": "synthetic test data",
+            "seed": 7,
+            "git": {"revision": "0123abc", "clean": True},
+            "versions": {"python": "3.11.9", "torch": "2.13.0"},
+            "minutes": 24.3,
+            "machine": "2 CPU cores, 8 GB",
+            "worlds": {"train": ["a1b2c3", "d4e5f6"], "test": ["0f1e2d"]},
+        },
+    )
+    levels = {level: {"first_row": rate(0, 20), "cheapest_row": rate(k, 20), "expert": rate(20, 20)} for level, k in LEVELS}
+    scripts = {"first_row": rate(0, 60), "cheapest_row": rate(8, 60), "expert": rate(60, 60)}
+    write_json(folder / "difficulty.json", {**scripts, "levels": levels})
+    write_lines(folder / "metrics.jsonl", [*supervised_rows(), *rl_rows(steps)])
+    for name, share in (("after_sft", 0.32), ("after_rl", 0.73), ("emptied_tools", 0.0)):
+        write_json(folder / "eval" / name / "score.json", synthetic_score(share, 60))
+        lines = [synthetic_episode(i, passed=(i % 10) < 10 * share) for i in range(episodes)]
+        write_lines(folder / "eval" / name / "transcripts.jsonl", lines)
+    comparison = {
+        "final": {"mean": 0.41, "low": 0.28, "high": 0.54, "n": 60, "p_value": 3.1e-06},
+        "dense_reward": {"mean": 1.31, "low": 0.92, "high": 1.71, "n": 60},
+        "schema": {"mean": 0.03, "low": -0.01, "high": 0.08, "n": 60},
+    }
+    write_json(folder / "comparison.json", comparison)
+    return folder
+
+
+LEVELS = (("easy", 6), ("medium", 2), ("hard", 0))
+
+
+def supervised_rows() -> list[dict[str, Any]]:
+    rng, rows = Random(1), []
+    for step in range(1, 121):
+        stage = "warmup" if step <= 40 else "sft"
+        loss = 5.5 * math.exp(-step / 18) + 0.12 + rng.random() * 0.05
+        row = {"stage": stage, "step": step, "seconds": 4.0 * step, "tokens": 9000 * step, "loss": loss, "learning_rate": 1e-3}
+        rows.append({**row, "tokens_per_second": 2200 + rng.random() * 200, **({"val_loss": loss + 0.06} if step % 20 == 0 else {})})
+    return rows
+
+
+def rl_rows(steps: int) -> list[dict[str, Any]]:
+    rng, rows = Random(2), []
+    for step in range(1, steps + 1):
+        done = 1 - math.exp(-step / 30)
+        noise = rng.random() * 0.08
+        answered = min(0.97, 0.7 + 0.3 * done)
+        left = 1 - answered
+        shares = {"answer": answered, "format_error": left * 0.5, "repeated_call": left * 0.3, "max_turns": left * 0.2}
+        checks = {name: min(1.0, 0.5 + 0.04 * i + 0.4 * done * rng.random() ** 0.1) for i, name in enumerate(COMMONSENSE + HARD)}
+        rows.append(
+            {
+                "stage": "rl",
+                "step": step,
+                "seconds": 480 + 9.0 * step,
+                "tokens": 1_080_000 + 30_000 * step,
+                "reward_mean": 2.4 + 1.9 * done + noise,
+                "reward_std": 1.4 - 0.5 * done,
+                "pass_rate": 0.3 + 0.42 * done + noise - 0.05,
+                "schema_rate": 0.93 + 0.06 * done,
+                "commonsense_micro": 0.85 + 0.12 * done,
+                "hard_micro": 0.6 + 0.3 * done - noise / 2,
+                "commonsense_macro": 0.45 + 0.4 * done + noise / 2,
+                "hard_macro": 0.42 + 0.4 * done - noise / 2,
+                "turns_mean": 9 + 2 * done + noise * 4,
+                "completion_tokens_mean": 410 + 80 * done + 300 * noise,
+                "entropy": 0.31 * math.exp(-step / 50) + 0.08,
+                "clip_fraction": 0.01 + noise / 8,
+                "grad_norm": 0.8 + 3 * noise,
+                "kept_groups": 12 - int(5 * done),
+                "learning_rate": 1e-5,
+                "rollout_seconds": 6 + 9 * noise,
+                "update_seconds": 2.5 + noise,
+                "stop_reasons": shares,
+                "constraints": checks,
+            }  # fmt: skip
+        )
+    return rows
+
+
+def synthetic_score(share: float, n: int, unscored: int = 0) -> dict[str, Any]:
+    def passed(of: int, at: float) -> dict[str, Any]:
+        return dict(rate(round(of * min(at, 1.0)), of))
+
+    base = 0.75 if share else 0.1
+    metrics = {
+        "final": passed(n, share), "delivery": passed(n, base + 0.2), "schema": passed(n, base + 0.18),
+        "commonsense_micro": passed(8 * n, base + share / 4), "commonsense_macro": passed(n, share + 0.1),
+        "hard_micro": passed(3 * n, base + share / 5), "hard_macro": passed(n, share + 0.06),
+        "dense_reward": dict(mean([5 * share + (i % 5) / 5 - 0.4 for i in range(n)], seed=0)),
+    }  # fmt: skip
+    checks = {name: passed(n if i < 8 else 22, base + share * (i % 5) / 12) for i, name in enumerate(COMMONSENSE + HARD)}
+    levels = {level: {"final": passed(n // 3, min(1.0, share * (1.2 - 0.2 * i)))} for i, (level, _) in enumerate(LEVELS)}
+    stops = {"answer": n - 4, "max_turns": 4}
+    return {
+        "n": n, "unscored": unscored, "rules": "official", "metrics": metrics, "constraints": checks, "levels": levels,
+        "stop_reasons": stops, "run_card": {"policy": "local", "temperature": 0.0},
+    }  # fmt: skip
+
+
+def synthetic_episode(i: int, passed: bool, text: str = "I look for a flight first.") -> dict[str, Any]:
+    level = LEVELS[i % 3][0]
+    search = {"origin": "Northport", "destination": "Ashford", "date": "2022-03-16"}
+    rows = json.dumps([{"flight": f"F{n:07d}", "price": 120 + n, "departure": "08:15"} for n in range(40)])
+    call = ToolCall("search_flights", search, rows)
+    lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state \'Narnia\'."}', error=True)
+    day = {
+        "days": 1, "current_city": "from Northport to Ashford", "transportation": "Flight Number: F0000001, from Northport to Ashford",
+        "breakfast": "-", "attraction": "Old Mill, Ashford;City Park, Ashford;", "lunch": "Blue Door, Ashford",
+        "dinner": "Café Ünal, Ashford", "accommodation": "Quiet loft by the river, Ashford",
+    }  # fmt: skip
+    plan = [day, {**day, "days": 2, "current_city": "Ashford", "transportation": "-"}, {**day, "days": 3, "accommodation": "-"}]
+    segments = [
+        Segment("system", "You plan trips. " * 30),
+        Segment("user", "Plan a trip for two."),
+        Segment("assistant", f'{text}\n<tool_call>{{"name": "search_flights"}}</tool_call><|im_end|>', [1, 2, 3], [1, 1, 1], [-0.1] * 3),
+        Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0], call),
+        Segment("assistant", '<tool_call>{"name": "get_cities"}</tool_call><|im_end|>', call=lost),
+        Segment("tool", lost.result),
+        Segment("assistant", f"<answer>{json.dumps(plan)}</answer><|im_end|>"),
+    ]
+    facts = {name: {"passed": True, "state": "passed", "message": None} for name in COMMONSENSE}
+    hard: dict[str, Any] = {name: {"passed": None, "state": "not_applicable", "message": None} for name in HARD}
+    state, message = ("passed", None) if passed else ("failed", "The plan costs $1,912; the budget is $1,400.")
+    hard["valid_cost"] = {"passed": passed, "state": state, "message": message}
+    request = f"Please plan a 3-day trip for two people from Northport to Ashford, starting on March 16th, with a budget of ${1400 + i}."
+    asked = {"org": "Northport", "dest": "Ashford", "days": 3, "people_number": 2, "budget": 1400 + i, "level": level, "query": request}
+    return {
+        "id": f"test-{i:04d}",
+        "query": asked, "plan": plan, "schema_problem": None,
+        "transcript": Transcript(segments, StopReason.ANSWER, json.dumps(plan)).to_json(),
+        "verdict": {"final": passed, "delivered": True, "commonsense": facts, "hard": hard, "total_cost": 1312.0, "error": None},
+    }  # fmt: skip
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, attributes and text of a page; complains about tags that do not nest."""
+
+    VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+        assert not self._open, f"left open: {self._open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open and self._open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def report_of(folder: Path) -> tuple[str, Page]:
+    page = write_report(folder).read_text(encoding="utf-8")
+    return page, Page(page)
+
+
+def test_a_full_run_shows_every_figure_with_its_interval(tmp_path):
+    _, page = report_of(synthetic_run(tmp_path / "run"))
+    for words in ("73.3%", "44 of 60", "61.0–82.9%", "31.7%", "0.0–6.0%", "+41.0 points against SFT, p < 0.001", "+1.31", "+0.92 to +1.71"):
+        assert words in page.text, words
+    for words in ("First row", "Cheapest row", "Expert", "After SFT", "After RL", "Tools emptied", "easy", "medium", "hard", "0123abc"):
+        assert words in page.text, words
+    for name in COMMONSENSE + HARD:
+        assert name.removeprefix("is_").replace("_", " ").capitalize() in page.text
+    for title in ("Reward", "Entropy", "Turns per episode", "Length per episode", "Why episodes stop", "Loss before RL"):
+        assert title in page.text, title
+    assert "What this folder does not hold" not in page.text
+    assert "nan" not in page.text.lower().split()
+
+
+def test_the_page_asks_nobody_for_anything(tmp_path):
+    source, page = report_of(synthetic_run(tmp_path / "run"))
+    assert not {"script", "link", "img", "iframe", "object", "form"} & set(page.tags)
+    for name, value in page.attributes:
+        assert not name.startswith("on")
+        assert name not in ("href", "src") or str(value).startswith("#")
+    assert "@import" not in source and "url(" not in source
+    assert set(re.findall(r"https?://[^\s\"'<]*", source)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_text_from_files_is_shown_and_never_run(tmp_path):
+    run = synthetic_run(tmp_path / "run")
+    bad = synthetic_episode(0, passed=True, text=HOSTILE + "\ud800")
+    bad["id"], bad["query"]["query"], bad["plan"][0]["dinner"], bad["schema_problem"] = HOSTILE, HOSTILE, HOSTILE, HOSTILE
+    bad["transcript"]["segments"][3]["call"] = {"name": HOSTILE, "arguments": {HOSTILE: HOSTILE}, "result": HOSTILE, "error": False}
+    bad["verdict"]["hard"][HOSTILE] = {"passed": False, "state": HOSTILE, "message": HOSTILE}
+    write_lines(run / "eval/after_rl/transcripts.jsonl", [bad])
+    score = synthetic_score(0.5, 60)
+    score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(1, 2)
+    write_json(run / "eval/after_rl/score.json", {**score, "rules": HOSTILE})
+    write_json(run / "eval" / "<b>x" / "score.json", score)
+    write_json(run / "run_card.json", {"recipe": HOSTILE, HOSTILE: {HOSTILE: [HOSTILE]}})
+    rows = [{**row, "stop_reasons": {HOSTILE: 1.0}, "constraints": {HOSTILE: 0.5}} for row in rl_rows(5)]
+    write_lines(run / "metrics.jsonl", rows)
+    source, page = report_of(run)
+    assert not {"script", "img", "b>x"} & set(page.tags)
+    assert not any(name.startswith("on") for name, _ in page.attributes)
+    assert "alert(1)" in page.text  # shown, not dropped
+    assert "\x00" not in source and "\x1b" not in source
+
+
+def test_a_plain_run_folder_says_in_words_what_it_lacks(tmp_path):
+    write_json(tmp_path / "score.json", synthetic_score(0.4, 60))
+    write_lines(tmp_path / "transcripts.jsonl", [synthetic_episode(i, i % 2 == 0) for i in range(8)])
+    _, page = report_of(tmp_path)
+    assert "This run" in page.text and "40.0%" in page.text and "temperature" in page.text
+    assert "no metrics.jsonl, so there are no learning curves" in page.text
+    assert "no difficulty.json" in page.text
+
+
+@pytest.mark.parametrize("kept", ["run_card.json", "metrics.jsonl", "eval/after_sft/score.json", "eval/after_rl/transcripts.jsonl"])
+def test_any_single_file_makes_a_page(tmp_path, kept):
+    full, alone = synthetic_run(tmp_path / "full", episodes=3), tmp_path / "alone"
+    (alone / kept).parent.mkdir(parents=True)
+    (alone / kept).write_bytes((full / kept).read_bytes())
+    _, page = report_of(alone)
+    assert "What this folder does not hold" in page.text
+
+
+@pytest.mark.parametrize("name", ["run_card.json", "difficulty.json", "comparison.json", "eval/after_rl/score.json", "metrics.jsonl"])
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"final": 3, "metrics": [], "stage": null}', "\x00\x01"])
+def test_broken_files_are_named_and_do_not_stop_the_page(tmp_path, name, content):
+    run = synthetic_run(tmp_path / "run", episodes=4, steps=4)
+    (run / name).write_text(content, encoding="utf-8")
+    report_of(run)
+
+
+def test_a_killed_run_is_read_up_to_its_last_whole_line_and_repeated_steps_count_once(tmp_path):
+    run = synthetic_run(tmp_path / "run", episodes=4)
+    rows = rl_rows(10)
+    again = [{**row, "reward_mean": 9.0} for row in rows[5:7]]
+    whole = "".join(json.dumps(row) + "\n" for row in (*rows[:8], *again))
+    (run / "metrics.jsonl").write_text(whole + '{"stage": "rl", "st', encoding="utf-8")
+    with (run / "eval/after_rl/transcripts.jsonl").open("a", encoding="utf-8") as lines:
+        lines.write('{"id": "cut')
+    found = read_run(run)
+    assert [row["step"] for row in found.stage("rl")] == [1, 2, 3, 4, 5, 6, 7]
+    assert [row["reward_mean"] for row in found.stage("rl")][-2:] == [9.0, 9.0]
+    _, page = report_of(run)
+    assert "1 unreadable line" in page.text
+
+
+def test_values_that_are_not_finite_are_counted_not_drawn(tmp_path):
+    run = synthetic_run(tmp_path / "run", episodes=4)
+    rows = rl_rows(6)
+    rows[3]["entropy"], rows[4]["reward_mean"] = math.nan, math.inf
+    write_lines(run / "metrics.jsonl", rows)
+    source, page = report_of(run)
+    assert "2 logged values not finite" in page.text
+    assert not re.search(r'points="[^"]*(nan|inf)', source)
+
+
+def test_unscored_episodes_above_one_percent_bring_the_worst_case(tmp_path):
+    write_json(tmp_path / "score.json", synthetic_score(0.5, 60, unscored=15))
+    assert "15 episodes unscored" in report_of(tmp_path)[1].text
+    assert "final pass 40.0% instead of 50.0%" in report_of(tmp_path)[1].text
+
+
+def test_three_hundred_long_transcripts_stay_under_two_megabytes(tmp_path):
+    run = synthetic_run(tmp_path / "run", episodes=3)
+    long = synthetic_episode(0, True)
+    tool = long["transcript"]["segments"][3]
+    tool["text"] = tool["call"]["result"] = "<row> & " * 4000
+    long["transcript"]["segments"][2:2] = [long["transcript"]["segments"][2], tool] * 30
+    write_lines(run / "eval/after_rl/transcripts.jsonl", [{**long, "id": str(i)} for i in range(40)])
+    write_lines(run / "metrics.jsonl", rl_rows(3000))
+    assert write_report(run).stat().st_size < 2_000_000
+
+
+def test_episodes_are_chosen_by_rule(tmp_path):
+    write_lines(tmp_path / "t.jsonl", [synthetic_episode(i, passed=i < 12) for i in range(30)])
+    places, unreadable = index(tmp_path / "t.jsonl")
+    chosen = choose(places)
+    assert unreadable == 0 and len(chosen) == SHOWN
+    assert [p.passed for p in chosen] == [True] * 3 + [False] * 3
+    assert [p.level for p in chosen] == ["easy", "medium", "hard"] * 2
+    assert chosen == choose(list(reversed(places))) and chosen != choose(places, seed=1)
+    assert len(choose(places[:12])) == SHOWN and len(choose(places[:2])) == 2 and choose([]) == []
+
+
+def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
+    picture = learning_curve_svg(synthetic_run(tmp_path / "run", episodes=3))
+    ElementTree.fromstring(picture)
+    assert "var(--" not in picture and "After RL" in picture and len(picture) < 100_000
+    write_json(tmp_path / "bare" / "run_card.json", {"seed": 1})
+    with pytest.raises(UserError, match="neither RL steps"):
+        learning_curve_svg(tmp_path / "bare")
+
+
+@pytest.mark.parametrize("draw", [line_chart, stacked_chart])
+@pytest.mark.parametrize("points", [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]])
+@pytest.mark.parametrize("log", [False, True])
+def test_charts_stand_any_points(draw: Callable[[list[Line], Frame], str], points, log):
+    drawn = draw([Line("a & b", tuple(points))], Frame("t", "step", "unit", log=log))
+    if drawn:
+        ElementTree.fromstring(drawn)
+    assert "nan" not in drawn and "inf" not in drawn
+
+
+def test_ticks_labels_and_thinning():
+    assert ticks(0, 1, 4) == pytest.approx([0, 0.5, 1.0])
+    assert ticks(0, 97, 5) == pytest.approx([0, 20, 40, 60, 80])
+    placed = spread([50, 50, 52, 200], 14, 0, 200)
+    assert sorted(placed) == placed and min(b - a for a, b in zip(placed, placed[1:], strict=False)) >= 14
+    assert thin([(i, float(i)) for i in range(10)], 5) == ((1, 0.5), (3, 2.5), (5, 4.5), (7, 6.5), (9, 8.5))
+
+
+def test_what_is_no_run_is_refused_in_one_line(tmp_path):
+    with pytest.raises(UserError, match="No run folder at"):
+        write_report(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="Nothing to report in"):
+        write_report(tmp_path)
+
+
+def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path):
+    run = synthetic_run(tmp_path / "run", episodes=3, steps=4)
+    done = subprocess.run([sys.executable, "-m", "tripwright", "report", str(run)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(run / "report.html"), "")
+    lost = subprocess.run([sys.executable, "-m", "tripwright", "report", str(run), str(tmp_path / "lost")], capture_output=True, text=True)
+    assert lost.returncode == 2 and lost.stdout == "" and lost.stderr.count("\n") == 1 and "lost" in lost.stderr

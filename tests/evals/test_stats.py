@@ -1,0 +1,123 @@
+"""Intervals against hand-computed and published values, and their properties on random input."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripwright.evals.stats import bootstrap_mean, clustered_rate, mcnemar_exact, mean, paired_bootstrap, rate, wilson
+
+counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+finite = st.floats(-1e6, 1e6, allow_nan=False)
+some_values = st.lists(finite, min_size=1, max_size=12)
+
+
+def test_wilson_agrees_with_values_computed_by_hand():
+    # k = 5, n = 10, z = 1.959964: centre = 0.5, half = z/(1+z²/10) * sqrt(0.025 + z²/400) = 0.263407
+    assert wilson(5, 10) == pytest.approx((0.236593, 0.763407), abs=1e-6)
+    # k = 0: high = z²/(n + z²)
+    assert wilson(0, 20) == pytest.approx((0.0, 3.841459 / 23.841459), abs=1e-6)
+    # Newcombe 1998, Table I, method 3: 81/263 -> 0.2553 to 0.3662
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+@given(counts)
+def test_wilson_holds_the_rate_and_stays_in_the_unit_interval(pair):
+    k, n = pair
+    low, high = wilson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    assert low < high
+    assert wilson(n - k, n) == pytest.approx((1 - high, 1 - low))  # failures mirror successes
+    wider_low, wider_high = wilson(k, n, confidence=0.99)
+    assert wider_low <= low and high <= wider_high
+
+
+@pytest.mark.parametrize("k, n", [(-1, 3), (4, 3), (1, -1)])
+def test_wilson_refuses_impossible_counts(k, n):
+    with pytest.raises(ValueError, match="0 <= k <= n"):
+        wilson(k, n)
+
+
+@settings(max_examples=30)
+@given(some_values, st.integers(0, 10))
+def test_bootstrap_is_seeded_and_stays_within_the_values(values, seed):
+    interval = bootstrap_mean(values, seed, n=100)
+    assert interval == bootstrap_mean(values, seed, n=100)
+    slack = 1e-9 * max(1, max(map(abs, values)))
+    assert min(values) - slack <= interval.low <= interval.high <= max(values) + slack
+
+
+def test_bootstrap_comes_close_to_the_normal_interval():
+    values = [0.0] * 100 + [1.0] * 100  # se = 0.5/sqrt(200) = 0.03536, so 0.5 ± 0.0693
+    low, high = bootstrap_mean(values, seed=0)
+    assert (low, high) == pytest.approx((0.4307, 0.5693), abs=0.012)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.nan], [math.inf]])
+def test_bootstrap_refuses_nothing_and_nonsense(values):
+    with pytest.raises(ValueError):
+        bootstrap_mean(values, seed=0)
+
+
+def test_a_paired_difference_is_far_tighter_than_two_separate_intervals():
+    before = [float(i % 5) for i in range(100)]
+    after = [value + 0.5 for value in before]
+    assert paired_bootstrap(before, after, seed=0) == (0.5, 0.5, 0.5)
+    separate = bootstrap_mean(before, seed=0)
+    assert separate.high - separate.low > 0.4
+    with pytest.raises(ValueError, match="same queries"):
+        paired_bootstrap([1.0], [1.0, 2.0], seed=0)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(finite, finite), min_size=1, max_size=12), st.integers(0, 10))
+def test_swapping_before_and_after_flips_the_sign(pairs, seed):
+    before, after = [b for b, _ in pairs], [a for _, a in pairs]
+    there, back = paired_bootstrap(before, after, seed, n=200), paired_bootstrap(after, before, seed, n=200)
+    close = {"rel": 1e-6, "abs": 1e-6}
+    assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), **close)
+
+
+def test_mcnemar_agrees_with_the_binomial_by_hand():
+    assert mcnemar_exact(0, 0) == 1.0
+    assert mcnemar_exact(1, 5) == pytest.approx(2 * (1 + 6) / 64)
+    assert mcnemar_exact(0, 10) == pytest.approx(2 / 1024)
+    assert mcnemar_exact(7, 7) == 1.0
+    assert mcnemar_exact(0, 5000) == 0.0  # smaller than any float, without an overflow on the way
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_mcnemar_is_symmetric_and_a_probability(b, c):
+    p = mcnemar_exact(b, c)
+    assert 0 < p <= 1
+    assert p == mcnemar_exact(c, b)
+    far_side = sum(Fraction(math.comb(b + c, i), 2 ** (b + c)) for i in range(max(b, c), b + c + 1))
+    assert p == pytest.approx(min(1.0, float(2 * far_side)))
+
+
+def test_rate_and_mean_take_the_form_of_score_json():
+    assert rate(5, 10) == {"value": 0.5, "low": pytest.approx(0.2366, abs=1e-4), "high": pytest.approx(0.7634, abs=1e-4), "k": 5, "n": 10}
+    assert rate(0, 0) == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
+    assert mean([1.0, 1.0], seed=0) == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2}
+    assert mean([], seed=0) == {"value": None, "low": None, "high": None, "n": 0}
+
+
+def test_a_micro_rate_counts_queries_not_checks():
+    whole_plans = [(13, 13)] * 20 + [(0, 13)] * 20  # 520 checks, but only 40 independent plans
+    clustered, naive = clustered_rate(whole_plans, seed=0), rate(260, 520)
+    assert (clustered["value"], clustered["k"], clustered["n"]) == (0.5, 260, 520)
+    assert clustered["high"] - clustered["low"] > 3 * (naive["high"] - naive["low"])
+    all_right = clustered_rate([(8, 8)] * 10, seed=0)
+    assert (all_right["low"], all_right["high"]) == wilson(10, 10)
+    assert clustered_rate([(0, 0), (0, 3)], seed=0) == {**rate(0, 1), "n": 3}
+    assert clustered_rate([], seed=0)["value"] is None
+
+
+@given(st.lists(st.integers(0, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=15), st.integers(0, 5))
+@settings(max_examples=40)
+def test_clustered_rate_is_ordered(pairs, seed):
+    found = clustered_rate(pairs, seed, n=200)
+    assert 0 <= found["low"] <= found["high"] <= 1

@@ -1,0 +1,288 @@
+"""The client against a real server on this machine, one misbehaviour at a time."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall, _retry_after_s
+
+MESSAGES = [{"role": "user", "content": "Plan a trip."}]
+Reply = Callable[[BaseHTTPRequestHandler], None]
+
+
+class Server:
+    """Answers the n-th request with the n-th reply, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.requests: list[dict[str, Any]] = []
+        self.released = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
+                outer.replies[min(len(outer.requests), len(outer.replies)) - 1](self)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        class Listener(ThreadingHTTPServer):
+            request_queue_size = 64  # the default of 5 makes simultaneous callers wait a second for their connection
+
+        self.http = Listener(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    server = Server()
+    yield server
+    server.released.set()
+    server.http.shutdown()
+    server.http.server_close()
+
+
+def endpoint(url: str, **settings: Any) -> ChatEndpoint:
+    return ChatEndpoint(url, "tiny", **{"timeout_s": 5.0, "max_retries": 2, "first_wait_s": 0.001, **settings})
+
+
+def answers(body: Any, status: int = 200, **headers: str) -> Reply:
+    raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+
+    def reply(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(raw)
+
+    return reply
+
+
+def says(message: Any, **more: Any) -> Reply:
+    return answers({"choices": [{"message": message, "finish_reason": "stop"}], **more})
+
+
+GOOD = says({"role": "assistant", "content": "Hello."}, usage={"prompt_tokens": 7, "completion_tokens": 2})
+
+
+def test_a_good_answer_and_what_was_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIP_KEY", "secret-key")
+    server.replies = [GOOD]
+    thinking_off = {"chat_template_kwargs": {"enable_thinking": False}}
+    client = endpoint(server.url, temperature=0.7, top_p=0.9, max_tokens=64, api_key_env="TRIP_KEY", extra_body=thinking_off)
+    completion = client.complete(MESSAGES)
+    assert isinstance(completion, Completion)
+    assert (completion.text, completion.tool_calls, completion.finish_reason) == ("Hello.", (), "stop")
+    assert completion.usage.pop("seconds") > 0 and completion.usage == {"prompt_tokens": 7.0, "completion_tokens": 2.0}
+    assert server.requests == [
+        {
+            "path": "/v1/chat/completions",
+            "key": "Bearer secret-key",
+            "model": "tiny",
+            "messages": MESSAGES,
+            "temperature": 0.7,
+            "top_p": 0.9,
+            "max_tokens": 64,
+            **thinking_off,
+        }
+    ]
+
+
+def test_settings_left_open_are_not_sent_and_no_key_is_needed(server: Server) -> None:
+    server.replies = [GOOD]
+    assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
+    assert set(server.requests[0]) == {"path", "key", "model", "messages"}
+
+
+def test_native_tool_calls(server: Server) -> None:
+    tools = [{"type": "function", "function": {"name": "get_cities", "parameters": {"type": "object", "properties": {}}}}]
+    good = {"id": "c1", "type": "function", "function": {"name": "get_cities", "arguments": '{"state": "Texas"}'}}
+    broken = {"function": {"name": "get_cities", "arguments": '{"state'}}  # the model's own mistake: passed on as written
+    as_object = {"id": "c3", "function": {"name": "get_cities", "arguments": {"state": "Ohio"}}}
+    bare = {"id": "c4", "function": {"name": "now", "arguments": ""}}
+    server.replies = [says({"content": None, "tool_calls": [good, broken, as_object, bare]})]
+    completion = endpoint(server.url).complete(MESSAGES, tools)
+    assert isinstance(completion, Completion) and completion.text == ""
+    assert completion.tool_calls == (
+        RequestedCall("c1", "get_cities", '{"state": "Texas"}'),
+        RequestedCall("call_1", "get_cities", '{"state'),
+        RequestedCall("c3", "get_cities", '{"state": "Ohio"}'),
+        RequestedCall("c4", "now", "{}"),
+    )
+    assert server.requests[0]["tools"] == tools
+
+
+def test_calls_in_text_are_left_to_the_caller(server: Server) -> None:
+    text = '<tool_call>\n{"name": "get_cities", "arguments": {"state": "Texas"}}\n</tool_call>'
+    server.replies = [says({"content": text})]
+    completion = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(completion, Completion) and completion.text == text and completion.tool_calls == ()
+
+
+def test_odd_text_of_the_model_can_be_sent_back(server: Server) -> None:
+    server.replies = [answers('{"choices": [{"message": {"content": "a\\ud800b"}}]}')]
+    client = endpoint(server.url)
+    completion = client.complete(MESSAGES)
+    assert isinstance(completion, Completion) and completion.finish_reason is None
+    assert isinstance(client.complete([*MESSAGES, {"role": "assistant", "content": completion.text}]), Completion)
+
+
+TRANSIENT = [
+    pytest.param(answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom", id="500"),
+    pytest.param(answers("<html>Bad gateway</html>", 502), "server_error", "502", id="502-html"),
+    pytest.param(answers({"error": {"message": "slow down"}}, 429), "rate_limit", "429: .*slow down", id="429"),
+    pytest.param(answers("<html>Welcome</html>", Content_Type="text/html"), "bad_response", "other than JSON: <html>", id="html"),
+    pytest.param(answers('{"choices": [{"mess'), "bad_response", "other than JSON", id="cut-json"),
+    pytest.param(answers(""), "bad_response", "other than JSON", id="empty"),
+    pytest.param(answers("[" * 100_000), "bad_response", "other than JSON", id="deep-json"),
+    pytest.param(answers("null"), "bad_response", "no chat completion", id="null"),
+    pytest.param(answers({"error": {"message": "overloaded"}}), "bad_response", "overloaded", id="error-with-200"),
+    pytest.param(answers({"choices": []}), "bad_response", "no chat completion", id="no-choices"),
+    pytest.param(answers({"choices": [{"finish_reason": "stop"}]}), "bad_response", "no chat completion", id="no-message"),
+    pytest.param(says("hello"), "bad_response", "no chat completion", id="message-is-text"),
+    pytest.param(says({"content": 3}), "bad_response", "no chat completion", id="content-is-number"),
+    pytest.param(says({"tool_calls": [{"function": {}}]}), "bad_response", "no chat completion", id="nameless-call"),
+    pytest.param(says({"content": "x"}, usage=[1]), "bad_response", "no chat completion", id="usage-is-list"),
+    pytest.param(answers("{}", Content_Length="9999"), "connection", "cannot be reached", id="body-cut-short"),
+    pytest.param(answers("not gzip", Content_Encoding="gzip"), "connection", "cannot be reached", id="bad-gzip"),
+]
+
+
+@pytest.mark.parametrize(("reply", "kind", "said"), TRANSIENT)
+def test_what_may_pass_is_retried_and_then_a_fault(server: Server, reply: Reply, kind: str, said: str) -> None:
+    server.replies = [reply]
+    fault = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 3)
+    assert len(server.requests) == 3
+    assert "\n" not in fault.message and len(fault.message) < 400
+    assert re.search(said, fault.message), fault.message
+
+
+@pytest.mark.parametrize(("reply", "kind", "said"), TRANSIENT)
+def test_what_passed_is_a_completion(server: Server, reply: Reply, kind: str, said: str) -> None:
+    server.replies = [reply, GOOD]
+    completion = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(completion, Completion) and completion.text == "Hello." and len(server.requests) == 2
+
+
+def test_a_hanging_server_is_a_timeout(server: Server) -> None:
+    server.replies = [lambda handler: server.released.wait(5) and None]
+    started = time.monotonic()
+    fault = endpoint(server.url, timeout_s=0.1, max_retries=1).complete(MESSAGES)
+    assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("timeout", 2)
+    assert time.monotonic() - started < 3
+
+
+def test_a_refused_connection(server: Server) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening
+        fault = endpoint(f"http://127.0.0.1:{taken.getsockname()[1]}/v1").complete(MESSAGES)
+    assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("connection", 3)
+
+
+def test_retry_after_is_honoured(server: Server) -> None:
+    server.replies = [answers({}, 429, Retry_After="0.15"), GOOD]
+    started = time.monotonic()
+    assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
+    assert time.monotonic() - started >= 0.15
+
+
+def test_retry_after_is_read_as_number_or_date() -> None:
+    assert _retry_after_s("3") == 3.0
+    assert 50 < (_retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
+    assert [_retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [None] * 6
+
+
+def test_waits_grow_and_are_bounded() -> None:
+    client = ChatEndpoint("http://x/v1", "tiny", first_wait_s=1.0)
+    assert 0.75 <= client._wait_s(1, None) <= 1.25 and 3.0 <= client._wait_s(3, None) <= 5.0
+    assert client._wait_s(1000, None) == 60.0 and client._wait_s(1, 1e9) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (401, {"message": "bad key secret-key"}, "OPENAI_API_KEY, which is set"),
+        (403, {"message": "not yours"}, "OPENAI_API_KEY, which is set"),
+        (404, {"message": "model not found"}, "Check the model 'tiny'"),
+        (429, {"message": "no credit", "code": "insufficient_quota"}, "the account"),
+    ],
+)
+def test_what_will_never_pass_is_the_users_to_mend(
+    server: Server, monkeypatch: pytest.MonkeyPatch, status: int, error: dict[str, str], said: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
+    server.replies = [answers({"error": error}, status)]
+    with pytest.raises(UserError) as caught:
+        endpoint(server.url).complete(MESSAGES)
+    assert said in str(caught.value) and str(status) in str(caught.value)
+    assert "secret-key" not in str(caught.value) and "\n" not in str(caught.value)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "too long", "code": "context_length_exceeded"}, "context_overflow"),
+        ({"message": "This model's maximum context length is 4096 tokens."}, "context_overflow"),
+        ({"message": "tool choice needs --enable-auto-tool-choice"}, "rejected"),
+    ],
+)
+def test_a_refused_request_is_not_repeated(server: Server, error: dict[str, str], kind: str) -> None:
+    server.replies = [answers({"error": error}, 400)]
+    fault = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 1)
+    assert error["message"] in fault.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"base_url": "localhost:8000/v1"}, "is not a URL"),
+        ({"model": ""}, "No model named"),
+        ({"timeout_s": 0}, "timeout_s > 0"),
+        ({"max_retries": -1}, "max_retries >= 0"),
+    ],
+)
+def test_wrong_settings_are_named(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        ChatEndpoint(**{"base_url": "http://x/v1", "model": "tiny", **settings})
+
+
+def test_an_endpoint_in_use_can_be_sent_to_another_process(server: Server) -> None:
+    server.replies = [GOOD]
+    client = endpoint(server.url)
+    client.complete(MESSAGES)
+    copy = pickle.loads(pickle.dumps(client))
+    assert copy == client and isinstance(copy.complete(MESSAGES), Completion)
+
+
+def test_many_threads_share_one_endpoint(server: Server) -> None:
+    server.replies = [GOOD]
+    client = endpoint(server.url)
+    found: list[object] = []
+    threads = [threading.Thread(target=lambda: found.append(client.complete(MESSAGES))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 16 and all(isinstance(completion, Completion) for completion in found)

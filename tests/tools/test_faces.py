@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.tools.catalog import TravelTools
+from tripwright.tools.faces import COMPACT, FACES, PLANNER_R1, Face, face_named, number
+from tripwright.world.store import World
+
+
+def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:
+    tools = TravelTools(world)
+    assert COMPACT.text(tools.search_flights("Boston", "Rockford", "2022-03-16")) == (
+        '{"rows":[[88,"06:10","08:20","2 hours 10 minutes","F1"],[88.5,"20:00","22:00","2 hours 0 minutes","F3"],'
+        '[120,"10:00","12:05","2 hours 5 minutes","F2"]]}'
+    )
+    assert COMPACT.text(tools.search_restaurants("Boston")) == (  # equal prices keep the file order
+        '{"rows":[[12,"Pizza","Cheap \\"A\\""],[12,"BBQ","Cheap B"],[50,"Tea, Indian","Dear Café"]]}'
+    )
+    assert COMPACT.text(tools.search_accommodations("Boston")) == (
+        '{"rows":[[131.5,"Private room",1,1,"No smoking","Nook"],'
+        '[548,"Entire home/apt",2,2,"No children under 10 & No parties","Loft"]]}'
+    )
+    assert COMPACT.text(tools.search_attractions("Boston")) == '{"rows":[["Old Park"]]}'
+    assert COMPACT.text(tools.search_ground_transportation("Boston", "Rockford", "taxi")) == (
+        '{"duration":"16 hours 1 min","distance":"1,118 km","cost":1118}'
+    )
+
+
+def test_planner_r1_gives_objects_in_file_order(world: World) -> None:
+    tools = TravelTools(world)
+    flights = json.loads(PLANNER_R1.text(tools.search_flights("Boston", "Rockford", "2022-03-16")))
+    assert [f["flight_number"] for f in flights] == ["F2", "F1", "F3"]
+    assert flights[1] == {
+        "flight_number": "F1", "price": 88, "departure_time": "06:10", "arrival_time": "08:20", "duration": "2 hours 10 minutes",
+        "date": "2022-03-16", "origin": "Boston", "destination": "Rockford", "distance": "850 miles",
+    }  # fmt: skip
+    assert json.loads(PLANNER_R1.text(tools.search_accommodations("Boston")))[0] == {
+        "name": "Loft", "price": 548, "room_type": "Entire home/apt", "house_rules": "No children under 10 & No parties",
+        "minimum_nights": 2, "maximum_occupancy": 2, "review_rating": 5, "city": "Boston",
+    }  # fmt: skip
+    assert json.loads(PLANNER_R1.text(tools.search_ground_transportation("Boston", "Salem", "self-driving"))) == {
+        "mode": "self-driving", "origin": "Boston", "destination": "Salem", "duration": "26 mins", "distance": "25.9 km", "cost": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("face", FACES.values(), ids=list(FACES))
+def test_what_both_faces_share(world: World, face: Face) -> None:
+    tools = TravelTools(world)
+    assert json.loads(face.text(tools.get_cities("Massachusetts"))) == {"cities": ["Boston", "Salem"]}
+    assert json.loads(face.text(tools.calculator("0.1 + 0.2"))) == {"result": 0.3}
+    assert json.loads(face.error("No.")) == {"error": "No."}
+    assert list(face.legend()) == [
+        "search_flights", "search_accommodations", "search_restaurants", "search_attractions", "search_ground_transportation",
+    ]  # fmt: skip
+
+
+def test_numbers() -> None:
+    assert [number(x) for x in (88.0, 88.5, -0.0, 1e18, 0.1 + 0.2, 1e-9)] == [88, 88.5, 0, 10**18, 0.3, 1e-9]
+
+
+def test_an_unknown_face_is_named_with_those_that_exist() -> None:
+    with pytest.raises(UserError, match=r"Unknown face 'star'\. The faces are planner_r1, compact"):
+        face_named("star")

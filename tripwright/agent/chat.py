@@ -1,0 +1,78 @@
+"""A tokenizer's chat template, cut into the pieces an episode appends: the opening prompt, and the frame around a tool answer.
+
+Re-rendering a growing conversation would re-tokenise what the model sampled (law 5). So the template is rendered once with
+place-holders, and only the text *between* two sampled turns is ever encoded: whatever follows the stop token of one turn, up to
+where the next turn begins. Templates for which that text depends on earlier turns are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tripwright.errors import UserError
+
+_MARK = "@@tool-answer@@"
+_SAID = "@@said@@"
+
+
+class Tokenizer(Protocol):
+    """The part of a Hugging Face tokenizer that is used here."""
+
+    chat_template: str | None
+    eos_token: str | None
+
+    def encode(self, text: str, add_special_tokens: bool = ...) -> list[int]: ...
+    def decode(self, token_ids: list[int], skip_special_tokens: bool = ...) -> str: ...
+    def convert_tokens_to_ids(self, tokens: str) -> int: ...
+    def apply_chat_template(self, conversation: list[dict[str, Any]], **options: Any) -> Any: ...
+
+
+class ChatFormat:
+    """How one model's conversation looks in tokens. `stop_id` ends a turn and is sampled by the model itself."""
+
+    def __init__(self, tokenizer: Tokenizer, tools: list[dict[str, Any]] | None = None):
+        if not getattr(tokenizer, "chat_template", None):
+            raise UserError("This tokenizer has no chat template; an agent needs one that knows the roles system, user, assistant and tool.")
+        self.tokenizer, self._tools = tokenizer, tools
+        opening = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": _SAID}]
+        said = self._render(opening, add_generation_prompt=False)
+        self.stop_token = self._stop_after(said)
+        self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
+        answered = self._render([*opening, {"role": "tool", "content": _MARK}], add_generation_prompt=True)
+        sampled = said[: said.index(_SAID) + len(_SAID) + len(self.stop_token)]
+        if not answered.startswith(sampled) or _MARK not in answered:
+            raise UserError("This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot be continued token by token.")
+        before, after = answered[len(sampled) :].split(_MARK)
+        self._before, self._after = self.encode(before), self.encode(after)
+
+    def encode(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    def decode(self, token_ids: list[int]) -> str:
+        """The text of sampled ids, control tokens included."""
+        return self.tokenizer.decode(token_ids, skip_special_tokens=False)
+
+    def opening(self, system: str, user: str) -> list[int]:
+        """The prompt up to where the assistant's first turn begins."""
+        return self.encode(self._render([{"role": "system", "content": system}, {"role": "user", "content": user}], add_generation_prompt=True))
+
+    def tool_answer(self, text: str, max_tokens: int) -> list[int]:
+        """What stands between two assistant turns: the answer, cut on the right at `max_tokens`, in the template's frame."""
+        return [*self._before, *self.encode(text)[:max_tokens], *self._after]
+
+    def said(self, text: str) -> list[int]:
+        """An assistant turn written by someone who is not the model (the expert), stop token included."""
+        return [*self.encode(text), self.stop_id]
+
+    def _render(self, messages: list[dict[str, Any]], add_generation_prompt: bool) -> str:
+        rendered: str = self.tokenizer.apply_chat_template(
+            messages, tools=self._tools, add_generation_prompt=add_generation_prompt, tokenize=False, enable_thinking=False
+        )
+        return rendered
+
+    def _stop_after(self, said: str) -> str:
+        tail = said[said.index(_SAID) + len(_SAID) :]
+        for token in ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", self.tokenizer.eos_token):
+            if token and tail.startswith(token):
+                return token
+        raise UserError(f"This chat template ends an assistant turn with {tail[:20]!r}, which is no known stop token.")

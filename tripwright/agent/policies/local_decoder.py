@@ -1,0 +1,127 @@
+"""The forward pass of Qwen-shaped decoders over a key-value cache that we own, for batched multi-turn generation and for training.
+
+`transformers` keeps the weights, the loading and the saving; this page reads its modules. Owning the pass is what lets a cache live
+across turns, rows leave and enter a batch, and one prompt's cache be copied to a whole group. A test holds it to `transformers`' logits.
+
+Shapes: B rows, S new tokens, T cached positions, H heads, K key-value heads, D head size, L layers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tripwright.errors import UserError
+
+SUPPORTED = ("qwen3", "qwen2", "llama")
+
+
+class Decoder:
+    """Reads the modules of a Hugging Face causal LM once. The model's parameters are used as they are: training it trains what is read here."""
+
+    def __init__(self, model: Any):
+        config = model.config
+        if config.model_type not in SUPPORTED:
+            raise UserError(f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is '{config.model_type}'.")
+        self.model, self.layers, self.norm, self.embed = model, list(model.model.layers), model.model.norm, model.model.embed_tokens
+        self.heads, self.kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self.head_size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
+        self.eps = config.rms_norm_eps
+        self.device = self.embed.weight.device
+        frequencies = model.model.rotary_emb.inv_freq.float().to(self.device)
+        angles = torch.outer(torch.arange(config.max_position_embeddings, device=self.device).float(), frequencies)
+        self.cos, self.sin = angles.cos(), angles.sin()  # (positions, D / 2)
+
+    def hidden(self, ids: Tensor, positions: Tensor, cache: Cache | None = None, rows: Tensor | None = None) -> Tensor:
+        """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys and values are written at `positions`.
+
+        Without a cache rows attend causally within `ids` (right padding needs no mask: no real token comes after it).
+        `rows` names the cache rows that the batch stands for; None means the first B.
+        """
+        x = self.embed(ids)
+        cos, sin = self.cos[positions].to(x.dtype)[:, None], self.sin[positions].to(x.dtype)[:, None]  # (B, 1, S, D / 2)
+        seen = cache.view(ids, positions, rows) if cache is not None else None
+        for index, layer in enumerate(self.layers):
+            x = x + self._attention(index, layer.self_attn, _rms(x, layer.input_layernorm.weight, self.eps), cos, sin, seen)
+            h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
+            x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
+        return _rms(x, self.norm.weight, self.eps)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        scores: Tensor = self.model.lm_head(hidden)
+        return scores.float()
+
+    def _attention(self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, seen: CacheView | None) -> Tensor:
+        b, s, _ = x.shape
+        q = block.q_proj(x).view(b, s, self.heads, self.head_size)
+        k = block.k_proj(x).view(b, s, self.kv_heads, self.head_size)
+        v = block.v_proj(x).view(b, s, self.kv_heads, self.head_size).transpose(1, 2)
+        if hasattr(block, "q_norm"):
+            q, k = _rms(q, block.q_norm.weight, self.eps), _rms(k, block.k_norm.weight, self.eps)
+        q, k = _rotate(q.transpose(1, 2), cos, sin), _rotate(k.transpose(1, 2), cos, sin)
+        if seen is None:
+            out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.heads != self.kv_heads)
+        else:
+            out = seen.attend(index, q, k, v)
+        mixed: Tensor = block.o_proj(out.transpose(1, 2).reshape(b, s, -1))
+        return mixed
+
+
+class Cache:
+    """Keys and values of every row: (L, rows, K, T, D) each. Rows are independent; copying one is a fork."""
+
+    def __init__(self, decoder: Decoder, rows: int, positions: int, dtype: torch.dtype):
+        shape = (len(decoder.layers), rows, decoder.kv_heads, positions, decoder.head_size)
+        self.keys = torch.zeros(shape, dtype=dtype, device=decoder.device)
+        self.values = torch.zeros(shape, dtype=dtype, device=decoder.device)
+
+    def copy_row(self, source: int, target: int, length: int) -> None:
+        """Makes `target` a fork of `source` up to `length` positions."""
+        self.keys[:, target, :, :length] = self.keys[:, source, :, :length]
+        self.values[:, target, :, :length] = self.values[:, source, :, :length]
+
+    def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
+        return CacheView(self, positions, torch.arange(len(ids), device=ids.device) if rows is None else rows, rows is None)
+
+
+class CacheView:
+    """One call's window on the cache: where to write, and how far to read."""
+
+    def __init__(self, cache: Cache, positions: Tensor, rows: Tensor, leading: bool):
+        self.cache, self.positions, self.rows, self.leading = cache, positions, rows, leading
+        self.reach = int(positions.max()) + 1
+        reached = torch.arange(self.reach, device=positions.device)
+        self.hidden = reached[None, None, :] > positions[:, :, None]  # (B, S, T): keys after the query
+        self.bias = torch.zeros(self.hidden.shape, dtype=cache.keys.dtype, device=positions.device).masked_fill_(self.hidden, float("-inf"))[:, None]
+
+    def attend(self, index: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """q (B, H, S, D), k and v (B, K, S, D) of the new tokens → (B, H, S, D)."""
+        keys, values = self.cache.keys[index], self.cache.values[index]
+        rows = self.rows[:, None]
+        keys[rows, :, self.positions] = k.transpose(1, 2).to(keys.dtype)
+        values[rows, :, self.positions] = v.transpose(1, 2).to(values.dtype)
+        b, heads, s, size = q.shape
+        if self.leading:  # no copy: the batch is the first rows of the cache
+            keys, values = keys[:b, :, : self.reach], values[:b, :, : self.reach]
+        else:
+            keys, values = keys[self.rows, :, : self.reach], values[self.rows, :, : self.reach]
+        groups = heads // keys.shape[1]
+        if s > 1:
+            return F.scaled_dot_product_attention(q, keys, values, attn_mask=self.bias, enable_gqa=groups > 1)
+        # One token a row: heads that share keys become rows of one matrix product.
+        scores = torch.matmul(q.view(b, -1, groups, size), keys.transpose(2, 3)).float() * size**-0.5  # (B, K, groups, T)
+        weights = scores.masked_fill_(self.hidden[:, None], float("-inf")).softmax(-1).to(values.dtype)
+        return torch.matmul(weights, values).view(b, heads, 1, size)
+
+
+def _rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    return F.rms_norm(x.float(), x.shape[-1:], eps=eps).to(x.dtype) * weight.to(x.dtype)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding in the half-split layout of Llama and Qwen."""
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)

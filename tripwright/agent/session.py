@@ -1,0 +1,98 @@
+"""One episode in progress: whoever emits tokens calls `take` with a turn, and reads `transcript` for what to continue from.
+
+The session does no waiting and owns no model, so the same object serves a batched local engine, a thread talking to an endpoint,
+the expert, and a person. It appends to the transcript; nothing in it is ever rewritten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
+from tripwright.tools.toolbox import ToolBox
+from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.trip.query import Query
+
+
+@dataclass
+class Turn:
+    """What a policy emitted. With token ids (stop token included, if it was sampled) or, from chat endpoints, as text alone."""
+
+    text: str
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    cut: bool = False  # ended by a token limit instead of the stop token
+
+
+class Session:
+    def __init__(self, query: Query, tools: ToolBox, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None):
+        self.query, self.tools, self.dialect, self.chat, self.key = query, tools, dialect, chat, key
+        self.transcript = Transcript()
+        self._asked: set[str] = set()
+        system, user = Segment("system", dialect.system_prompt), Segment("user", query.query)
+        if chat is not None:  # the ids of the whole opening prompt are kept with its first segment
+            system.token_ids = chat.opening(system.text, user.text)
+            system.loss_mask, system.logprobs = _not_trained(system.token_ids)
+        self.transcript.segments += [system, user]
+        self.length = len(system.token_ids)
+
+    @property
+    def done(self) -> bool:
+        return self.transcript.stop_reason is not None
+
+    @property
+    def turn_budget(self) -> int:
+        """How many tokens the next turn may have."""
+        return min(self.dialect.max_turn_tokens, self.dialect.context_tokens - self.length)
+
+    def take(self, turn: Turn) -> list[int]:
+        """Appends a turn and, if it is a call, the tool's answer. Returns the ids between this turn and the next ([] when done or text-only)."""
+        ids = turn.token_ids
+        logprobs = turn.logprobs or [0.0] * len(ids)
+        segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
+        self.transcript.segments.append(segment)
+        self.length += len(ids)
+        if turn.cut:
+            full = self.length >= self.dialect.context_tokens
+            return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)
+        match read_turn(turn.text):
+            case Answer(text):
+                self.transcript.answer = text
+                return self._stop(StopReason.ANSWER)
+            case Unreadable():
+                return self._stop(StopReason.FORMAT_ERROR)
+            case Call() as call:
+                return self._call(call, segment)
+
+    def fail(self, fault: str) -> None:
+        """Our side failed: the episode ends without a verdict (law 4)."""
+        self.transcript.fault = fault
+        self._stop(StopReason.UNSCORED)
+
+    def _call(self, call: Call, segment: Segment) -> list[int]:
+        if call.key in self._asked:
+            return self._stop(StopReason.REPEATED_CALL)
+        if len(self._asked) >= self.dialect.max_calls:
+            return self._stop(StopReason.MAX_CALLS)
+        self._asked.add(call.key)
+        answer = self.tools.call(call.name, call.arguments)
+        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error)
+        ids = self.chat.tool_answer(answer.text, self.dialect.max_tool_tokens) if self.chat else []
+        self.transcript.segments.append(Segment("tool", answer.text, ids, *_not_trained(ids)))
+        self.length += len(ids)
+        if self.transcript.turns >= self.dialect.max_turns:
+            return self._stop(StopReason.MAX_TURNS)
+        if self.length >= self.dialect.context_tokens:
+            return self._stop(StopReason.CONTEXT_OVERFLOW)
+        return ids
+
+    def _stop(self, reason: StopReason) -> list[int]:
+        self.transcript.stop_reason = reason
+        return []
+
+
+def _not_trained(ids: list[int]) -> tuple[list[int], list[float]]:
+    return [0] * len(ids), [0.0] * len(ids)

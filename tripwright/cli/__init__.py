@@ -1,0 +1,1 @@
+"""The command line: one plain function per verb, in a file named after it. main.py lists them."""

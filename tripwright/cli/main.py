@@ -1,0 +1,154 @@
+"""The front door: finds the verb, runs it, and turns every expected failure into one line and an exit code.
+
+The subtle thing is what is *not* imported. Only the module of the verb that was asked for is loaded; all others are listed from the
+table below, so `tripwright --help` and the light verbs start without torch (law 8). A verb whose module is not there is not listed.
+
+Exit codes: 0 ok, 1 a check asked for failed (the verb raises typer.Exit(1)), 2 bad input, 130 stopped by the user, 141 the reader of
+our output went away. A bug of ours keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import typer
+
+from tripwright import __version__
+from tripwright.errors import UserError
+
+
+class Verb(NamedTuple):
+    words: str  # as typed: "solve", "world build"
+    module: str
+    function: str
+    help: str  # the line shown in lists; the verb's own --help is the function's docstring
+
+
+VERBS = (
+    Verb("quickstart", "tripwright.cli.quickstart", "quickstart", "See it all work: worlds, queries, cold start, RL, evaluation, report."),
+    Verb("world build", "tripwright.cli.world", "build_world", "Generate a world from a seed."),
+    Verb("world import", "tripwright.cli.world", "import_world", "Import the official TravelPlanner tables."),
+    Verb("world info", "tripwright.cli.world", "info", "Say what is in a world."),
+    Verb("tool", "tripwright.cli.tool", "tool", "Call one tool by hand."),
+    Verb("query make", "tripwright.cli.query", "make", "Make trip requests that a world can meet."),
+    Verb("query check", "tripwright.cli.query", "check", "Check that trip requests can be met."),
+    Verb("solve", "tripwright.cli.solve", "solve", "Plan trips exactly, or prove that no plan exists."),
+    Verb("score", "tripwright.cli.score", "score", "Judge plans under official, STAR or strict rules."),
+    Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score."),
+    Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
+    Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
+    Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),
+)
+
+GROUPS = {"world": "Build, import and inspect worlds.", "query": "Make and check trip requests."}
+
+TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
+
+# Typer brings its own copy of Click in some versions and the separate package in others. In both,
+# the public BadParameter is a UsageError, which is the ClickException that every bad command line raises.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> int:
+    """Run one command line (default: this process's arguments) and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    try:
+        code = _run(words, verbs)
+        sys.stdout.flush()  # a reader that left is noticed here, not in the interpreter's shutdown
+        return code
+    except UserError as error:
+        return _complain(str(error))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in TRAIN_EXTRA:
+            raise
+        return _complain("training needs the 'train' extra: pip install 'tripwright[train]'")
+    except (KeyboardInterrupt, typer.Abort):
+        print("\nstopped; run the same command to continue", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _complain(f"cannot use '{error.filename}': {error.strerror}.")
+
+
+def _run(words: list[str], verbs: Sequence[Verb]) -> int:
+    """Click's own main() is passed by: it would turn an interrupt and a closed pipe into exit codes before we can name them."""
+    command = typer.main.get_command(_app(words, verbs))
+    try:
+        with command.make_context("tripwright", words) as context:
+            result = command.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except ClickException as error:
+        return _complain(_usage_problem(error))
+    return result if isinstance(result, int) else 0
+
+
+def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
+    """All verbs by name and one line each; the one that `words` asks for with its real function."""
+    app = _group("Train, judge and serve LLM agents that plan trips with tools.")
+    app.callback(epilog="Examples of a verb: tripwright VERB --help")(_root)
+    groups: dict[str, typer.Typer] = {}
+    for verb in verbs:
+        if importlib.util.find_spec(verb.module) is None:
+            continue
+        *group, name = verb.words.split()
+        asked = list(words[: len(group) + 1]) == [*group, name]
+        function = getattr(importlib.import_module(verb.module), verb.function) if asked else _not_loaded
+        parent = app
+        for group_name in group:
+            if group_name not in groups:
+                groups[group_name] = _group(GROUPS.get(group_name, ""))
+                app.add_typer(groups[group_name], name=group_name)
+            parent = groups[group_name]
+        parent.command(name, help=_help(function) if asked else verb.help, short_help=verb.help)(function)
+    return app
+
+
+def _group(help_text: str) -> typer.Typer:
+    """Plain text throughout: no boxes, no markup, no shell-completion options in every help page."""
+    return typer.Typer(
+        help=help_text, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, subcommand_metavar="VERB ..."
+    )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"tripwright {__version__}")
+        raise typer.Exit()
+
+
+def _root(version: bool = typer.Option(False, "--version", is_eager=True, callback=_print_version, help="Print the version.")) -> None:
+    """The options before the verb."""
+
+
+def _not_loaded() -> None:
+    raise AssertionError("a verb that was not asked for was run")
+
+
+def _help(function: Callable[..., Any]) -> str:
+    """The docstring, with `Examples:` and everything after it kept line by line (Click re-wraps a paragraph unless \\b precedes it)."""
+    text = inspect.getdoc(function) or ""
+    before, examples, after = text.partition("Examples:")
+    if not examples or "\b" in text:
+        return text
+    return before + "\b\n" + examples + after.replace("\n\n", "\n\n\b\n")
+
+
+def _usage_problem(error: Any) -> str:
+    path = error.ctx.command_path if getattr(error, "ctx", None) is not None else "tripwright"
+    return f"{error.format_message()} (see '{path} --help')"
+
+
+def _complain(problem: str) -> int:
+    print("tripwright: " + " ".join(problem.split()), file=sys.stderr)
+    return 2

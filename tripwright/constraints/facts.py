@@ -1,0 +1,77 @@
+"""What judging yields: facts about a plan, never numbers to learn from (rewards weigh them elsewhere).
+
+The subtle thing is the four states: not applicable (the traveller did not ask) is neither passed nor failed, and not evaluated (the
+rule was never reached) is not "passed" either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+COMMONSENSE_NAMES = (
+    "is_reasonable_visiting_city",
+    "is_valid_restaurants",
+    "is_valid_attractions",
+    "is_valid_accommodation",
+    "is_valid_transportation",
+    "is_valid_information_in_current_city",
+    "is_valid_information_in_sandbox",
+    "is_not_absent",
+)
+HARD_NAMES = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", "valid_cost")
+
+
+class State(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_EVALUATED = "not_evaluated"
+
+
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    state: State
+    message: str | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False; None where the rule says nothing about the plan."""
+        return {State.PASSED: True, State.FAILED: False}.get(self.state)
+
+    def record(self) -> dict[str, Any]:
+        return {"passed": self.passed, "state": str(self.state), "message": self.message}
+
+
+Facts = dict[str, Fact]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`commonsense` is None for an undelivered plan and where the rules crashed; `hard` also where its two gates are shut."""
+
+    rules: str
+    delivered: bool
+    commonsense: Facts | None
+    hard: Facts | None
+    total_cost: float | None  # US dollars, whole party; known once the budget was judged
+    error: str | None  # kind of the exception that the official code raises on this plan
+    final: bool
+
+    @classmethod
+    def undelivered(cls, rules: str, error: str | None = None) -> Verdict:
+        return cls(rules, False, None, None, None, error, False)
+
+    def to_contract(self, line: int) -> dict[str, Any]:
+        """One object of `score --json`."""
+        return {
+            "line": line,
+            "final": self.final,
+            "delivered": self.delivered,
+            "commonsense": None if self.commonsense is None else {name: fact.record() for name, fact in self.commonsense.items()},
+            "hard": None if self.hard is None else {name: fact.record() for name, fact in self.hard.items()},
+            "total_cost": self.total_cost,
+            "error": self.error,
+        }

@@ -1,0 +1,6 @@
+"""The report of a run: one offline HTML page and one picture, from the run folder alone."""
+
+from tripwright.evals.report.page import write_report
+from tripwright.evals.report.picture import learning_curve_svg
+
+__all__ = ["learning_curve_svg", "write_report"]

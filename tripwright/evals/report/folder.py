@@ -1,0 +1,129 @@
+"""A run folder as the report sees it. Every file may be missing or cut short (a run may be killed at any moment, or still be going):
+what is absent or unreadable is said in words (`missing`) and never filled in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.evals.report.markup import plural
+
+Json = dict[str, Any]
+
+TOP_LEVEL_RUN = "run"  # the name we give the score of a plain `tripwright run` folder
+_FIRST = ("after_sft", "after_rl", "emptied_tools")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    path: Path
+    card: Json
+    difficulty: Json
+    metrics: list[Json]  # one per logged step, in order
+    scores: dict[str, Json]  # evaluation name → score.json
+    comparison: Json
+    transcripts: dict[str, Path]  # evaluation name → transcripts.jsonl
+    missing: list[str] = field(default_factory=list)
+
+    def stage(self, *names: str) -> list[Json]:
+        return [row for row in self.metrics if row.get("stage") in names]
+
+    @property
+    def main_evaluation(self) -> str | None:
+        """The evaluation the page is about: after RL where there is one."""
+        for name in ("after_rl", "after_sft", TOP_LEVEL_RUN, *self.scores):
+            if name in self.scores:
+                return name
+        return None
+
+
+def read_run(path: Path) -> RunFolder:
+    if not path.is_dir():
+        raise UserError(f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train' or 'run'.")
+    missing: list[str] = []
+    scores, transcripts = _evaluations(path, missing)
+    run = RunFolder(
+        path=path,
+        card=_read_object(path / "run_card.json", missing),
+        difficulty=_read_object(path / "difficulty.json", missing),
+        metrics=_read_metrics(path / "metrics.jsonl", missing),
+        scores=scores,
+        comparison=_read_object(path / "comparison.json", missing),
+        transcripts=transcripts,
+        missing=missing,
+    )
+    if not (run.metrics or run.scores or run.transcripts or run.card):
+        raise UserError(
+            f"Nothing to report in '{path}': found none of score.json, eval/*/score.json, metrics.jsonl, transcripts.jsonl, run_card.json."
+        )
+    return run
+
+
+def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
+    folders = {f.name: f for f in sorted(path.glob("eval/*")) if f.is_dir()}
+    named = {name: folders[name] for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))}
+    if not named:
+        named = {TOP_LEVEL_RUN: path}
+    scores: dict[str, Json] = {}
+    transcripts: dict[str, Path] = {}
+    for name, folder in named.items():
+        score = _read_object(folder / "score.json", missing)
+        if score:
+            scores[name] = score
+        if (folder / "transcripts.jsonl").is_file():
+            transcripts[name] = folder / "transcripts.jsonl"
+    if not transcripts:
+        missing.append("no transcripts.jsonl, so no episodes are shown")
+    return scores, transcripts
+
+
+_ABSENT = {
+    "run_card.json": "no run_card.json, so neither the recipe nor the machine is known",
+    "difficulty.json": "no difficulty.json, so the scripted baselines are not shown",
+    "comparison.json": "no comparison.json, so there is no paired test between two evaluations",
+    "score.json": "no score.json, so there are no final metrics",
+}
+
+
+def _read_object(path: Path, missing: list[str]) -> Json:
+    if not path.is_file():
+        missing.append(_ABSENT[path.name] if path.parent.parent.name != "eval" else f"no score.json in eval/{path.parent.name}")
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        missing.append(f"{path.name} could not be read ({error})")
+        return {}
+    if not isinstance(record, dict):
+        missing.append(f"{path.name} is not a JSON object")
+        return {}
+    return record
+
+
+def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
+    """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond that step led nowhere and is dropped."""
+    if not path.is_file():
+        missing.append("no metrics.jsonl, so there are no learning curves")
+        return []
+    stages: dict[str, list[Json]] = {}
+    unreadable = 0
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in filter(str.strip, lines):
+            try:
+                row = json.loads(line)
+                stage, step = str(row["stage"]), float(row["step"])
+            except (ValueError, KeyError, TypeError):
+                unreadable += 1
+                continue
+            rows = stages.setdefault(stage, [])
+            while rows and float(rows[-1]["step"]) > step:
+                rows.pop()
+            if rows and float(rows[-1]["step"]) == step:
+                row = {**rows.pop(), **row}
+            rows.append(row)
+    if unreadable:
+        missing.append(f"{plural(unreadable, 'unreadable line')} of metrics.jsonl left out")
+    return [row for rows in stages.values() for row in rows]

@@ -1,0 +1,112 @@
+"""Words and numbers as they enter the page. Everything that comes from a file passes through `esc`: a model may write any text, and
+a report must show it, never run it."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from typing import Any, NamedTuple
+
+# Characters that XML forbids and lone surrogates that UTF-8 cannot write; a sampled byte sequence may decode to either.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+class Estimate(NamedTuple):
+    """A number of score.json, with its interval where it has one. `share` tells a rate (k of n) from a mean."""
+
+    value: float
+    low: float | None
+    high: float | None
+    k: int | None
+    n: int | None
+
+    @property
+    def share(self) -> bool:
+        return self.k is not None
+
+
+def esc(text: object) -> str:
+    """Text made safe for an HTML body, an HTML attribute and SVG."""
+    return html.escape(_UNPRINTABLE.sub("�", str(text)), quote=True)
+
+
+def number(value: Any) -> float | None:
+    """A finite number, or None: a run that met a NaN must still have a report."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:  # JSON allows integers of any length
+        return None
+    return found if math.isfinite(found) else None
+
+
+def estimate(record: Any) -> Estimate | None:
+    """Reads {"value", "low", "high", "k", "n"} (or {"mean", …}, or a bare number). None where nothing was measured."""
+    if not isinstance(record, dict):
+        value = number(record)
+        return None if value is None else Estimate(value, None, None, None, None)
+    value = number(record.get("value", record.get("mean")))
+    if value is None:
+        return None
+    k, n = number(record.get("k")), number(record.get("n"))
+    if n == 0:
+        return None
+    low, high = number(record.get("low")), number(record.get("high"))
+    return Estimate(value, low, high, None if k is None else int(k), None if n is None else int(n))
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    return f"{100 * value:.{decimals}f}%"
+
+
+def short(value: float) -> str:
+    """A number in at most some five characters: 12,300 → 12.3k, 0.000012 → 1.2e-05."""
+    size = abs(value)
+    if size >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    if size >= 1e4:
+        return f"{value / 1e3:.3g}k"
+    if size >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if size < 10 else f"{value:.1f}"
+
+
+def signed(value: float, decimals: int) -> str:
+    return f"{value:+.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def shown(found: Estimate) -> str:
+    return percent(found.value) if found.share else f"{found.value:z.2f}"  # z: no -0.00
+
+
+def shown_interval(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    return f"{100 * found.low:.1f}–{100 * found.high:.1f}%" if found.share else f"{found.low:z.2f} to {found.high:z.2f}"
+
+
+def of_words(found: Estimate) -> str:
+    """'23 of 60', or 'n = 60' for a mean."""
+    if found.k is not None and found.n is not None:
+        return f"{found.k:,} of {found.n:,}"
+    return f"n = {found.n:,}" if found.n is not None else ""
+
+
+def plain(name: str) -> str:
+    """A field name as words: 'is_valid_restaurants' → 'valid restaurants'."""
+    return name.removeprefix("is_").replace("_", " ")
+
+
+_HARD = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", "valid_cost")
+
+
+def constraint_words(name: str) -> str:
+    """'is_valid_transportation' → 'Valid transportation', and its namesake 'valid_transportation' → 'Valid transportation (hard)'."""
+    words = plain(name)
+    return words[:1].upper() + words[1:] + (" (hard)" if name in _HARD else "")
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

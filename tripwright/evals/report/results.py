@@ -1,0 +1,226 @@
+"""The figures of an evaluation in words: headline cards, baselines, the table of metrics (T4), and the table of constraints (T3).
+
+A change between two evaluations is only called a change by its paired interval from comparison.json; the reader is told so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tripwright.evals.report.bars import Bar, range_strip, rate_bars
+from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, RunFolder
+from tripwright.evals.report.markup import (
+    Estimate,
+    constraint_words,
+    esc,
+    estimate,
+    number,
+    of_words,
+    percent,
+    plain,
+    plural,
+    shown,
+    shown_interval,
+    signed,
+)
+
+EVALUATIONS = {
+    "after_sft": ("After SFT", "imitation of the expert only", 1),
+    "after_rl": ("After RL", "the trained agent", 0),
+    "emptied_tools": ("Tools emptied", "the trained agent, every tool answers nothing", 7),
+    TOP_LEVEL_RUN: ("This run", "", 0),
+}
+METRICS = {
+    "final": ("Final pass", "every constraint holds"),
+    "delivery": ("Delivery", "a plan was given"),
+    "schema": ("Schema", "the plan can be read"),
+    "commonsense_micro": ("Commonsense, micro", "checks passed"),
+    "commonsense_macro": ("Commonsense, macro", "plans with all eight passed"),
+    "hard_micro": ("Hard, micro", "checks passed"),
+    "hard_macro": ("Hard, macro", "plans with all asked-for passed"),
+    "dense_reward": ("Dense reward", "0 to 5, P4 stage 1"),
+}
+BASELINES = {
+    "first_row": ("First row", "script: takes the first row of every table"),
+    "cheapest_row": ("Cheapest row", "script: takes the cheapest row"),
+    "expert": ("Expert", "the exact planner: what can be reached"),
+}
+UNSCORED_WARNING = 0.01
+
+
+def evaluation_words(name: str) -> tuple[str, str, int]:
+    return EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
+
+
+def metric_of(score: Json, name: str) -> Estimate | None:
+    return estimate(_object(score.get("metrics")).get(name))
+
+
+def headline_section(run: RunFolder) -> str:
+    cards = [_card(run, name) for name in run.scores]
+    bars = baseline_bars(run)
+    if not any(cards) and not bars:
+        return ""
+    warnings = "".join(_unscored_warning(name, score) for name, score in run.scores.items())
+    drawn = rate_bars(bars, "Final pass rate")
+    chart = f'<figure class="wide"><figcaption>Final pass rate on the test queries</figcaption>{drawn}</figure>'
+    return (
+        f'<section id="result"><h2>Result</h2>{warnings}<div class="cards">{"".join(cards)}</div>'
+        f"{chart if len(bars) > 1 else ''}{_levels_table(run)}</section>"
+    )
+
+
+def baseline_bars(run: RunFolder) -> list[Bar]:
+    """Scripted baselines, then the agent at each evaluation, then what the exact planner reaches."""
+    bars = []
+    for name in ("first_row", "cheapest_row"):
+        found = estimate(run.difficulty.get(name))
+        if found:
+            bars.append(Bar(*BASELINES[name], found, 5))
+    for name, score in run.scores.items():
+        found = metric_of(score, "final")
+        if found:
+            words, note, colour = evaluation_words(name)
+            bars.append(Bar(words, note, found, colour))
+    expert = estimate(run.difficulty.get("expert"))
+    return [*bars, Bar(*BASELINES["expert"], expert, 2)] if expert else bars
+
+
+def metrics_section(run: RunFolder) -> str:
+    """One row per metric, one column per evaluation, and the paired difference where the run compared two of them."""
+    names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("metrics"))))
+    names.sort(key=lambda name: list(METRICS).index(name) if name in METRICS else len(METRICS))
+    if not names:
+        return ""
+    columns = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores)
+    compared = bool(run.comparison)
+    rows = []
+    for name in names:
+        title, note = METRICS.get(name, (plain(name).capitalize(), ""))
+        cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
+        shares = any(found.share for score in run.scores.values() if (found := metric_of(score, name)))
+        change = _difference_cell(run.comparison.get(name), shares) if compared else ""
+        rows.append(f'<tr><th scope="row">{esc(title)}<small>{esc(note)}</small></th>{cells}{change}</tr>')
+    head = f"<th></th>{columns}{'<th class=num>RL − SFT, same queries</th>' if compared else ''}"
+    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query."
+    return (
+        f'<section id="metrics"><h2>Metrics</h2><p class="lede">Small figures: 95% intervals. {advice if compared else ""}</p>'
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'
+    )
+
+
+def constraints_section(run: RunFolder) -> str:
+    names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("constraints"))))
+    if not names:
+        return ""
+    columns = [name for name in run.scores if _object(run.scores[name].get("constraints"))]
+    key = " ".join(
+        f'<span class="key"><i class="s{evaluation_words(name)[2]}"></i>{esc(evaluation_words(name)[0])}</span>' for name in columns
+    )
+    rows = []
+    for name in names:
+        found = [(column, estimate(_object(run.scores[column].get("constraints")).get(name))) for column in columns]
+        marks = [(evaluation_words(column)[0], value, evaluation_words(column)[2]) for column, value in found if value]
+        cells = "".join(_estimate_cell(value) for _, value in found)
+        rows.append(f'<tr><th scope="row">{esc(constraint_words(name))}</th><td class="stripcell">{range_strip(marks)}</td>{cells}</tr>')
+    head = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in columns)
+    return (
+        '<section id="constraints"><h2>Constraints</h2><p class="lede">Share of the plans that passed each check, of those it applies to. '
+        f'Lines: 95% intervals. {key}</p><div class="scroll"><table><thead><tr><th></th>'
+        f'<th class="stripcell"><span class="scale"><span>0</span><span>50</span><span>100%</span></span></th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></section>"
+    )
+
+
+def _card(run: RunFolder, name: str) -> str:
+    score = run.scores[name]
+    found = metric_of(score, "final")
+    if not found:
+        return ""
+    words, note, colour = evaluation_words(name)
+    counted = f"{of_words(found)} pass" + (f" · {score['rules']} rules" if score.get("rules") else "")
+    change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
+    return (
+        f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p class="muted">{esc(note)}</p><p class="big">{shown(found)}</p>'
+        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>{change}</div>'
+    )
+
+
+def _change_words(record: Any) -> str:
+    found = estimate(record)
+    if not found:
+        return ""
+    kind = "pass" if found.value > 0 else "fail"
+    return f'<p class="change {kind}">{signed(100 * found.value, 1)} points against SFT{_p_words(record, ", ")}</p>'
+
+
+def _p_words(record: Any, before: str) -> str:
+    p_value = number(_object(record).get("p_value"))
+    if p_value is None:
+        return ""
+    return before + (f"p = {p_value:.2g}" if p_value >= 0.001 else "p &lt; 0.001")
+
+
+def _estimate_cell(found: Estimate | None) -> str:
+    if not found:
+        return '<td class="num muted">not measured</td>'
+    low = found.k is not None and found.n is not None
+    return f'<td class="num" title="{esc(of_words(found)) if low else ""}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'
+
+
+def _difference_cell(record: Any, share: bool) -> str:
+    found = estimate(record)
+    if not found:
+        return '<td class="num muted">–</td>'
+    scale, decimals, unit = (100, 1, " pp") if share else (1, 2, "")
+    interval, weight = "", "span"
+    if found.low is not None and found.high is not None:
+        interval = f"{signed(scale * found.low, decimals)} to {signed(scale * found.high, decimals)}"
+        weight = "strong" if found.low > 0 or found.high < 0 else "span"  # bold: the interval leaves out zero
+    figure = f"<{weight}>{signed(scale * found.value, decimals)}{unit}</{weight}>"
+    return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
+
+
+def _levels_table(run: RunFolder) -> str:
+    """Final pass by level of difficulty, for the agent and the scripts."""
+    columns: list[tuple[str, Json]] = [(evaluation_words(name)[0], _object(score.get("levels"))) for name, score in run.scores.items()]
+    scripts = _object(run.difficulty.get("levels"))
+    columns = [(words, levels) for words, levels in columns if levels]
+    names = list(dict.fromkeys(level for _, levels in columns for level in levels))
+    if not names:
+        return ""
+    names.sort(key=lambda level: ["easy", "medium", "hard"].index(level) if level in ("easy", "medium", "hard") else 3)
+    baselines = [name for name in BASELINES if any(_level_rate(scripts, level, name) for level in names)]
+    head = "".join(f'<th class="num">{esc(words)}</th>' for words in (*(BASELINES[b][0] for b in baselines), *(w for w, _ in columns)))
+    rows = []
+    for level in names:
+        cells = [_level_rate(scripts, level, b) for b in baselines] + [_level_rate(levels, level, "final") for _, levels in columns]
+        rows.append(f'<tr><th scope="row">{esc(level)}</th>{"".join(map(_estimate_cell, cells))}</tr>')
+    return (
+        '<h3>Final pass by level</h3><div class="scroll"><table><thead><tr><th></th>'
+        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _level_rate(levels: Json, level: str, name: str) -> Estimate | None:
+    """{level: rate}, {level: {name: rate}} or {name: {level: rate}}: whichever way round it was written."""
+    record = _object(levels.get(level))
+    if name == "final" and "value" in record:
+        return estimate(record)
+    return estimate(record.get(name)) or estimate(_object(levels.get(name)).get(level))
+
+
+def _unscored_warning(name: str, score: Json) -> str:
+    unscored, found = number(score.get("unscored")) or 0, metric_of(score, "final")
+    if not found or found.k is None or found.n is None or unscored <= UNSCORED_WARNING * (found.n + unscored):
+        return ""
+    worst = found.k / (found.n + unscored)
+    return (
+        f'<p class="warning"><strong>{esc(evaluation_words(name)[0])}: {plural(int(unscored), "episode")} unscored</strong> '
+        "because of faults on our side. "
+        f"Worst case, all of them failed: final pass {percent(worst)} instead of {shown(found)}.</p>"
+    )
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,243 @@
+"""A handful of episodes to read: chosen by a fixed rule and seed, so that nobody picks the pretty ones.
+
+The rule: half passing, half failing; within each, levels in turn; the order within a level is shuffled with SEED. The file is read
+line by line and only the chosen lines are read again, because token ids make it large. Text is cut at a stated length.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tripwright.evals.report.folder import Json, RunFolder
+from tripwright.evals.report.markup import esc, number, plain, plural
+from tripwright.evals.report.results import evaluation_words
+from tripwright.transcript import Segment, ToolCall, Transcript
+
+SEED = 0
+SHOWN = 6
+MAX_TOOL_TEXT = 2_500
+MAX_PROSE = 6_000
+MAX_EPISODE_TEXT = 60_000
+
+_CALL = re.compile(r"<tool_call>.*?(?:</tool_call>|\Z)", re.DOTALL)
+_ANSWER = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL)
+_SPECIAL = re.compile(r"<\|[a-z_]+\|>")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one episode lies in the file, and the two facts the choice is made by."""
+
+    offset: int
+    passed: bool
+    level: str
+
+
+def transcripts_section(run: RunFolder) -> str:
+    name = next((n for n in (run.main_evaluation, *run.transcripts) if n in run.transcripts), None)
+    if name is None:
+        return ""
+    path = run.transcripts[name]
+    places, unreadable = index(path)
+    chosen = choose(places)
+    if not chosen:
+        run.missing.append(f"{path.name} holds no readable episode")
+        return ""
+    if unreadable:
+        run.missing.append(f"{plural(unreadable, 'unreadable line')} of {path.name} left out")
+    passing = sum(place.passed for place in chosen)
+    lede = (
+        f"{len(chosen)} of {plural(len(places), 'episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen by rule: "
+        f"{passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
+        f"<code>{esc(path.relative_to(run.path))}</code>."
+    )
+    episodes = "".join(episode(_record_at(path, place.offset), i == 0) for i, place in enumerate(chosen))
+    return f'<section id="episodes"><h2>Episodes</h2><p class="lede">{lede}</p>{episodes}</section>'
+
+
+def index(path: Path) -> tuple[list[Place], int]:
+    """One pass over the file: every readable episode, and how many lines were not (the last one, if the run was killed)."""
+    places, unreadable, offset = [], 0, 0
+    with path.open("rb") as lines:
+        for line in lines:
+            start, offset = offset, offset + len(line)
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                Transcript.from_json(record["transcript"])
+                level = _object(record.get("query")).get("level")
+                places.append(Place(start, _object(record.get("verdict")).get("final") is True, str(level or "no level")))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                unreadable += 1
+    return places, unreadable
+
+
+def choose(places: list[Place], how_many: int = SHOWN, seed: int = SEED) -> list[Place]:
+    """Passing first. If one side has too few, the other fills up."""
+    shuffled = sorted(places, key=lambda p: p.offset)
+    Random(seed).shuffle(shuffled)
+    passing, failing = (_levels_in_turn([p for p in shuffled if p.passed is side]) for side in (True, False))
+    half = how_many // 2
+    take = max(half, how_many - len(failing))
+    picked = passing[:take]
+    return picked + failing[: how_many - len(picked)]
+
+
+def episode(record: Json, opened: bool) -> str:
+    query, verdict = _object(record.get("query")), _object(record.get("verdict"))
+    transcript = Transcript.from_json(record["transcript"])
+    passed = verdict.get("final") is True
+    asked = (("level", ""), ("days", " days"), ("people_number", " people"))
+    facts = [f"{query[key]}{words}" for key, words in asked if query.get(key) is not None]
+    if (budget := number(query.get("budget"))) is not None:
+        facts.append(f"budget ${budget:,.0f}")
+    if (cost := number(verdict.get("total_cost"))) is not None:
+        facts.append(f"plan costs ${cost:,.0f}")
+    facts.append(f"{plural(transcript.turns, 'turn')}, stopped by {plain(str(transcript.stop_reason or 'nothing'))}")
+    request = query.get("query") or f"{query.get('org', '?')} to {query.get('dest', '?')}"
+    mark = '<b class="pass">✓ passed</b>' if passed else '<b class="fail">✗ failed</b>'
+    fault = f'<p class="warning">{esc(transcript.fault)}</p>' if transcript.fault else ""
+    return (
+        f'<details class="episode"{" open" if opened else ""}><summary>{mark} <span class="request">{esc(request)}</span>'
+        f"<small>{esc(' · '.join(facts))} · {esc(record.get('id', ''))}</small></summary>{fault}"
+        f'<div class="two"><div><h4>What the agent did</h4>{conversation(transcript)}</div>'
+        f"<div><h4>Verdict</h4>{verdicts(verdict, record.get('schema_problem'))}</div></div>"
+        f"<h4>The plan</h4>{plan(record.get('plan'))}</details>"
+    )
+
+
+def conversation(transcript: Transcript) -> str:
+    """Messages in order; prompts, calls and answers folded. A call is shown with its answer, whichever segment stores it."""
+    parts: list[str] = []
+    room, waiting = MAX_EPISODE_TEXT, None
+    for i, segment in enumerate(transcript.segments):
+        if room <= 0:
+            left = len(transcript.segments) - i
+            parts.append(f'<p class="muted">{plural(left, "further message")} not shown here; see the transcripts file.</p>')
+            return "".join(parts)
+        if segment.role == "assistant":
+            waiting = segment.call
+            parts.append(_said(segment))
+        elif segment.role == "tool":
+            parts.append(_tool(segment.call or waiting, segment.text))
+            waiting = None
+        else:
+            parts.append(_fold(segment.role, segment.text, "prompt"))
+        room -= min(len(segment.text), MAX_PROSE)
+    if waiting is not None:
+        parts.append(_tool(waiting, waiting.result))
+    return "".join(parts)
+
+
+def verdicts(verdict: Json, schema_problem: Any) -> str:
+    """Each constraint with its state and message. A group that was not evaluated (gated) is said to be so."""
+    parts = []
+    if schema_problem:
+        parts.append(f'<p class="warning">The plan could not be read: {esc(schema_problem)}</p>')
+    if verdict.get("error"):
+        parts.append(f'<p class="warning">Judging it raised {esc(verdict["error"])}.</p>')
+    for kind in ("commonsense", "hard"):
+        facts = _object(verdict.get(kind))
+        rows = "".join(_fact(name, _object(fact)) for name, fact in facts.items())
+        parts.append(f'<h5>{kind}</h5><ul class="facts">{rows or "<li class=na>– not evaluated</li>"}</ul>')
+    return "".join(parts)
+
+
+def plan(days: Any) -> str:
+    """Day by day, with whatever fields the plan has; '-' (nothing) is left out."""
+    if not days:
+        return '<p class="muted">No plan was delivered.</p>'
+    if not isinstance(days, list) or not all(isinstance(day, dict) for day in days):
+        return f"<pre>{esc(_cut(json.dumps(days, ensure_ascii=False), MAX_PROSE))}</pre>"
+    cards = []
+    for i, day in enumerate(days, start=1):
+        fields = {k: v for k, v in day.items() if k not in ("day", "days", "current_city", "city") and v not in ("-", "", None, [])}
+        rows = "".join(f"<dt>{esc(plain(k))}</dt><dd>{_words(v)}</dd>" for k, v in fields.items())
+        where = day.get("current_city", day.get("city", ""))
+        title = f"Day {esc(day.get('days', day.get('day', i)))} <span>{_words(where)}</span>"
+        cards.append(f'<div class="day"><h5>{title}</h5><dl>{rows}</dl></div>')
+    return f'<div class="days">{"".join(cards[:14])}</div>'
+
+
+def _said(segment: Segment) -> str:
+    text = _SPECIAL.sub("", segment.text)
+    answer = _ANSWER.search(text)
+    prose = _cut(_ANSWER.sub("", _CALL.sub("", text)).strip(), MAX_PROSE)
+    parts = [f'<p class="said">{esc(prose)}</p>'] if prose else []
+    if answer:
+        parts.append(_fold("answer", answer.group(1).strip(), "answer"))
+    if not parts and not _CALL.search(text):
+        parts.append('<p class="said muted">(said nothing)</p>')
+    return "".join(parts)
+
+
+def _tool(call: ToolCall | None, text: str) -> str:
+    if call is None:
+        return _fold("tool", text, "call")
+    arguments = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in call.arguments.items())
+    result = call.result or text
+    mark = ' <b class="fail">error</b>' if call.error else ""
+    return (
+        f'<details class="call"><summary><code><b>{esc(call.name)}</b>({esc(_cut(arguments, 300))})</code>{mark}'
+        f"<small>{len(result):,} characters</small></summary><pre>{esc(_cut(result, MAX_TOOL_TEXT))}</pre></details>"
+    )
+
+
+def _fold(title: str, text: str, kind: str) -> str:
+    return (
+        f'<details class="{kind}"><summary>{esc(title)}<small>{len(text):,} characters</small></summary>'
+        f"<pre>{esc(_cut(text, MAX_PROSE))}</pre></details>"
+    )
+
+
+_STATES = {
+    "passed": ("✓", "pass"), "failed": ("✗", "fail"), "not_applicable": ("–", "na"), "not_evaluated": ("–", "na"),
+}  # fmt: skip
+
+
+def _fact(name: str, fact: Json) -> str:
+    passed = fact.get("passed")
+    state = str(fact.get("state") or ("passed" if passed is True else "failed" if passed is False else "not_evaluated"))
+    sign, kind = _STATES.get(state, ("?", "na"))
+    aside = "" if kind in ("pass", "fail") else f": {plain(state)}"
+    message = f"<small>{esc(_cut(str(fact['message']), 400))}</small>" if fact.get("message") else ""
+    return f'<li class="{kind}">{sign} {esc(plain(name) + aside)}{message}</li>'
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        if set(value) == {"from", "to"}:
+            return f"{esc(value['from'])} → {esc(value['to'])}"
+        return esc(", ".join(f"{plain(str(k))} {v}" for k, v in value.items() if v not in ("-", "", None)))
+    if isinstance(value, list):
+        return "<br>".join(_words(v) for v in value)
+    parts = [part.strip() for part in _cut(str(value), 600).split(";")]  # the official plan format lists attractions so
+    return "<br>".join(esc(part) for part in parts if part)
+
+
+def _levels_in_turn(places: list[Place]) -> list[Place]:
+    order = {"easy": 0, "medium": 1, "hard": 2}
+    levels = sorted({p.level for p in places}, key=lambda level: (order.get(level, 3), level))
+    queues = [[p for p in places if p.level == level] for level in levels]
+    return [queue[i] for i in range(max(map(len, queues), default=0)) for queue in queues if i < len(queue)]
+
+
+def _record_at(path: Path, offset: int) -> Json:
+    with path.open("rb") as lines:
+        lines.seek(offset)
+        record: Json = json.loads(lines.readline())
+    return record
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} more characters in the transcripts file]"
+
+
+def _object(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}

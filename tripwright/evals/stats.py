@@ -1,0 +1,150 @@
+"""Intervals and tests for every number we print (row B5): a rate without its interval is an anecdote.
+
+The subtle thing: the unit is the *query*, not the check. Thirteen checks of one plan stand and fall together, so a micro rate gets
+its interval by resampling queries (`clustered_rate`), and two agents on the same queries are compared pair by pair (`paired_bootstrap`,
+`mcnemar_exact`); their separate intervals may overlap although the difference is certain. Percentile bootstraps are seeded, hence
+reproducible; they know nothing beyond the sample, so with fewer than some ten queries they are too narrow. No numpy, no I/O.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+from statistics import NormalDist
+from typing import NamedTuple, TypedDict
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+
+
+class Interval(NamedTuple):
+    low: float
+    high: float
+
+
+class PairedDifference(NamedTuple):
+    """Mean of after − before over the same queries, with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Rate(TypedDict):
+    """A share in score.json: k of n. `value` is None where n is 0: nothing was measured, which is not a rate of zero."""
+
+    value: float | None
+    low: float
+    high: float
+    k: int
+    n: int
+
+
+class Mean(TypedDict):
+    """A mean in score.json; all None where n is 0."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+
+def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """Wilson's score interval of k successes in n independent trials. Unlike k/n ± z·se it stays in [0, 1] and is not empty at k = 0 or n.
+
+    centre = (p + z²/2n) / (1 + z²/n),  half width = z/(1 + z²/n) · √(p(1−p)/n + z²/4n²).  With n = 0 anything is possible: (0, 1).
+    """
+    if not 0 <= k <= n:
+        raise ValueError(f"wilson needs 0 <= k <= n, found k = {k}, n = {n}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie strictly between 0 and 1, found {confidence}")
+    if n == 0:
+        return Interval(0.0, 1.0)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    p, shrink = k / n, 1 + z * z / n
+    centre = (p + z * z / (2 * n)) / shrink
+    half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    # The ends are exact at k = 0 and k = n; floating point would leave them at 1e-17 or 1 - 1e-16.
+    return Interval(0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half))
+
+
+def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> Interval:
+    """Percentile bootstrap interval of the mean, from n seeded resamples."""
+    _check(values, n)
+    rng, size = Random(seed), len(values)
+    if min(values) == max(values):
+        return Interval(float(values[0]), float(values[0]))
+    means = sorted(math.fsum(rng.choices(values, k=size)) / size for _ in range(n))
+    return Interval(_quantile(means, (1 - CONFIDENCE) / 2), _quantile(means, (1 + CONFIDENCE) / 2))
+
+
+def paired_bootstrap(before: Sequence[float], after: Sequence[float], seed: int, n: int = RESAMPLES) -> PairedDifference:
+    """Mean of after[i] − before[i], where both belong to query i, with its bootstrap interval over queries."""
+    if len(before) != len(after):
+        raise ValueError(f"a paired comparison needs the same queries on both sides, found {len(before)} before and {len(after)} after")
+    differences = [a - b for b, a in zip(before, after, strict=True)]
+    _check(differences, n)
+    return PairedDifference(math.fsum(differences) / len(differences), *bootstrap_mean(differences, seed, n))
+
+
+def mcnemar_exact(b: int, c: int) -> float:
+    """Two-sided exact McNemar p-value. b queries passed only before, c only after; queries where both agree carry no evidence.
+
+    Under "no difference" b is binomial(b + c, ½):  p = min(1, 2 · Σ_{i ≤ min(b, c)} C(b+c, i) / 2^(b+c)).
+    """
+    if b < 0 or c < 0:
+        raise ValueError(f"counts cannot be negative, found b = {b}, c = {c}")
+    trials = b + c
+    tail = sum(math.comb(trials, i) for i in range(min(b, c) + 1))
+    return min(1.0, 2 * tail / (1 << trials))
+
+
+def rate(k: int, n: int) -> Rate:
+    """k of n independent queries, with Wilson's interval, as score.json holds it."""
+    low, high = wilson(k, n)
+    return {"value": k / n if n else None, "low": low, "high": high, "k": k, "n": n}
+
+
+def clustered_rate(counts: Sequence[tuple[int, int]], seed: int, n: int = RESAMPLES) -> Rate:
+    """Σk / Σn over queries that each hold k of n checks: the micro rates of T4. The interval resamples whole queries.
+
+    Where all queries agree a bootstrap has no spread; then the interval is Wilson's with one trial per query.
+    """
+    if any(not 0 <= k <= of for k, of in counts):
+        raise ValueError("clustered_rate needs pairs (k, n) with 0 <= k <= n")
+    asked = [(k, of) for k, of in counts if of]  # a query without a check of this kind has no say
+    k_all, n_all = sum(k for k, _ in asked), sum(of for _, of in asked)
+    if k_all in (0, n_all):
+        low, high = wilson(len(asked) if k_all else 0, len(asked))
+    else:
+        rng = Random(seed)
+        drawn = (rng.choices(asked, k=len(asked)) for _ in range(n))
+        rates = sorted(sum(k for k, _ in sample) / sum(of for _, of in sample) for sample in drawn)
+        low, high = _quantile(rates, (1 - CONFIDENCE) / 2), _quantile(rates, (1 + CONFIDENCE) / 2)
+    return {"value": k_all / n_all if n_all else None, "low": low, "high": high, "k": k_all, "n": n_all}
+
+
+def mean(values: Sequence[float], seed: int) -> Mean:
+    """The mean of one number per query with its bootstrap interval, as score.json holds it."""
+    if not values:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low, high = bootstrap_mean(values, seed)
+    return {"value": math.fsum(values) / len(values), "low": low, "high": high, "n": len(values)}
+
+
+def _check(values: Sequence[float], n: int) -> None:
+    if not values:
+        raise ValueError("a bootstrap needs at least one value")
+    if not all(math.isfinite(v) for v in values):
+        raise ValueError("a bootstrap needs finite values; a NaN would silently become the interval")
+    if n < 1:
+        raise ValueError(f"a bootstrap needs at least one resample, found n = {n}")
+
+
+def _quantile(ordered: Sequence[float], q: float) -> float:
+    """Linear interpolation between order statistics (the usual 'type 7')."""
+    place = q * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

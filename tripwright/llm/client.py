@@ -1,0 +1,209 @@
+"""A client for OpenAI-compatible chat endpoints whose failures are values.
+
+Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429, rubbish bodies) is retried and then
+returned as a `Fault`, so that a rollout becomes unscored instead of a reward of 0 (law 4); what will never pass (wrong key, unknown
+model, no credit) raises UserError at once; everything the model wrote, however odd, is a `Completion`. The body is read by us and not
+by the openai package, because that package builds its objects without checking them: a missing field would surface much later.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from tripwright.errors import UserError
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, OpenAI
+
+LONGEST_WAIT_S = 60.0  # between two attempts, whatever the server asks for
+SHOWN_CHARACTERS = 200  # of a foreign message
+HOPELESS_STATUS = {401, 402, 403, 404}
+
+FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "rejected", "context_overflow"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why there is no completion. `context_overflow` (the messages outgrew the model's window) is an outcome of the episode, not of the
+    endpoint; all other kinds are faults of our side."""
+
+    kind: FaultKind
+    message: str
+    attempts: int = 1
+
+
+@dataclass(frozen=True)
+class RequestedCall:
+    """A native tool call. `arguments` is the JSON text as the model wrote it, valid or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Completion:
+    text: str
+    tool_calls: tuple[RequestedCall, ...]
+    finish_reason: str | None
+    usage: dict[str, float]  # prompt_tokens, completion_tokens (where the server counts them), seconds
+
+
+@dataclass(frozen=True)
+class ChatEndpoint:
+    """An endpoint with its sampling settings; None leaves a setting to the server. Threads may share one."""
+
+    base_url: str  # up to and including /v1
+    model: str
+    api_key_env: str = "OPENAI_API_KEY"  # servers without keys do not need it
+    timeout_s: float = 120.0  # per attempt, for connecting and between two reads
+    max_retries: int = 4
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    first_wait_s: float = 0.5  # doubles with each retry
+    # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}} for vLLM (row P7: thinking off).
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise UserError(f"Endpoint '{self.base_url}' is not a URL: expected one like http://localhost:8000/v1.")
+        if not self.model:
+            raise UserError(f"No model named for the endpoint {self.base_url}.")
+        if self.timeout_s <= 0 or self.max_retries < 0 or self.first_wait_s < 0:
+            raise UserError("An endpoint needs timeout_s > 0, max_retries >= 0 and first_wait_s >= 0.")
+
+    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Completion | Fault:
+        """One assistant message. Without `tools` the text may hold calls in another notation, `<tool_call>…`, for the caller to parse."""
+        request = self._request(messages, tools)
+        for attempt in range(1, self.max_retries + 2):
+            started = time.monotonic()
+            outcome, server_wait_s = self._attempt(request)
+            if isinstance(outcome, Completion):
+                outcome.usage["seconds"] = time.monotonic() - started
+                return outcome
+            if outcome.kind in ("rejected", "context_overflow") or attempt > self.max_retries:
+                return Fault(outcome.kind, outcome.message, attempt)
+            time.sleep(self._wait_s(attempt, server_wait_s))
+        raise AssertionError("unreachable")
+
+    def _request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+        optional = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "tools": list(tools) if tools else None,
+            "extra_body": dict(self.extra_body) or None,
+        }
+        stated = {name: value for name, value in optional.items() if value is not None}
+        return {"model": self.model, "messages": [dict(message) for message in messages], **stated}
+
+    def _attempt(self, request: dict[str, Any]) -> tuple[Completion | Fault, float | None]:
+        """(outcome, seconds the server asks us to wait)."""
+        import openai
+
+        try:
+            response = self._client.chat.completions.with_raw_response.create(**request)
+            return self._read(response.http_response.text), None
+        except openai.APITimeoutError:
+            return Fault("timeout", f"{self.base_url} did not answer within {self.timeout_s:g} s."), None
+        except openai.APIConnectionError as error:
+            return Fault("connection", f"{self.base_url} cannot be reached: {self._shown(error.__cause__ or error)}"), None
+        except openai.APIStatusError as error:
+            return self._status_fault(error), _retry_after_s(error.response.headers.get("retry-after"))
+        except openai.OpenAIError as error:
+            return Fault("bad_response", f"{self.base_url} answered unreadably: {self._shown(error)}"), None
+
+    def _status_fault(self, error: APIStatusError) -> Fault:
+        status, message = error.status_code, self._shown(error.message)
+        said = f"{self.base_url} answered {status}: {message}"
+        if status == 401 or status == 403:
+            state = "set" if os.environ.get(self.api_key_env) else "not set"
+            raise UserError(f"{said} The key is read from the environment variable {self.api_key_env}, which is {state}.")
+        if status in HOPELESS_STATUS or error.code == "insufficient_quota":
+            raise UserError(f"{said} Check the model '{self.model}', the account, and that the URL ends in /v1.")
+        if status == 429:
+            return Fault("rate_limit", said)
+        if status >= 500 or status in (408, 409):
+            return Fault("server_error", said)
+        words = f"{error.code} {error.message}".lower()
+        overflow = "context_length" in words or "context length" in words or "context window" in words or "maximum model length" in words
+        return Fault("context_overflow" if overflow else "rejected", said)
+
+    def _read(self, body: str) -> Completion | Fault:
+        try:
+            return _completion(json.loads(body))
+        except (ValueError, RecursionError):
+            return Fault("bad_response", f"{self.base_url} answered with something other than JSON: {self._shown(body)}")
+        except (AttributeError, KeyError, IndexError, TypeError):
+            return Fault("bad_response", f"{self.base_url} answered JSON that is no chat completion: {self._shown(body)}")
+
+    def _wait_s(self, attempt: int, server_wait_s: float | None) -> float:
+        if server_wait_s is not None:
+            return min(server_wait_s, LONGEST_WAIT_S)
+        jitter = 0.75 + 0.5 * random.random()  # many rollouts fail at the same moment and must not come back at the same moment
+        return min(float(self.first_wait_s * 2 ** min(attempt - 1, 20) * jitter), LONGEST_WAIT_S)
+
+    def _shown(self, message: object) -> str:
+        """One short line of a foreign message, without the key should the server have repeated it."""
+        line = " ".join(str(message).split())
+        if key := os.environ.get(self.api_key_env):
+            line = line.replace(key, "***")
+        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        import openai  # half a second to import: only for those who use an endpoint
+
+        key = os.environ.get(self.api_key_env) or "no-key"
+        return openai.OpenAI(base_url=self.base_url, api_key=key, timeout=self.timeout_s, max_retries=0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_client"}  # connections stay in their process
+
+
+def _completion(body: Any) -> Completion:
+    """Reads a chat completion, failing (AttributeError, KeyError, IndexError, TypeError) where a field is missing or of another type."""
+    choice = body["choices"][0]
+    message = choice["message"]
+    calls = tuple(_requested_call(call, position) for position, call in enumerate(message.get("tool_calls") or ()))
+    counted = body.get("usage") or {}
+    usage = {name: float(counted[name]) for name in ("prompt_tokens", "completion_tokens") if isinstance(counted.get(name), int)}
+    return Completion(_text(message.get("content") or ""), calls, choice.get("finish_reason"), usage)
+
+
+def _requested_call(call: Any, position: int) -> RequestedCall:
+    function = call["function"]
+    arguments = function.get("arguments") or "{}"
+    if isinstance(arguments, dict):  # as some servers send them
+        arguments = json.dumps(arguments)
+    return RequestedCall(str(call.get("id") or f"call_{position}"), _text(function["name"]), _text(arguments))
+
+
+def _text(value: Any) -> str:
+    """Text that can be sent back: JSON may hold lone surrogates, which no encoder takes."""
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value.encode("utf-8", "replace").decode()
+
+
+def _retry_after_s(header: str | None) -> float | None:
+    """The `Retry-After` header in seconds: it holds a number or a date."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return seconds if 0 <= seconds < float("inf") else None

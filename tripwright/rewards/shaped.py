@@ -1,0 +1,94 @@
+"""From facts to a number: the shaped rewards of the papers (rows P4, P5, S5). To change the reward, change this file.
+
+    r = r_schema · (λ1·commonsense_micro + λ2·hard_micro + λ3·commonsense_macro + λ4·hard_macro + λ5·pass)      Planner-R1, eq. for P4
+
+    stage 1 = SUM      λ = [1, 1, 1, 1, 1]   a passing plan is worth 5
+    stage 2 = MACRO    λ = [0, 0, 1, 1, 1]   … 3
+    stage 3 = SUCCESS  λ = [0, 0, 0, 0, 1]   … 1
+
+An answer that breaks the plan schema, or no answer, is worth 0. A plan that makes the official code crash is worth 0 beyond the schema:
+it has no facts. Constraints that were gated (not evaluated) count as failed; constraints nobody asked for count not at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from tripwright.constraints.facts import COMMONSENSE_NAMES, Verdict
+
+Weights = tuple[float, float, float, float, float]
+
+SUM: Weights = (1, 1, 1, 1, 1)
+MACRO: Weights = (0, 0, 1, 1, 1)
+SUCCESS: Weights = (0, 0, 0, 0, 1)
+STAGES: dict[str, Weights] = {"stage1": SUM, "stage2": MACRO, "stage3": SUCCESS, "sum": SUM, "macro": MACRO, "success": SUCCESS}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The five terms, each in [0, 1], in the order of the weights."""
+
+    commonsense_micro: float
+    hard_micro: float
+    commonsense_macro: float
+    hard_macro: float
+    final: float
+
+
+@dataclass(frozen=True)
+class Reward:
+    """`total` is what is learned from; the rest is what it is made of, for curves and reports."""
+
+    total: float
+    schema: float
+    parts: Parts
+
+
+NOTHING = Parts(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def parts(verdict: Verdict, asked_hard: int) -> Parts:
+    """The five terms of one verdict. `asked_hard` is how many hard constraints the request carries (its wishes, plus the budget)."""
+    if not verdict.delivered or verdict.commonsense is None:
+        return NOTHING
+    commonsense = sum(fact.passed is True for fact in verdict.commonsense.values())
+    hard = sum(fact.passed is True for fact in verdict.hard.values()) if verdict.hard is not None else 0
+    return Parts(
+        commonsense_micro=commonsense / len(COMMONSENSE_NAMES),
+        hard_micro=hard / asked_hard,
+        commonsense_macro=float(commonsense == len(COMMONSENSE_NAMES)),
+        hard_macro=float(hard == asked_hard),
+        final=float(verdict.final),
+    )
+
+
+def reward(verdict: Verdict, asked_hard: int, schema_valid: bool, weights: Weights = SUM) -> Reward:
+    """P4's reward of one finished episode."""
+    if not schema_valid:
+        return Reward(0.0, 0.0, NOTHING)
+    terms = parts(verdict, asked_hard)
+    return Reward(sum(w * term for w, term in zip(weights, astuple(terms), strict=True)), 1.0, terms)
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """Stages by step: (name of the weights, how many steps) in order; the last one goes on for ever."""
+
+    stages: tuple[tuple[str, int], ...] = (("stage1", 1),)
+
+    def weights_at(self, step: int) -> Weights:
+        """The weights of a step, counted from 0."""
+        for name, steps in self.stages:
+            if step < steps:
+                return STAGES[name]
+            step -= steps
+        return STAGES[self.stages[-1][0]]
+
+
+PLANNER_R1_8B = Curriculum((("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
+PLANNER_R1_32B = Curriculum((("stage1", 50), ("stage2", 350), ("stage3", 100)))
+
+
+def star_curriculum(steps_per_epoch: int) -> Curriculum:
+    """Row S5's CURRICULUM: SUM for two epochs, MACRO for two, SUCCESS for one."""
+    return Curriculum((("sum", 2 * steps_per_epoch), ("macro", 2 * steps_per_epoch), ("success", steps_per_epoch)))

@@ -1,0 +1,40 @@
+"""Transcripts as tensors: right-padded rows, which causal attention reads without a mask (no real token comes after the padding)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tripwright.agent.policies.local_decoder import Decoder
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Next-token prediction over B rows of T positions: `targets[b, t]` follows `ids[b, t]`."""
+
+    ids: Tensor  # (B, T) int64
+    targets: Tensor  # (B, T) int64
+    mask: Tensor  # (B, T) float: 1 where the target was emitted by the agent
+    logprobs: Tensor  # (B, T) float: what the sampler said of the target, 0 elsewhere
+
+
+def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
+    """(token ids, loss mask, log-probabilities) per row → a Batch. Position t predicts token t + 1, so every list is shifted by one."""
+    length = max(len(ids) for ids, _, _ in rows) - 1
+    ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
+    targets, mask, logprobs = torch.zeros_like(ids), torch.zeros(len(rows), length), torch.zeros(len(rows), length)
+    for b, (tokens, kept, said) in enumerate(rows):
+        n = len(tokens) - 1
+        ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
+        mask[b, :n], logprobs[b, :n] = torch.tensor(kept[1:], dtype=torch.float), torch.tensor(said[1:])
+    return Batch(ids, targets, mask, logprobs)
+
+
+def token_logits(decoder: Decoder, batch: Batch, where: Tensor | None = None) -> Tensor:
+    """Logits in fp32 at the positions of `where` (B, T) bool: (N, vocabulary); all positions without it."""
+    positions = torch.arange(batch.ids.shape[1]).expand_as(batch.ids)
+    hidden = decoder.hidden(batch.ids, positions)
+    return decoder.logits(hidden[where] if where is not None else hidden.flatten(0, 1))

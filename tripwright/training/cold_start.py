@@ -1,0 +1,49 @@
+"""Expert transcripts from many generated worlds: what the cold start learns from (rows S4, B3, B4).
+
+Every world is used for a few queries and thrown away, so that names and prices can only be copied from tool answers. Worlds are
+numbered; training takes one range of numbers, evaluation another, and the two never meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.agent.session import Session
+from tripwright.queries.sample import Mix, make_queries
+from tripwright.tools.toolbox import ToolBox
+from tripwright.trip.query import Query
+from tripwright.world.generator import build_tables
+from tripwright.world.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
+from tripwright.world.store import World
+
+TRAINING_WORLDS = 0  # first seed of training worlds
+UNSEEN_WORLDS = 1_000_000  # first seed of evaluation worlds: never trained on
+
+
+def tasks(scale: str, first_world: int, per_world: int, mix: Mix | None = None) -> Iterator[tuple[Query, World]]:
+    """An endless stream of (query, world), `per_world` queries from each of the worlds first_world, first_world + 1, …"""
+    seed = first_world
+    while True:
+        world = World.in_memory(build_tables(scale, seed))
+        for query in make_queries(world, per_world, seed, mix):
+            yield query, world
+        seed += 1
+
+
+def expert_sessions(stream: Iterator[tuple[Query, World]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
+    """Sessions played by the expert; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
+    yield from ExpertPolicy().play(Session(query, ToolBox(world, dialect.face), dialect, chat) for query, world in stream)
+
+
+def content_words(world: World) -> set[str]:
+    """Words of a world that a tokenizer must not merge into fixed text: they are what is copied and compared."""
+    names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
+    for city in world.cities:
+        for row in (*world.restaurants(city), *world.attractions(city), *world.accommodations(city)):
+            names.append(row.name)
+        names += [row.cuisines.replace(",", " ") for row in world.restaurants(city)]
+        names += [row.house_rules.replace("No ", " ") for row in world.accommodations(city)]
+    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}  # F: flight numbers

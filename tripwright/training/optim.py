@@ -1,0 +1,64 @@
+"""Optimizers: Muon for the matrices inside the layers, AdamW for everything else (embeddings, norms). One schedule for both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True)
+class OptimizerSettings:
+    """`name` "muon" uses `learning_rate` for matrices and `adamw_learning_rate` for the rest; "adamw" uses the latter for all."""
+
+    name: str = "muon"
+    learning_rate: float = 0.02
+    adamw_learning_rate: float = 3e-3
+    weight_decay: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.95)
+    momentum: float = 0.95
+    grad_clip: float = 1.0
+
+
+class Optimizers:
+    """The optimizers of one model behind one face. `step(scale)` multiplies every learning rate by `scale`."""
+
+    def __init__(self, model: nn.Module, settings: OptimizerSettings):
+        self.settings = settings
+        named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+        matrices = [p for name, p in named if p.ndim == 2 and "embed" not in name and "lm_head" not in name and settings.name == "muon"]
+        inside = {id(p) for p in matrices}
+        rest = [p for _, p in named if id(p) not in inside]
+        self.parameters = [p for _, p in named]
+        self.all: list[torch.optim.Optimizer] = [
+            torch.optim.AdamW(rest, lr=settings.adamw_learning_rate, betas=settings.betas, weight_decay=settings.weight_decay)
+        ]
+        if matrices:
+            self.all.append(torch.optim.Muon(matrices, lr=settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay))
+        self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
+
+    def step(self, scale: float = 1.0) -> float:
+        """Clips, steps and clears the gradients. Returns the gradient norm before clipping."""
+        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip))
+        for optimizer, rates in zip(self.all, self._rates, strict=True):
+            for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                group["lr"] = rate * scale
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def state_dict(self) -> list[dict[str, Any]]:
+        return [optimizer.state_dict() for optimizer in self.all]
+
+    def load_state_dict(self, states: list[dict[str, Any]]) -> None:
+        for optimizer, state in zip(self.all, states, strict=True):
+            optimizer.load_state_dict(state)
+
+
+def warm_up_and_decay(progress: float, warm_up: float = 0.02, floor: float = 0.05) -> float:
+    """Learning-rate scale at `progress` in [0, 1]: linear up to 1 at `warm_up`, then linear down to `floor`."""
+    if progress < warm_up:
+        return progress / warm_up
+    return 1.0 - (1.0 - floor) * (progress - warm_up) / (1.0 - warm_up)

@@ -1,0 +1,260 @@
+"""What is answered: a day-by-day plan, in Planner-R1's JSON schema (row P3) or in the official TravelPlanner format (row T3).
+
+Models write P3's schema; the official rules read the official format, so `to_official` translates. The subtle thing: P3 names
+restaurants, sights and stays without their city, while the official format is "Name, City". Whoever knows the world passes a
+`city_of` callback; on a travel day the city of arrival is asked first, then the city of departure, and the arrival city is written
+when neither has the place (so that an invented name stays an invented name, in a city where it can be looked for).
+`from_official` is the way back, to show models P3 examples: it refuses what P3 cannot say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+PlaceKind = Literal["restaurant", "attraction", "accommodation"]
+CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]  # (kind, name, candidate cities in order) → the city that has it
+FlightDetails = Callable[[str], tuple[str, str, int] | None]  # flight number → (duration, distance, cost per person in USD)
+
+MEALS = ("breakfast", "lunch", "dinner")
+
+
+def _whole_number(value: Any) -> Any:
+    """JSON has one number type and its schema calls 70.0 an integer; True is not one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _not_null(value: Any) -> Any:
+    if value is None:
+        raise ValueError("leave the field out instead of null")
+    return value
+
+
+def _text_or_object(value: Any) -> str:
+    """Which branch of a oneOf is meant, so that an error speaks of that branch only."""
+    return "object" if isinstance(value, (dict, BaseModel)) else "text"
+
+
+def _text_or_array(value: Any) -> str:
+    return "array" if isinstance(value, list) else "text"
+
+
+Integer = Annotated[int, BeforeValidator(_whole_number)]
+OptionalText = Annotated[str | None, BeforeValidator(_not_null)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class CityLeg(_Strict):
+    """A travel day: the trip moves between two cities."""
+
+    origin: str = Field(alias="from")
+    destination: str = Field(alias="to")
+
+
+class Transport(_Strict):
+    """`cost` is in US dollars, per person for flights and per vehicle on the road."""
+
+    mode: Literal["flight", "taxi", "self-driving"]
+    origin: str = Field(alias="from")
+    destination: str = Field(alias="to")
+    duration: str
+    distance: str
+    cost: Integer
+    flight_number: OptionalText = None
+    departure_time: OptionalText = None
+    arrival_time: OptionalText = None
+
+
+class DayPlan(_Strict):
+    """One day in P3's schema; '-' means none."""
+
+    days: Integer
+    city: Annotated[Annotated[str, Tag("text")] | Annotated[CityLeg, Tag("object")], Discriminator(_text_or_object)]
+    transportation: Annotated[Annotated[Literal["-"], Tag("text")] | Annotated[Transport, Tag("object")], Discriminator(_text_or_object)]
+    attraction: Annotated[
+        Annotated[Literal["-"], Tag("text")] | Annotated[list[str], Field(min_length=1), Tag("array")], Discriminator(_text_or_array)
+    ]
+    accommodation: str
+    breakfast: str
+    lunch: str
+    dinner: str
+
+    def record(self) -> dict[str, Any]:
+        """The day as JSON data, as the schema spells it."""
+        return self.model_dump(by_alias=True, exclude_none=True)
+
+
+Plan = list[DayPlan]
+
+ONE_OF_TAGS = frozenset({"text", "object", "array"})  # appear in Pydantic's error paths, not in the user's JSON
+
+# Row P3, the schema of one element of the plan array, as printed in the paper's B.2 (two misprints mended: an unclosed quote, and
+# `additionalProperties` belongs beside `properties`). It goes into prompts; the models above are what is enforced.
+PLAN_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["days", "city", "transportation", "attraction", "accommodation", "breakfast", "lunch", "dinner"],
+    "properties": {
+        "days": {"description": "The day number of the plan starting from 1.", "type": "integer"},
+        "city": {
+            "description": "Can be a city name string if no transfer is needed, or an dict with 'from' and 'to' keys that indicates"
+            " the origin and destination city.",
+            "oneOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "required": ["from", "to"],
+                    "properties": {"from": {"type": "string"}, "to": {"type": "string"}},
+                    "additionalProperties": False,
+                },
+            ],
+        },
+        "transportation": {
+            "description": "Either '-' if no transportation is needed, or an object describing the transportation details. Instead of"
+            " total cost, use per person price for flight and per vehicle cost for taxi/self-driving as the cost.",
+            "oneOf": [
+                {"type": "string", "const": "-"},
+                {
+                    "type": "object",
+                    "required": ["mode", "from", "to", "duration", "distance", "cost"],
+                    "properties": {
+                        "mode": {"type": "string", "enum": ["flight", "taxi", "self-driving"], "description": "Type of transportation."},
+                        "from": {"type": "string", "description": "Origin city"},
+                        "to": {"type": "string", "description": "Destination city"},
+                        "duration": {"type": "string", "description": "Transportation duration"},
+                        "distance": {"type": "string", "description": "Distance of the trip"},
+                        "cost": {"type": "integer", "description": "Cost of the transportation"},
+                        "flight_number": {"type": "string", "description": "Flight number (for flights only)"},
+                        "departure_time": {"type": "string", "description": "Flight departure time"},
+                        "arrival_time": {"type": "string", "description": "Flight arrival time"},
+                    },
+                    "additionalProperties": False,
+                },
+            ],
+        },
+        "attraction": {
+            "description": "A list of attraction names planned for the day, or '-' if no attractions are planned.",
+            "oneOf": [{"type": "string", "const": "-"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+        },
+        "accommodation": {"description": "The name of the accommodation for today. '-' if no accommodation is needed.", "type": "string"},
+        "breakfast": {"description": "The name of the breakfast restaurant for today. '-' if no breakfast is planned.", "type": "string"},
+        "lunch": {"description": "The name of the lunch restaurant for today. '-' if no lunch is planned.", "type": "string"},
+        "dinner": {"description": "The name of the dinner restaurant for today. '-' if no dinner is planned.", "type": "string"},
+    },
+    "additionalProperties": False,
+}
+
+
+# ---- P3 → official
+
+
+def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
+    """The plan as the official rules read it. Blank names become '-': an empty name would match every row of a city there."""
+    return [_official_day(day, city_of) for day in days]
+
+
+def _official_day(day: DayPlan, city_of: CityOf | None) -> dict[str, Any]:
+    leg = day.city if isinstance(day.city, CityLeg) else None
+    cities = [leg.destination, leg.origin] if leg else [str(day.city)]
+
+    def placed(kind: PlaceKind, name: str) -> str:
+        if name.strip() in ("", "-"):
+            return "-"
+        return f"{name}, {(city_of(kind, name, cities) if city_of else None) or cities[0]}"
+
+    sights = [] if day.attraction == "-" else [placed("attraction", name) for name in day.attraction]
+    return {
+        "days": day.days,
+        "current_city": f"from {leg.origin} to {leg.destination}" if leg else str(day.city),
+        "transportation": _official_transport(day.transportation),
+        "breakfast": placed("restaurant", day.breakfast),
+        "attraction": "".join(f"{sight};" for sight in sights if sight != "-") or "-",
+        "lunch": placed("restaurant", day.lunch),
+        "dinner": placed("restaurant", day.dinner),
+        "accommodation": placed("accommodation", day.accommodation),
+    }
+
+
+def _official_transport(transport: Transport | Literal["-"]) -> str:
+    if transport == "-":
+        return "-"
+    route = f"from {transport.origin} to {transport.destination}"
+    if transport.mode == "flight":
+        times = [("Departure Time", transport.departure_time), ("Arrival Time", transport.arrival_time)]
+        said = "".join(f", {label}: {time}" for label, time in times if time is not None)
+        return f"Flight Number: {transport.flight_number or ''}, {route}{said}"  # no number stays a flight, and an invalid one
+    word = "Taxi" if transport.mode == "taxi" else "Self-driving"
+    return f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost: {transport.cost}"
+
+
+# ---- official → P3
+
+_ROUTE = re.compile(r"from (.+?) to ([^,]+)")
+_FLIGHT = re.compile(r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?")
+_ROAD = re.compile(r"(Self-driving|Taxi), from (.+?) to ([^,]+), duration: ([^,]*), distance: (.*?), cost: (\d+)")
+
+
+def from_official(plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None) -> Plan:
+    """The plan in P3's schema; padding (`{}`) is dropped. Raises ValueError where P3 cannot say the same.
+
+    The official text of a flight has no duration, distance or price: `flight_details` supplies them, else they read '-', '-' and 0.
+    """
+    return [_p3_day(number, day, flight_details) for number, day in enumerate(plan, start=1) if day]
+
+
+def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | None) -> DayPlan:
+    def text(key: str) -> str:
+        value = day.get(key)
+        if not isinstance(value, str):
+            raise ValueError(f"day {number}: '{key}' is {value!r}, not text")
+        return value.strip() or "-"
+
+    route = _ROUTE.fullmatch(text("current_city"))
+    cities = route.groups() if route else (text("current_city"),)
+
+    def name(said: str) -> str:
+        place, comma, city = said.strip().rpartition(",")
+        if said == "-":
+            return said
+        if not comma or not any(city.strip() in (known, bare_city(known)) for known in cities):
+            where = " or ".join(cities)
+            raise ValueError(f"day {number}: '{said}' is not in the day's city ({where}), and the schema has no place for another")
+        return place.strip()
+
+    sights = [name(piece) for piece in text("attraction").split(";") if piece.strip() not in ("", "-")]
+    return DayPlan.model_validate(
+        {
+            "days": number,
+            "city": {"from": cities[0], "to": cities[1]} if route else cities[0],
+            "transportation": _p3_transport(number, text("transportation"), flight_details),
+            "attraction": sights or "-",
+            "accommodation": name(text("accommodation")),
+            **{meal: name(text(meal)) for meal in MEALS},
+        }
+    )
+
+
+def _p3_transport(number: int, said: str, flight_details: FlightDetails | None) -> dict[str, Any] | Literal["-"]:
+    if said == "-":
+        return "-"
+    if flight := _FLIGHT.fullmatch(said):
+        flight_number, origin, destination, departure, arrival = flight.groups()
+        duration, distance, cost_usd = (flight_details(flight_number) if flight_details else None) or ("-", "-", 0)
+        record = {"mode": "flight", "from": origin, "to": destination, "duration": duration, "distance": distance, "cost": cost_usd}
+        times = {key: time for key, time in (("departure_time", departure), ("arrival_time", arrival)) if time}
+        return {**record, "flight_number": flight_number, **times}
+    if road := _ROAD.fullmatch(said):
+        word, origin, destination, duration, distance, cost = road.groups()
+        mode = "taxi" if word == "Taxi" else "self-driving"
+        return {"mode": mode, "from": origin, "to": destination, "duration": duration, "distance": distance, "cost": int(cost)}
+    raise ValueError(f"day {number}: transportation '{said}' is none of flight, taxi and self-driving as the official format writes them")
+
+
+def bare_city(city: str) -> str:
+    """'Rockford(Illinois)' → 'Rockford': annotated plans add the state."""
+    return city.partition("(")[0].strip()

@@ -1,0 +1,190 @@
+"""The official TravelPlanner tables (row T1) as a world.
+
+The subtle things: rows are used as the official code uses them, so a row in which a needed value is empty is left out (its `dropna`;
+counted in the manifest) while the distance table is kept whole; every value keeps its original text. A `flights_coverage.json` beside
+the flights says which searches they answer completely, and any other search is then unknown; without it the flights are all there are.
+Rows are streamed: the full flights table has 3.8 million.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.world.store import World, WorldTables, write_world
+
+# What pandas reads as a missing value, and the official code therefore drops.
+MISSING = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>")
+    + ("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+)
+COVERAGE_FILE = "flights_coverage.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table: where it may lie below the source folder, its columns in the order of the record type, and which hold numbers."""
+
+    name: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    keep_incomplete: bool = False
+
+
+SOURCES = (
+    Source("cities", ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"), ("city", "state")),
+    Source(
+        "flights",
+        ("flights.csv", "clean_Flights_2022.csv", "flights/clean_Flights_2022.csv"),
+        ("Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName", "Distance"),
+        numbers=("Price", "Distance"),
+    ),
+    Source(
+        "grounds",
+        ("distances.csv", "distance.csv", "googleDistanceMatrix/distance.csv"),
+        ("origin", "destination", "duration", "distance"),
+        keep_incomplete=True,
+    ),
+    Source(
+        "restaurants",
+        ("restaurants.csv", "clean_restaurant_2022.csv", "restaurants/clean_restaurant_2022.csv"),
+        ("Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"),
+        numbers=("Average Cost", "Aggregate Rating"),
+    ),
+    Source(
+        "attractions",
+        ("attractions.csv", "attractions/attractions.csv"),
+        ("Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"),
+    ),
+    Source(
+        "accommodations",
+        ("accommodations.csv", "clean_accommodations_2022.csv", "accommodations/clean_accommodations_2022.csv"),
+        ("NAME", "room type", "price", "minimum nights", "review rate number", "house_rules", "maximum occupancy", "city"),
+        numbers=("price", "minimum nights", "review rate number", "maximum occupancy"),
+    ),
+)
+
+
+@dataclass
+class _Table:
+    """An open table whose header has been checked; iterating yields the complete rows and counts the others."""
+
+    source: Source
+    path: Path
+    positions: list[int]
+    incomplete_rows: int = field(default=0)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        kind = self.source
+        numeric = [(kind.columns.index(column), column) for column in kind.numbers]
+        for line, record in _records(self.path):
+            row = tuple(record[position] if position < len(record) else "" for position in self.positions)
+            if kind.keep_incomplete:
+                yield tuple("" if value in MISSING else value for value in row)
+                continue
+            if not MISSING.isdisjoint(row):
+                self.incomplete_rows += 1
+                continue
+            for index, column in numeric:
+                if not _is_number(row[index]):
+                    raise UserError(f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected a number.")
+            yield row
+
+
+def import_world(source: Path, folder: Path) -> World:
+    """Writes the tables found under `source` as a world to the new folder `folder`."""
+    tables = {kind.name: _open_table(source, kind) for kind in SOURCES}
+    incomplete_rows: dict[str, int] = {}
+    about: dict[str, Any] = {"name": folder.name, "kind": "imported", "source": str(source), "incomplete_rows": incomplete_rows}
+
+    def counted(name: str) -> Iterator[tuple[str, ...]]:
+        yield from tables[name]
+        incomplete_rows[name] = tables[name].incomplete_rows  # read by the manifest, which is written after all rows
+
+    return write_world(
+        folder,
+        WorldTables(
+            cities=[(row[0], row[1]) for row in counted("cities")],
+            flights=counted("flights"),
+            grounds=counted("grounds"),
+            restaurants=counted("restaurants"),
+            attractions=counted("attractions"),
+            accommodations=counted("accommodations"),
+            covered_searches=_covered_searches(tables["flights"].path.parent, source),
+            about=about,
+        ),
+    )
+
+
+def _open_table(source: Path, kind: Source) -> _Table:
+    path = _find(source, kind)
+    header = next(_lines(path), None)
+    if header is None:
+        raise UserError(f"'{path}' is empty. Expected the columns {', '.join(kind.columns)}.")
+    if path.suffix == ".txt":  # the list of cities has no header
+        return _Table(kind, path, list(range(len(kind.columns))))
+    absent = [column for column in kind.columns if column not in header[1]]
+    if absent:
+        names, found = ", ".join(map(repr, absent)), ", ".join(map(repr, header[1]))
+        raise UserError(f"'{path}' has no column {names}. Found: {found}. Expected: {', '.join(kind.columns)}.")
+    return _Table(kind, path, [header[1].index(column) for column in kind.columns])
+
+
+def _find(source: Path, kind: Source) -> Path:
+    if not source.is_dir():
+        files = ", ".join(each.files[0] for each in SOURCES)
+        raise UserError(f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}.")
+    for folder in (source, source / "database"):
+        for name in kind.files:
+            if (folder / name).is_file():
+                return folder / name
+    raise UserError(f"No table of {kind.name} in '{source}'. Expected one of: {', '.join(kind.files)}.")
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line number, values) after the header. Blank lines are no records, as in pandas."""
+    lines = _lines(path)
+    if path.suffix != ".txt":
+        next(lines, None)
+    return ((line, values) for line, values in lines if values)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            if path.suffix == ".txt":
+                yield from ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(text, start=1) if line.strip())
+            else:
+                reader = csv.reader(text)
+                yield from ((reader.line_num, values) for values in reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"'{path}' is not a CSV file in UTF-8: {error}.") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _covered_searches(*folders: Path) -> Iterable[tuple[str, str, str]] | None:
+    path = next((folder / COVERAGE_FILE for folder in folders if (folder / COVERAGE_FILE).is_file()), None)
+    if path is None:
+        return None
+    try:
+        entries: list[Sequence[Any]] = json.loads(path.read_text(encoding="utf-8"))
+        searches = [(entry[0], entry[1], entry[2]) for entry in entries]
+    except (ValueError, LookupError, TypeError):
+        searches = [("", "", 0)]
+    if not all(isinstance(value, str) for value in chain.from_iterable(searches)):
+        raise UserError(f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination, date, row count].")
+    return searches

@@ -1,0 +1,61 @@
+"""Made-up proper names for generated worlds: two or three syllables, so that a few dozen parts give hundreds of thousands of names.
+
+Names must be copied from tool answers, never remembered: the space is far larger than what any training run sees.
+"""
+
+from __future__ import annotations
+
+import random
+
+ONSETS = (
+    "Ash Bal Bram Bren Cal Cass Cor Dal Del Dor Dun El Fair Fen Gar Glen Had Hal Har Hol Is Jas Kel Ken Lan Lark Lin Lor "
+    "Mal Mar Mel Mor Nel Nor Oak Or Pel Per Quin Rad Ren Ros Row San Sel Shel Sil Stan Tal Tam Thor Tor Val Ven Ver Vin "
+    "Wal West Win Wyn Yar Zan"
+).split()  # fmt: skip
+MIDDLES = "a an ar e el en er i in is o ol on or u".split()
+ENDINGS = (
+    "bay beck berg bourne bridge brook burgh bury by cliff combe cross dale den don fall field ford gate grove ham haven "
+    "hurst land leigh ley low marsh mere mont moor ness port ridge shaw stead stow ton vale ville wick worth"
+).split()  # fmt: skip
+STATE_ENDINGS = "ania avia elia enia eria inia oria osa otia una".split()
+RESTAURANT_NOUNS = (
+    "Bistro Brasserie Buffet Cafe Canteen Cantina Diner Eatery Garden Grill House Kitchen Larder Oven Pantry Place Plate "
+    "Room Smokehouse Spoon Table Tavern Terrace Trattoria"
+).split()  # fmt: skip
+ACCOMMODATION_NOUNS = (
+    "Apartment Attic Bungalow Cabin Cottage Den Flat Getaway Hideaway Home Inn Lodge Loft Nest Nook Quarters Rest Retreat "
+    "Studio Suite Villa Yard"
+).split()  # fmt: skip
+ATTRACTION_NOUNS = (
+    "Aquarium Arboretum Castle Cathedral Falls Gallery Gardens Hall Harbor Lake Market Memorial Museum Observatory Palace "
+    "Park Pier Plaza Reserve Square Theater Tower Trail Zoo"
+).split()  # fmt: skip
+
+
+class Namer:
+    """Draws names that are unique within one world, none contained in another of its kind (the official look-up is by substring)."""
+
+    def __init__(self, rng: random.Random):
+        self._rng = rng
+        self._taken: set[str] = set()
+
+    def proper(self) -> str:
+        middle = self._rng.choice(MIDDLES) if self._rng.random() < 0.5 else ""
+        return self._rng.choice(ONSETS) + middle + self._rng.choice(ENDINGS)
+
+    def city(self) -> str:
+        return self._unique(self.proper)
+
+    def state(self) -> str:
+        return self._unique(lambda: self._rng.choice(ONSETS) + self._rng.choice(STATE_ENDINGS))
+
+    def place(self, nouns: list[str]) -> str:
+        """A proper name and a noun: `Brenwick Grill`."""
+        return self._unique(lambda: f"{self.proper()} {self._rng.choice(nouns)}")
+
+    def _unique(self, draw) -> str:  # type: ignore[no-untyped-def]
+        while True:
+            name: str = draw()
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
