@@ -52,11 +52,13 @@ _PLAN: list[dict[str, Any]] = [
         "breakfast": "-", "attraction": "Lake, Aston;", "lunch": "-", "dinner": "Grill A, Aston", "accommodation": "Inn by the lake, Aston",
     },
     {
-        "days": 2, "current_city": "Aston", "transportation": "-", "breakfast": "Grill B, Aston", "attraction": "Old Tower, Aston;Museum, Aston;",
+        "days": 2, "current_city": "Aston", "transportation": "-",
+        "breakfast": "Grill B, Aston", "attraction": "Old Tower, Aston;Museum, Aston;",
         "lunch": "Dal Palace, Aston", "dinner": "Grill C, Aston", "accommodation": "Inn by the lake, Aston",
     },
     {
-        "days": 3, "current_city": "from Aston to Homer", "transportation": "Flight Number: F2, from Aston to Homer", "breakfast": "Grill D, Aston",
+        "days": 3, "current_city": "from Aston to Homer", "transportation": "Flight Number: F2, from Aston to Homer",
+        "breakfast": "Grill D, Aston",
         "attraction": "-", "lunch": "-", "dinner": "-", "accommodation": "-",
     },
 ]  # fmt: skip

@@ -45,10 +45,8 @@ COMMONSENSE_CASES: list[tuple[int, dict[str, Any], dict[str, str]]] = [
     (3, {"current_city": "Aston", "lunch": "Grill E, Aston", "dinner": "Grill F, Aston", "attraction": "Lake"}, {
         "is_reasonable_visiting_city": "The trip should be a closed circle.",
     }),
-    (2, {"current_city": "from Aston to Aston"}, {
-        "is_valid_information_in_current_city": "",
-    }),
-    (2, {"current_city": "Atlantis"}, {
+    (2, {"current_city": "from Aston to Aston", "transportation": "Walk from Aston to Aston", "lunch": "-", "attraction": "-"}, {}),
+    (2, {"current_city": "Gotham"}, {
         "is_reasonable_visiting_city": "The city sequence is invalid.",
         "is_valid_information_in_current_city": "The accommodation in day 2 is invalid city choice.",
         "is_not_absent": "Invalid City Number",
@@ -75,7 +73,7 @@ COMMONSENSE_CASES: list[tuple[int, dict[str, Any], dict[str, str]]] = [
         "is_valid_information_in_current_city": "The transportation in day 2 is invalid city choice.",
         "is_valid_information_in_sandbox": "The taxi in day 2 is invalid in the sandbox.",
     }),
-    (1, {"accommodation": "Inn by the lake, Homer"}, {
+    (1, {"accommodation": "Inn by the lake, Homer"}, {"is_valid_accommodation": "",
         "is_valid_information_in_current_city": "The accommodation in day 1 is invalid city choice.",
         "is_valid_information_in_sandbox": "The accommodation in day 1 is invalid in the sandbox.",
     }),

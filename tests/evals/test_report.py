@@ -19,7 +19,7 @@ from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.evals.report.charts import Frame, Line, line_chart, spread, stacked_chart, ticks
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.transcripts import SHOWN, choose, index
+from tripwright.evals.report.transcripts import SHOWN, choose, conversation, index
 from tripwright.evals.stats import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -340,6 +340,21 @@ def test_episodes_are_chosen_by_rule(tmp_path):
     assert [p.level for p in chosen] == ["easy", "medium", "hard"] * 2
     assert chosen == choose(list(reversed(places))) and chosen != choose(places, seed=1)
     assert len(choose(places[:12])) == SHOWN and len(choose(places[:2])) == 2 and choose([]) == []
+
+
+def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
+    unscored = {**synthetic_episode(0, True), "verdict": None, "plan": None}
+    write_lines(tmp_path / "transcripts.jsonl", [unscored, synthetic_episode(1, True)])
+    assert index(tmp_path / "transcripts.jsonl")[1] == 0 and len(index(tmp_path / "transcripts.jsonl")[0]) == 1
+    write_lines(tmp_path / "transcripts.jsonl", [unscored])
+    assert "transcripts.jsonl holds no scored episode" in report_of(tmp_path)[1].text
+
+
+def test_a_call_that_was_refused_is_shown_as_written():
+    call = '<tool_call>{"name": "search_flights"}</tool_call>'
+    made = Segment("assistant", call, call=ToolCall("search_flights", {}, "no rows"))
+    page = Page(conversation(Transcript([made, Segment("tool", "no rows"), Segment("assistant", call)], StopReason.REPEATED_CALL)))
+    assert page.text.count("search_flights") == 2 and page.text.count("no rows") == 1 and call in page.text
 
 
 def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):

@@ -124,7 +124,8 @@ def test_differing_columns_are_named(source: Path, tmp_path: Path) -> None:
     [
         ("attractions.csv", b"", "is empty"),
         ("attractions.csv", b"Name,\xff\xfe\n", "not a CSV file in UTF-8"),
-        ("accommodations.csv", b"NAME,room type,price,minimum nights,review rate number,house_rules,maximum occupancy,city\na,b,cheap,1,1,x,1,c\n",
+        ("accommodations.csv", b"NAME,room type,price,minimum nights,review rate number,house_rules,maximum occupancy,city\n"
+         b"a,b,cheap,1,1,x,1,c\n",
          "accommodations.csv:2: column 'price' holds 'cheap'"),
         ("flights_coverage.json", b"[1]", "not a coverage list"),
     ],

@@ -36,5 +36,7 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]]
 def token_logits(decoder: Decoder, batch: Batch, where: Tensor | None = None) -> Tensor:
     """Logits in fp32 at the positions of `where` (B, T) bool: (N, vocabulary); all positions without it."""
     positions = torch.arange(batch.ids.shape[1]).expand_as(batch.ids)
-    hidden = decoder.hidden(batch.ids, positions)
-    return decoder.logits(hidden[where] if where is not None else hidden.flatten(0, 1))
+    hidden = decoder.hidden(batch.ids, positions).flatten(0, 1)
+    if where is not None:  # index_select, because the backward pass of a boolean index is slower
+        hidden = hidden.index_select(0, where.flatten().nonzero()[:, 0])
+    return decoder.logits(hidden)

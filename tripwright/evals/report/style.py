@@ -87,7 +87,7 @@ thead th{border-top:0;color:var(--muted);font-weight:550;font-size:12.5px;white-
 tbody th{font-weight:550}td small,th small{display:block;color:var(--muted);font-weight:400;font-size:12px}
 .num{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.stripcell{width:228px;vertical-align:middle}
 .scale{display:flex;justify-content:space-between;width:200px}
-.card-table th{width:260px;color:var(--muted);font-weight:500;overflow-wrap:anywhere}
+.card-table tr:first-child>*{border-top:0}.card-table th{width:260px;color:var(--muted);font-weight:500;overflow-wrap:anywhere}
 .card-table td{overflow-wrap:anywhere;font-family:var(--mono)}
 :root{--mono:ui-monospace,SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace}
 code,pre{font-family:var(--mono);font-size:12.5px}

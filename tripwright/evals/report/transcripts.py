@@ -46,13 +46,13 @@ def transcripts_section(run: RunFolder) -> str:
     places, unreadable = index(path)
     chosen = choose(places)
     if not chosen:
-        run.missing.append(f"{path.name} holds no readable episode")
+        run.missing.append(f"{path.name} holds no scored episode")
         return ""
     if unreadable:
         run.missing.append(f"{plural(unreadable, 'unreadable line')} of {path.name} left out")
     passing = sum(place.passed for place in chosen)
     lede = (
-        f"{len(chosen)} of {plural(len(places), 'episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen by rule: "
+        f"{len(chosen)} of {plural(len(places), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen by rule: "
         f"{passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
         f"<code>{esc(path.relative_to(run.path))}</code>."
     )
@@ -61,7 +61,10 @@ def transcripts_section(run: RunFolder) -> str:
 
 
 def index(path: Path) -> tuple[list[Place], int]:
-    """One pass over the file: every readable episode, and how many lines were not (the last one, if the run was killed)."""
+    """One pass over the file: every scored episode, and how many lines were unreadable (the last one, if the run was killed).
+
+    An unscored episode has no verdict: it is neither a pass nor a failure, so it cannot stand for either.
+    """
     places, unreadable, offset = [], 0, 0
     with path.open("rb") as lines:
         for line in lines:
@@ -71,8 +74,10 @@ def index(path: Path) -> tuple[list[Place], int]:
             try:
                 record = json.loads(line)
                 Transcript.from_json(record["transcript"])
+                if record["verdict"] is None:
+                    continue
                 level = _object(record.get("query")).get("level")
-                places.append(Place(start, _object(record.get("verdict")).get("final") is True, str(level or "no level")))
+                places.append(Place(start, record["verdict"]["final"] is True, str(level or "no level")))
             except (ValueError, KeyError, TypeError, AttributeError):
                 unreadable += 1
     return places, unreadable
@@ -168,11 +173,12 @@ def plan(days: Any) -> str:
 def _said(segment: Segment) -> str:
     text = _SPECIAL.sub("", segment.text)
     answer = _ANSWER.search(text)
-    prose = _cut(_ANSWER.sub("", _CALL.sub("", text)).strip(), MAX_PROSE)
+    shown = _CALL.sub("", text) if segment.call else text  # a call that was never made (repeated, unreadable) is what the reader looks for
+    prose = _cut(_ANSWER.sub("", shown).strip(), MAX_PROSE)
     parts = [f'<p class="said">{esc(prose)}</p>'] if prose else []
     if answer:
         parts.append(_fold("answer", answer.group(1).strip(), "answer"))
-    if not parts and not _CALL.search(text):
+    if not parts and not segment.call:
         parts.append('<p class="said muted">(said nothing)</p>')
     return "".join(parts)
 
