@@ -72,6 +72,10 @@ class Session:
         self.transcript.fault = fault
         self._stop(StopReason.UNSCORED)
 
+    def overflow(self) -> None:
+        """An endpoint says that its window is full. Unlike a fault this is an outcome of the episode, and is judged."""
+        self._stop(StopReason.CONTEXT_OVERFLOW)
+
     def _call(self, call: Call, segment: Segment) -> list[int]:
         if call.key in self._asked:
             return self._stop(StopReason.REPEATED_CALL)

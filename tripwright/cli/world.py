@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.errors import UserError
 from tripwright.world.generator import build_world as generate_world
 from tripwright.world.importer import import_world as import_tables
 from tripwright.world.store import World
 
 
 def build_world(
-    folder: Annotated[Path, typer.Argument(help="New folder for the world.")],
+    folder: Annotated[Path | None, typer.Argument(help="New folder for the world.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option(help="The same, as an option.", show_default=False)] = None,
     scale: Annotated[str, typer.Option(help="Size: nano, small or official.")] = "nano",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
@@ -23,8 +25,12 @@ def build_world(
 
     Examples:
       tripwright world build worlds/nano --scale nano --seed 7
+      tripwright world build --scale nano --seed 7 --out worlds/nano
     """
-    _describe(generate_world(folder, scale, seed), as_json)
+    target = folder or out
+    if target is None or (folder and out):
+        raise UserError("Name the world's new folder once: 'tripwright world build DIR' or '--out DIR'.")
+    _describe(generate_world(target, scale, seed), as_json)
 
 
 def import_world(

@@ -64,6 +64,15 @@ class Verdict:
     def undelivered(cls, rules: str, error: str | None = None) -> Verdict:
         return cls(rules, False, None, None, None, error, False)
 
+    @classmethod
+    def from_contract(cls, record: dict[str, Any], rules: str) -> Verdict:
+        """The verdict that `to_contract` wrote."""
+        groups: dict[str, Facts | None] = {}
+        for group in ("commonsense", "hard"):
+            found = record[group]
+            groups[group] = None if found is None else {n: Fact(n, State(f["state"]), f["message"]) for n, f in found.items()}
+        return cls(rules, record["delivered"], groups["commonsense"], groups["hard"], record["total_cost"], record["error"], record["final"])
+
     def to_contract(self, line: int) -> dict[str, Any]:
         """One object of `score --json`."""
         return {

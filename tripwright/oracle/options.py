@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -98,7 +99,7 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
     forbidden = FORBIDDEN_BY_RULE[rule] if rule else None
     found = []
     for row in rows:
-        if sum(row.name in other.name for other in rows) != 1 or not _plain(row.name):
+        if not _finds_only_itself(row.name, rows):
             continue
         if (forbidden and forbidden in row.house_rules) or (room and row.room_type not in ROOM_TYPES[room]):
             continue
@@ -110,16 +111,23 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
 def restaurants(world: World, city: str) -> list[Restaurant]:
     """Restaurants whose name finds exactly themselves, cheapest first."""
     rows = world.restaurants(city)
-    found = [row for row in rows if sum(row.name in other.name for other in rows) == 1 and _plain(row.name)]
+    found = [row for row in rows if _finds_only_itself(row.name, rows)]
     return sorted(found, key=lambda row: row.average_cost_usd)
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
-    return [row for row in world.attractions(city) if _plain(row.name) and ";" not in row.name]
+    """One row for each name that survives the plan's text, in file order."""
+    named = {row.name.strip(): row for row in reversed(world.attractions(city)) if _is_plain(row.name) and ";" not in row.name}
+    return [row for row in world.attractions(city) if named.get(row.name.strip()) is row]
 
 
-def _plain(name: str) -> bool:
-    return bool(name.strip()) and name == name.strip() and name != "-" and "\n" not in name and "\r" not in name
+def _finds_only_itself(name: str, rows: Sequence[Accommodation | Restaurant]) -> bool:
+    """Under a look-up by substring that strips the blanks around a name (the tables have names that end with one)."""
+    return _is_plain(name) and sum(name.strip() in other.name for other in rows) == 1
+
+
+def _is_plain(name: str) -> bool:
+    return name.strip() not in ("", "-") and "\n" not in name and "\r" not in name
 
 
 def cuisine_mask(row: Restaurant, wanted: tuple[str, ...]) -> int:

@@ -17,7 +17,9 @@ from enum import StrEnum
 from typing import Any
 
 from tripwright.oracle.options import (
+    FORBIDDEN_BY_RULE,
     MEALS,
+    ROOM_TYPES,
     Leg,
     Stay,
     attractions,
@@ -53,6 +55,7 @@ class Solution:
     cities: tuple[CityChoice, ...] = ()
     legs: tuple[Leg, ...] = ()
     why: str | None = None
+    comfortable: bool = False  # the cheapest among the comfortable plans only
 
     @property
     def family(self) -> str | None:
@@ -65,10 +68,10 @@ def solve(query: Query, world: World, comfortable: bool = False) -> Solution:
     `comfortable`: the cheapest among the plans a traveller would call normal: one room holds the whole party, and no taxi from
     city to city where one can fly. It may cost more, or not exist.
     """
+    if why := _unplannable(query, world):
+        return Solution(Status.INFEASIBLE, why=why)
     problem = _CityProblem(query, world, comfortable)
-    pool = [query.dest] if query.days == 3 else [c for c in world.states.get(query.dest, []) if c != query.org]
-    if not pool or (query.days == 3 and query.dest not in world.cities):
-        return Solution(Status.INFEASIBLE, why=f"'{query.dest}' is not a destination in this world.")
+    pool = [query.dest] if query.days == 3 else [c for c in world.states[query.dest] if c != query.org]
     bounded = sorted(_bounded(problem, pool), key=lambda plan: plan[0])
     if not bounded:
         return Solution(Status.INFEASIBLE, why=problem.reason or "no order of cities has transport, stays, meals and attractions together.")
@@ -82,12 +85,35 @@ def solve(query: Query, world: World, comfortable: bool = False) -> Solution:
     return best or Solution(Status.INFEASIBLE, why="no reachable choice of cities serves every wanted cuisine.")
 
 
+def _unplannable(query: Query, world: World) -> str | None:
+    """Why a request cannot even be tried; words that are not known are refused, never ignored (law 3)."""
+    wishes, nights = query.local_constraint, query.days - 1
+    if query.org not in world.cities:
+        return f"'{query.org}' is not a city in this world."
+    if query.dest not in (world.cities if query.days == 3 else world.states):
+        return f"'{query.dest}' is not a destination in this world (a city for 3 days, a state for more)."
+    if len(query.date) != query.days:
+        return f"the request is for {query.days} days and gives {len(query.date)} dates."
+    if nights < query.visiting_city_number:
+        return f"{query.visiting_city_number} cities need as many nights, {query.days} days have {nights}."
+    for kind, wish, known in (
+        ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
+        ("room type", wishes.room_type, ROOM_TYPES),
+        ("transportation", wishes.transportation, ("no flight", "no self-driving")),
+    ):
+        if wish is not None and wish not in known:
+            return f"unknown {kind} '{wish}'; known are {', '.join(known)}."
+    return None
+
+
 Bounded = tuple[float, tuple[str, ...], tuple[int, ...], tuple[Leg, ...]]
 
 
 def _bounded(problem: _CityProblem, pool: list[str]) -> Iterator[Bounded]:
     """(lower bound, order, split, legs) for every order of cities, split of nights and transport family that can work."""
     query = problem.query
+    longest = query.days - query.visiting_city_number  # nights in one city, with one night in each of the others
+    pool = [city for city in pool if any(problem.floor(city, nights) is not None for nights in range(1, longest + 1))]
     for order in itertools.permutations(pool, query.visiting_city_number):
         for split in night_splits(query.days - 1, len(order)):
             floor = [problem.floor(city, nights) for city, nights in zip(order, split, strict=True)]
@@ -194,7 +220,7 @@ def _with_meals(problem: _CityProblem, order: tuple[str, ...], split: tuple[int,
         sights = tuple(row.name for row in attractions(problem.world, city)[: nights - 1])
         cities.append(CityChoice(city, nights, stay, tuple(rows[i] for i in picked), sights))
     cost = sum(leg.party_cost_usd for leg in legs) + stays_usd + meals_usd * problem.query.party_size
-    return Solution(Status.OPTIMAL, cost, tuple(cities), legs)
+    return Solution(Status.OPTIMAL, cost, tuple(cities), legs, comfortable=problem.comfortable)
 
 
 def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:

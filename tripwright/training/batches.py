@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tripwright.agent.policies.local_decoder import Decoder
+from tripwright.agent.policies.local_decoder import Decoder, round_up
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Batch:
 
 def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
     """(token ids, loss mask, log-probabilities) per row → a Batch. Position t predicts token t + 1, so every list is shifted by one."""
-    length = max(len(ids) for ids, _, _ in rows) - 1
+    length = round_up(max(len(ids) for ids, _, _ in rows) - 1)
     ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
     targets, mask, logprobs = torch.zeros_like(ids), torch.zeros(len(rows), length), torch.zeros(len(rows), length)
     for b, (tokens, kept, said) in enumerate(rows):
@@ -37,6 +37,8 @@ def token_logits(decoder: Decoder, batch: Batch, where: Tensor | None = None) ->
     """Logits in fp32 at the positions of `where` (B, T) bool: (N, vocabulary); all positions without it."""
     positions = torch.arange(batch.ids.shape[1]).expand_as(batch.ids)
     hidden = decoder.hidden(batch.ids, positions).flatten(0, 1)
-    if where is not None:  # index_select, because the backward pass of a boolean index is slower
-        hidden = hidden.index_select(0, where.flatten().nonzero()[:, 0])
-    return decoder.logits(hidden)
+    if where is None:
+        return decoder.logits(hidden)
+    chosen = where.flatten().nonzero()[:, 0]  # index_select, because the backward pass of a boolean index is slower
+    padded = torch.nn.functional.pad(chosen, (0, round_up(len(chosen), 256) - len(chosen)))
+    return decoder.logits(hidden.index_select(0, padded))[: len(chosen)]

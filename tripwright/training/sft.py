@@ -6,6 +6,8 @@ language of the tools. Each step takes `rows_per_step` fresh transcripts from a 
 
 from __future__ import annotations
 
+import itertools
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,12 +34,12 @@ class SftSettings:
 def fine_tune(model: Any, transcripts: Iterator[Transcript], settings: SftSettings) -> Iterator[dict[str, float]]:
     """Trains in place; yields metrics every step."""
     decoder, optimizers = Decoder(model), Optimizers(model, settings.optimizer)
-    started, tokens = time.monotonic(), 0
+    started, tokens, batches = time.monotonic(), 0, of_like_length(transcripts, settings.rows_per_step)
     for step in range(1, settings.steps + 1):
         progress = max(step / settings.steps, (time.monotonic() - started) / 60 / settings.max_minutes)
         if progress > 1:
             return
-        rows = [next(transcripts) for _ in range(settings.rows_per_step)]
+        rows = next(batches)
         batch = collate([(row.token_ids, row.loss_mask, row.logprobs) for row in rows])
         real = batch.targets != 0
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -58,3 +60,15 @@ def fine_tune(model: Any, transcripts: Iterator[Transcript], settings: SftSettin
             "tokens": tokens,
             "tokens_per_second": tokens / (time.monotonic() - started),
         }
+
+
+def of_like_length(transcripts: Iterator[Transcript], rows: int, pool: int = 8) -> Iterator[list[Transcript]]:
+    """Batches of `rows` transcripts, cut from `pool` batches at a time sorted by length: a quarter of every step would be padding."""
+    order = random.Random(0)
+    while True:
+        drawn = sorted(itertools.islice(transcripts, rows * pool), key=lambda transcript: len(transcript.token_ids))
+        batches = [drawn[i : i + rows] for i in range(0, len(drawn), rows)]
+        if not batches:
+            return
+        order.shuffle(batches)
+        yield from batches

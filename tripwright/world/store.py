@@ -300,11 +300,12 @@ class World:
     def ground(self, origin: str, destination: str) -> Ground | None:
         """The road connection: the first row of the pair, as the official tool reads it; None where the table has no row."""
         key = ("ground", origin, destination)
-        if key not in self._city_rows:
+        known = self._known_rows()
+        if key not in known:
             o, d = self._places.get(origin), self._places.get(destination)
             row = self._db().execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq LIMIT 1", (o, d)).fetchone()
-            self._remember(key, Ground(origin, destination, row[0], row[1]) if row else None)
-        found: Ground | None = self._city_rows[key]
+            known[key] = Ground(origin, destination, row[0], row[1]) if row else None
+        found: Ground | None = known[key]
         return found
 
     def restaurants(self, city: str) -> list[Restaurant]:
@@ -323,16 +324,18 @@ class World:
 
     def _of_city(self, table: str, city: str, columns: str, record: Any) -> list[Any]:
         key = (table, city)
-        if key not in self._city_rows:
+        known = self._known_rows()
+        if key not in known:
             rows = self._db().execute(f"SELECT {columns} FROM {table} WHERE place = ?1 ORDER BY seq", (self._places.get(city), city))
-            self._remember(key, [record(row) for row in rows])
-        found: list[Any] = self._city_rows[key]
+            known[key] = [record(row) for row in rows]
+        found: list[Any] = known[key]
         return found
 
-    def _remember(self, key: tuple[str, ...], value: Any) -> None:
-        if len(self._city_rows) > 20_000:  # bounded: a long run over the full distance table must not grow for ever
-            self._city_rows.clear()
-        self._city_rows[key] = value
+    def _known_rows(self) -> dict[tuple[str, ...], Any]:
+        """Bounded: a long run over the full distance table must not grow for ever. Other threads may still be reading the old one."""
+        if len(self._city_rows) > 20_000:
+            self._city_rows = {}
+        return self._city_rows
 
 
 def _flight(row: Sequence[Any]) -> Flight:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.policies.local_decoder import Cache, Decoder
+from tripwright.agent.policies.local_decoder import Cache, Decoder, round_up
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
 
@@ -117,14 +117,15 @@ class _Batch:
 
     def _close_gaps(self) -> None:
         alive = [i for i, row in enumerate(self.rows) if row is not None]
-        if len(alive) > 0.75 * len(self.rows):
+        room = round_up(len(alive), 8)
+        if room > 0.75 * len(self.rows):
             return
         for target, source in enumerate(alive):
             row = self.rows[source]
             if source != target and row is not None and self.cache is not None:
                 self.cache.copy_row(source, target, row.read)
                 self.rows[target] = row
-        del self.rows[len(alive) :]
+        self.rows[len(alive) :] = [None] * (room - len(alive))
 
     def _read(self, waiting: list[int]) -> Iterator[Session]:
         """Feeds the waiting rows what they have not read, and samples the first token of their next turn. Equal prompts are read once."""
@@ -135,7 +136,9 @@ class _Batch:
             row = self._row(i)
             leader_of[i] = leaders.setdefault(tuple(row.unread), i) if row.read == 0 else i
         readers = [i for i in waiting if leader_of[i] == i]
-        width = max(len(self._row(i).unread) for i in readers)
+        order = {i: n for n, i in enumerate(readers)}
+        readers += readers[:1] * (round_up(len(readers), 8) - len(readers))  # the first one again and again: same row, same values
+        width = round_up(max(len(self._row(i).unread) for i in readers), 32)
         ids = torch.zeros(len(readers), width, dtype=torch.long)
         starts = torch.tensor([self._row(i).read for i in readers])
         last = torch.tensor([len(self._row(i).unread) - 1 for i in readers])
@@ -145,7 +148,6 @@ class _Batch:
         positions = (starts[:, None] + torch.arange(width)).clamp_(max=self.cache.keys.shape[3] - 1)
         hidden = self.decoder.hidden(ids, positions, self.cache, rows=torch.tensor(readers))
         logits = self.decoder.logits(hidden[torch.arange(len(readers)), last])
-        order = {i: n for n, i in enumerate(readers)}
         for i in waiting:
             row = self._row(i)
             row.read += len(row.unread)
@@ -162,7 +164,7 @@ class _Batch:
         for i, row in enumerate(self.rows):
             if row is not None:
                 ids[i, 0], positions[i, 0] = row.unread[0], row.read
-        logits = self.decoder.logits(self.decoder.hidden(ids, positions, self.cache)[speaking, 0])
+        logits = self.decoder.logits(self.decoder.hidden(ids, positions, self.cache)[:, 0])[speaking]
         for i in speaking:
             self._row(i).read += 1
         yield from self._sample(speaking, logits)

@@ -63,11 +63,16 @@ class Decoder:
             q, k = _rms(q, block.q_norm.weight, self.eps), _rms(k, block.k_norm.weight, self.eps)
         q, k = _rotate(q.transpose(1, 2), cos, sin), _rotate(k.transpose(1, 2), cos, sin)
         if seen is None:
-            out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.heads != self.kv_heads)
+            out = _causal_attention(q, k, v)
         else:
             out = seen.attend(index, q, k, v)
         mixed: Tensor = block.o_proj(out.transpose(1, 2).reshape(b, s, -1))
         return mixed
+
+
+def round_up(size: int, step: int = 64) -> int:
+    """Sizes that grow by one at a time are rounded up: the CPU's matrix kernels are compiled anew, at some cost, for every new shape."""
+    return -(-size // step) * step
 
 
 class Cache:
@@ -92,7 +97,7 @@ class CacheView:
 
     def __init__(self, cache: Cache, positions: Tensor, rows: Tensor, leading: bool):
         self.cache, self.positions, self.rows, self.leading = cache, positions, rows, leading
-        self.reach = int(positions.max()) + 1
+        self.reach = min(round_up(int(positions.max()) + 1), cache.keys.shape[3])
         reached = torch.arange(self.reach, device=positions.device)
         self.hidden = reached[None, None, :] > positions[:, :, None]  # (B, S, T): keys after the query
         self.bias = torch.zeros(self.hidden.shape, dtype=cache.keys.dtype, device=positions.device).masked_fill_(self.hidden, float("-inf"))[:, None]
@@ -112,9 +117,23 @@ class CacheView:
         if s > 1:
             return F.scaled_dot_product_attention(q, keys, values, attn_mask=self.bias, enable_gqa=groups > 1)
         # One token a row: heads that share keys become rows of one matrix product.
-        scores = torch.matmul(q.view(b, -1, groups, size), keys.transpose(2, 3)).float() * size**-0.5  # (B, K, groups, T)
-        weights = scores.masked_fill_(self.hidden[:, None], float("-inf")).softmax(-1).to(values.dtype)
-        return torch.matmul(weights, values).view(b, heads, 1, size)
+        # Keys times queries, not queries times keys: the same numbers, four times as fast in bf16 on a CPU.
+        scores = torch.matmul(keys, q.view(b, -1, groups, size).transpose(2, 3)).float().mul_(size**-0.5)  # (B, K, T, groups)
+        weights = scores.masked_fill_(self.hidden.transpose(1, 2)[:, None], float("-inf")).softmax(2).to(values.dtype)
+        return torch.matmul(weights.transpose(2, 3), values).view(b, heads, 1, size)
+
+
+def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """q (B, H, T, D), k and v (B, K, T, D) → (B, H, T, D)."""
+    b, heads, t, size = q.shape
+    groups = heads // k.shape[1]
+    if q.device.type != "cpu" or t > 2048:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=groups > 1)
+    # Written out, because the fused CPU kernel's backward pass is slow: 28 against 16 ms for 4 × 4 heads × 540 positions in bf16.
+    bias = torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
+    scores = torch.matmul(q.reshape(b, -1, groups * t, size), k.transpose(2, 3)) * size**-0.5
+    weights = (scores.view(b, -1, groups, t, t) + bias).softmax(-1).to(v.dtype)
+    return torch.matmul(weights.view(b, -1, groups * t, t), v).view(b, heads, t, size)
 
 
 def _rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:

@@ -1,0 +1,149 @@
+"""Limits and stop reasons of an episode, with a stand-in tokenizer of one id per character."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.session import Session, Turn
+from tripwright.agent.turn import write_call
+from tripwright.tools.toolbox import ToolBox
+from tripwright.transcript import StopReason, Transcript
+from tripwright.trip.query import Query
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World
+
+STOP = 0
+
+
+class Letters:
+    """A ChatFormat of one id per character."""
+
+    def opening(self, system: str, user: str) -> list[int]:
+        return [ord(c) for c in system + user]
+
+    def tool_answer(self, text: str, max_tokens: int) -> list[int]:
+        return [1, *[ord(c) for c in text][:max_tokens], 2]
+
+    def said(self, text: str) -> list[int]:
+        return [*(ord(c) for c in text), STOP]
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.in_memory(build_tables("nano", 3))
+
+
+def open_session(world: World, dialect: Dialect | None = None, letters: bool = False, **limits: Any) -> Session:
+    origin, destination = list(world.cities)[:2]
+    query = Query(
+        org=origin, dest=destination, days=3, visiting_city_number=1, date=world.dates[:3], people_number=1, budget=1000, query="Plan it."
+    )
+    dialect = replace(dialect or dialect_named("compact"), **limits)
+    return Session(query, ToolBox(world, dialect.face), dialect, cast(ChatFormat, Letters()) if letters else None)
+
+
+def say(session: Session, text: str) -> list[int]:
+    return session.take(Turn(text, session.chat.said(text) if session.chat else []))
+
+
+def sum_of(n: int) -> str:
+    return write_call("calculator", {"expression": f"{n}+1"})
+
+
+def reason(session: Session) -> StopReason | None:
+    return session.transcript.stop_reason
+
+
+def test_an_answer_ends_it(world: World) -> None:
+    session = open_session(world)
+    say(session, sum_of(1))
+    assert not session.done
+    say(session, "Here: <answer> [] </answer>")
+    assert reason(session) is StopReason.ANSWER and session.transcript.answer == "[]"
+    assert session.transcript.turns == 2 and session.transcript.calls[0].result == '{"result":2}'
+
+
+def test_what_is_neither_call_nor_answer_is_a_format_error(world: World) -> None:
+    session = open_session(world)
+    say(session, "Hello")
+    assert reason(session) is StopReason.FORMAT_ERROR
+
+
+def test_the_same_call_again_ends_it_however_it_is_spelt(world: World) -> None:
+    session = open_session(world)
+    say(session, sum_of(1))
+    say(session, '<tool_call>{ "arguments": {"expression": "1+1"}, "name": "calculator" }</tool_call>')
+    assert reason(session) is StopReason.REPEATED_CALL
+    assert len(session.transcript.calls) == 1
+
+
+def test_a_wrong_call_is_answered_and_not_the_end(world: World) -> None:
+    session = open_session(world)
+    say(session, write_call("search_hotels", {}))
+    assert not session.done and session.transcript.calls[0].error
+
+
+def test_one_call_too_many(world: World) -> None:
+    session = open_session(world, max_calls=2)
+    for n in range(3):
+        say(session, sum_of(n))
+    assert reason(session) is StopReason.MAX_CALLS and len(session.transcript.calls) == 2
+
+
+def test_turns_run_out(world: World) -> None:
+    session = open_session(world, max_turns=2)
+    for n in range(2):
+        say(session, sum_of(n))
+    assert reason(session) is StopReason.MAX_TURNS
+
+
+def test_a_turn_without_end_is_cut(world: World) -> None:
+    session = open_session(world, letters=True, context_tokens=10_000)
+    session.take(Turn("<answer>[", [5] * 9, [-0.1] * 9, cut=True))
+    assert reason(session) is StopReason.MAX_TURN_TOKENS
+    assert session.transcript.answer is None
+
+
+def test_a_full_context_is_an_overflow(world: World) -> None:
+    session = open_session(world, letters=True, max_tool_tokens=5, context_tokens=400)
+    assert session.turn_budget <= 400 - len(session.transcript.token_ids)
+    n = 0
+    while not session.done:
+        n += 1
+        say(session, sum_of(n))
+    assert reason(session) is StopReason.CONTEXT_OVERFLOW
+    cut = open_session(world, letters=True, context_tokens=130)
+    ids = [5] * cut.turn_budget
+    cut.take(Turn("x", ids, [0.0] * len(ids), cut=True))
+    assert reason(cut) is StopReason.CONTEXT_OVERFLOW
+
+
+def test_an_endpoint_can_say_so_too(world: World) -> None:
+    session = open_session(world)
+    session.overflow()
+    assert reason(session) is StopReason.CONTEXT_OVERFLOW and session.transcript.fault is None
+
+
+def test_a_fault_of_ours_leaves_no_verdict(world: World) -> None:
+    session = open_session(world)
+    session.fail("the endpoint is dead")
+    assert reason(session) is StopReason.UNSCORED and session.transcript.fault == "the endpoint is dead"
+
+
+def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(world: World) -> None:
+    session = open_session(world, letters=True, max_tool_tokens=4, context_tokens=10_000)
+    text = sum_of(1)
+    between = say(session, text)
+    assert between == [1, *map(ord, '{"re'), 2]
+    said = [*map(ord, text), STOP]
+    transcript = session.transcript
+    assert transcript.token_ids[-len(said) - len(between) :] == [*said, *between]
+    assert sum(transcript.loss_mask) == len(said) and transcript.loss_mask[-len(between) :] == [0] * len(between)
+    assert transcript.segments[-1].text == '{"result":2}'  # for people; the ids are what the model reads
+    assert session.length == len(transcript.token_ids)
+    assert Transcript.from_json(transcript.to_json()) == transcript

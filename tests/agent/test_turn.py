@@ -1,0 +1,82 @@
+"""Reading a turn: one call or one answer, and whatever else a model writes is a value, never an exception."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripwright.agent.turn import LONGEST_CALL, Answer, Call, Unreadable, read_turn, write_call
+
+PIECES = st.sampled_from(
+    [
+        "<tool_call>",
+        "</tool_call>",
+        "<answer>",
+        "</answer>",
+        '{"name":',
+        '"arguments":',
+        "{}",
+        "[]",
+        '"x"',
+        "1e999",
+        "NaN",
+        "\\ud800",
+        "\x00",
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join))
+def test_no_text_makes_it_raise(text: str) -> None:
+    read = read_turn(text)
+    assert isinstance(read, Call | Answer | Unreadable)
+    if isinstance(read, Call):
+        assert isinstance(read.key, str)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=20), st.dictionaries(st.text(max_size=8), JSON, max_size=3))
+def test_what_is_written_is_read_back(name: str, arguments: dict[str, object]) -> None:
+    text = write_call(name, arguments)
+    read = read_turn("I think. " + text)
+    if text.count("<tool_call>") + text.count("<answer>") > 1 or text.count("</tool_call>") > 1 or len(text) > LONGEST_CALL:
+        return
+    assert read == Call(name, arguments)
+
+
+@pytest.mark.parametrize("depth", [10, 200, 900, *range(950, 1010, 5), 1500])
+def test_depth_is_no_way_to_crash_it(depth: int) -> None:
+    read = read_turn(f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>')
+    if isinstance(read, Call):
+        assert isinstance(read.key, str)
+
+
+def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
+    one, other = (read_turn(f'<tool_call>{{"name":"f","arguments":{a}}}</tool_call>') for a in ('{"x":1,"y":2}', '{ "y":2, "x":1 }'))
+    assert isinstance(one, Call) and isinstance(other, Call)
+    assert one.key == other.key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no call",
+        "<answer>[]",
+        "<tool_call>{}</tool_call>",
+        '<tool_call>{"name":"a","arguments":[]}</tool_call>',
+        '<tool_call>{"name":1,"arguments":{}}</tool_call>',
+        "<answer>[]</answer><answer>[]</answer>",
+        f"<answer>[]</answer>{write_call('a', {})}",
+        f"<tool_call>{json.dumps({'name': 'a', 'arguments': {'b': 'c' * LONGEST_CALL}})}</tool_call>",
+    ],
+)
+def test_unreadable_turns(text: str) -> None:
+    assert isinstance(read_turn(text), Unreadable)

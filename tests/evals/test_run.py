@@ -1,0 +1,302 @@
+"""A run that is interrupted, torn, refused and taken up again; and the score of its lines."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.agent.policies.base import Policy
+from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.agent.policies.rows import RowsPolicy
+from tripwright.agent.session import Session
+from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.evals.report import write_report
+from tripwright.evals.run import ProgressLine, records, run
+from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
+from tripwright.evals.score import Tally
+from tripwright.evals.scoreboard import score_records
+from tripwright.queries.sample import make_queries
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World
+
+DIALECT = dialect_named("planner_r1")
+CARD: dict[str, Any] = {"policy": {"kind": "test"}, "rules": "official", "date": "today"}
+
+
+@pytest.fixture(scope="module")
+def tasks() -> list[Task]:
+    world = World.in_memory(build_tables("nano", 8))
+    return [Task(f"q{i:02d}", query, world) for i, query in enumerate(make_queries(world, 20, 1))]
+
+
+class Faulty:
+    """The expert, whose endpoint fails in some episodes; the run may be killed after some more."""
+
+    name = "faulty"
+
+    def __init__(self, failing: Iterable[str] = (), killed_after: int | None = None):
+        self.failing, self.killed_after = set(failing), killed_after
+        self.played: list[str] = []
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        for session in sessions:
+            if self.killed_after is not None and len(self.played) >= self.killed_after:
+                raise KeyboardInterrupt
+            self.played.append(session.key.id)
+            if session.key.id in self.failing:
+                session.fail("dead")
+                yield session
+            else:
+                yield from ExpertPolicy().play([session])
+
+
+def go(policy: Policy, tasks: list[Task], out: Path, card: dict[str, Any] = CARD, **more: Any) -> dict[str, Any]:
+    return run(policy, tasks, out, DIALECT, card=card, progress=False, **more)
+
+
+def test_a_run_leaves_its_card_its_lines_and_its_score(tasks: list[Task], tmp_path: Path) -> None:
+    score = go(ExpertPolicy(), tasks, tmp_path / "run")
+    assert score == json.loads((tmp_path / "run" / "score.json").read_text())
+    assert score["metrics"]["final"] == {"value": 1.0, "low": pytest.approx(0.839, abs=1e-3), "high": 1.0, "k": 20, "n": 20}
+    assert (score["n"], score["unscored"], score["rules"]) == (20, 0, "official")
+    assert score["run_card"] == CARD == json.loads((tmp_path / "run" / "run_card.json").read_text())
+    assert score["stop_reasons"] == {"answer": 20} and "warning" not in score
+    assert set(score["constraints"]) == {*COMMONSENSE_NAMES, *HARD_NAMES}
+    assert score["metrics"]["completion_tokens_mean"]["value"] is None  # the expert emits no tokens, which is not 0 tokens
+    assert 4 <= score["metrics"]["turns_mean"]["value"] <= 8
+    assert write_report(tmp_path / "run").is_file()
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["report.html", "run_card.json", "score.json", "transcripts.jsonl"]
+
+
+@pytest.mark.parametrize("tear", [b"", b'{"id": "q07", "que', b"\xff\xfe", b'{"id": "q07"}'])
+def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[Task], tmp_path: Path, tear: bytes) -> None:
+    whole = go(ExpertPolicy(), tasks, tmp_path / "whole")
+    first, second = Faulty(killed_after=7), Faulty()
+    with pytest.raises(KeyboardInterrupt):
+        go(first, tasks, tmp_path / "run")
+    with (tmp_path / "run" / "transcripts.jsonl").open("ab") as lines:
+        lines.write(tear)
+    assert not (tmp_path / "run" / "score.json").exists()
+    score = go(second, tasks, tmp_path / "run")
+    assert first.played + second.played == [task.id for task in tasks]
+    assert score == whole
+    assert [r["id"] for r in records(tmp_path / "run" / "transcripts.jsonl")] == [task.id for task in tasks]
+    assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
+
+
+def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks: list[Task], tmp_path: Path) -> None:
+    score = go(Faulty(failing=["q03", "q04"]), tasks, tmp_path / "run")
+    assert (score["n"], score["unscored"]) == (18, 2)
+    assert score["metrics"]["final"]["value"] == 1.0 and score["metrics"]["final"]["n"] == 18
+    assert score["worst_case"]["final"]["k"] == 18 and score["worst_case"]["final"]["n"] == 20
+    assert score["worst_case"]["commonsense_micro"]["n"] == 160
+    assert "2 of 20 episodes are unscored" in score["warning"]
+    assert score["stop_reasons"] == {"answer": 18, "unscored": 2}
+    again = Faulty(failing=["q04"])
+    assert go(again, tasks, tmp_path / "run")["unscored"] == 1
+    assert again.played == ["q03", "q04"]
+    assert go(Faulty(), tasks, tmp_path / "run") == go(ExpertPolicy(), tasks, tmp_path / "whole")
+
+
+def test_nothing_scored_is_no_rate_of_zero(tasks: list[Task], tmp_path: Path) -> None:
+    score = go(Faulty(failing=[task.id for task in tasks]), tasks, tmp_path / "run")
+    assert score["metrics"]["final"] == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
+    assert score["worst_case"]["final"]["value"] == 0.0 and score["levels"] == {}
+
+
+def test_a_line_that_is_no_episode_is_named(tasks: list[Task], tmp_path: Path) -> None:
+    go(ExpertPolicy(), tasks[:2], tmp_path / "run")
+    path = tmp_path / "run" / "transcripts.jsonl"
+    path.write_text("rubbish\n" + path.read_text())
+    with pytest.raises(UserError, match=r"transcripts\.jsonl:1: not an episode"):
+        go(ExpertPolicy(), tasks, tmp_path / "run")
+
+
+def test_two_runs_do_not_write_one_folder(tasks: list[Task], tmp_path: Path) -> None:
+    class Second:
+        name = "second"
+
+        def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+            with pytest.raises(UserError, match="Another run is writing"):
+                go(ExpertPolicy(), tasks, tmp_path / "run")
+            yield from ExpertPolicy().play(sessions)
+
+    assert go(Second(), tasks, tmp_path / "run")["n"] == 20
+
+
+def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks: list[Task], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="same id"):
+        go(ExpertPolicy(), [tasks[0], tasks[0]], tmp_path / "run")
+
+
+# ---- the card
+
+
+def a_card(tmp_path: Path, **changes: Any) -> dict[str, Any]:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text(changes.pop("text", "{}\n"))
+    settings: dict[str, Any] = {
+        "policy": {"kind": "endpoint", "model": "m", "base_url": "http://a/v1"}, "decoding": {"temperature": 0.0}, "dialect": DIALECT,
+        "rules": "official", "world": World.in_memory(build_tables("nano", changes.pop("world_seed", 8))), **changes,
+    }  # fmt: skip
+    return run_card(queries=queries, **settings)
+
+
+def test_the_card_says_what_made_the_figures(tmp_path: Path) -> None:
+    card = json.loads(json.dumps(a_card(tmp_path)))
+    assert card["dialect"]["limits"]["max_calls"] == 30 and len(card["dialect"]["system_prompt_sha256"]) == 64
+    assert len(card["queries"]["sha256"]) == 64 and len(card["world"]["content_hash"]) == 64 and card["world"]["name"] == "nano-8"
+    assert {"tripwright", "git", "python", "platform", "date"} <= card.keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"policy": {"kind": "endpoint", "model": "n", "base_url": "http://a/v1"}}, 'policy model is "m" there and "n" here'),
+        ({"policy": {"kind": "expert"}}, 'policy kind is "endpoint" there and "expert" here'),
+        ({"decoding": {"temperature": 1.0}}, "decoding temperature is 0.0 there and 1.0 here"),
+        ({"dialect": dialect_named("compact")}, 'dialect name is "planner_r1" there and "compact" here'),
+        ({"rules": "strict"}, 'rules is "official" there'),
+        ({"text": "{ }\n"}, "queries sha256 is"),
+        ({"world_seed": 9}, "world content_hash is"),
+        ({"samples": 4}, "samples is 1 there and 4 here"),
+        ({"emptied_tools": True}, "emptied_tools is false there and true here"),
+    ],
+)
+def test_a_folder_is_continued_only_by_what_made_it(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    settle_card(tmp_path / "run", a_card(tmp_path))
+    with pytest.raises(UserError) as problem:
+        settle_card(tmp_path / "run", a_card(tmp_path, **changes))
+    assert told in str(problem.value) and "\n" not in str(problem.value) and str(problem.value).count(" there and ") == 1
+
+
+def test_what_does_not_matter_may_differ(tmp_path: Path) -> None:
+    first = settle_card(tmp_path / "run", a_card(tmp_path))
+    moved = a_card(tmp_path, policy={"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}) | {"date": "later", "git": None}
+    moved["queries"] = moved["queries"] | {"path": "elsewhere.jsonl"}
+    assert settle_card(tmp_path / "run", moved) == first
+
+
+def test_transcripts_of_nobody_knows_what_are_not_continued(tmp_path: Path) -> None:
+    (tmp_path / "transcripts.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"no run_card\.json"):
+        settle_card(tmp_path, CARD)
+    (tmp_path / "run_card.json").write_text("{")
+    with pytest.raises(UserError, match="not a run card"):
+        settle_card(tmp_path, CARD)
+
+
+def test_outside_a_checkout_there_is_no_revision(tmp_path: Path) -> None:
+    assert git_state(tmp_path / "tripwright") is None
+    (tmp_path / ".git").write_text("broken")
+    (tmp_path / "tripwright").mkdir()
+    assert git_state(tmp_path / "tripwright") is None
+
+
+def test_a_retrained_checkpoint_is_another_model(tmp_path: Path) -> None:
+    assert model_fingerprint("Qwen/Qwen3-8B") is None
+    (tmp_path / "model.safetensors").write_bytes(b"0" * 3_000_000)
+    before = model_fingerprint(tmp_path)
+    assert before == model_fingerprint(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"0" * 2_999_999 + b"1")
+    assert model_fingerprint(tmp_path) != before
+
+
+# ---- the score
+
+
+@pytest.fixture(scope="module")
+def lines(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Episodes of a policy that passes some, with one unscored."""
+    out = tmp_path_factory.mktemp("lines")
+    go(RowsPolicy("cheapest"), tasks[:12], out / "rows")
+    go(Faulty(failing=["q19"]), tasks[12:], out / "expert")
+    return [*records(out / "rows" / "transcripts.jsonl"), *records(out / "expert" / "transcripts.jsonl")]
+
+
+def test_the_rates_are_those_of_the_tally(tasks: list[Task], tmp_path: Path) -> None:
+    """T4's metrics, counted a second way over the verdicts themselves."""
+    from tripwright.episode import play
+
+    episodes = list(play(RowsPolicy("cheapest"), tasks, DIALECT))
+    tally = Tally()
+    for episode in episodes:
+        assert episode.verdict is not None
+        tally.add(episode.task.query, episode.verdict)
+    summary = tally.summary("official")
+    metrics = score_records([json.loads(json.dumps(episode.record())) for episode in episodes], "official", {})["metrics"]
+    names = {"delivery": "delivery_rate", "final": "final_pass_rate"} | {
+        name: name for name in ("commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro")
+    }
+    for ours, theirs in names.items():
+        assert (metrics[ours]["k"], metrics[ours]["n"]) == (summary[theirs]["numerator"], summary[theirs]["denominator"]), ours
+
+
+def test_the_constraints_add_up_to_the_micro_rates(lines: list[dict[str, Any]]) -> None:
+    score = score_records(lines, "official", {})
+    for micro, names in (("commonsense_micro", COMMONSENSE_NAMES), ("hard_micro", HARD_NAMES)):
+        found = [score["constraints"][name] for name in names]
+        assert (sum(f["k"] for f in found), sum(f["n"] for f in found)) == (score["metrics"][micro]["k"], score["metrics"][micro]["n"])
+    assert sum(level["final"]["n"] for level in score["levels"].values()) == score["n"] == 19
+    assert list(score["levels"]) == [level for level in ("easy", "medium", "hard") if level in score["levels"]]
+
+
+def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines: list[dict[str, Any]]) -> None:
+    score = score_records(lines, "official", {})
+    shuffled = lines[:]
+    random.Random(0).shuffle(shuffled)
+    assert score_records(iter(shuffled), "official", {})["metrics"] == score["metrics"]
+    better = copy.deepcopy(lines[12]) | {"id": "q19"}
+    assert score_records([*lines, better], "official", {})["unscored"] == 0
+    assert score_records([better, *lines], "official", {})["unscored"] == 1
+
+
+def test_samples_of_a_query_are_one_query_in_every_interval(tasks: list[Task], tmp_path: Path) -> None:
+    once = go(Faulty(), tasks[:10], tmp_path / "once")
+    many = [Task(f"{task.id}-s{sample}", task.query, task.world) for task in tasks[:10] for sample in range(4)]
+    score = go(Faulty(), many, tmp_path / "many")
+    assert score["metrics"]["final"]["n"] == 40
+    assert score["metrics"]["final"]["low"] == once["metrics"]["final"]["low"]
+    assert score["metrics"]["pass^4"]["value"] == 1.0 and "pass^4" not in once["metrics"]
+
+
+def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines: list[dict[str, Any]]) -> None:
+    counted, sampled = copy.deepcopy(lines[0]), copy.deepcopy(lines[1])
+    counted["transcript"]["usage"] = {"completion_tokens": 70.0}
+    sampled["transcript"]["segments"][2]["loss_mask"] = [1] * 30
+    score = score_records([counted, sampled, lines[2]], "official", {})
+    assert score["metrics"]["completion_tokens_mean"]["value"] == 50.0 and score["metrics"]["completion_tokens_mean"]["n"] == 2
+
+
+# ---- progress
+
+
+def test_progress_is_a_few_lines_in_a_log_and_one_on_a_terminal(
+    tasks: list[Task], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(Faulty(failing=["q03"]), tasks, tmp_path / "run", DIALECT, card=CARD)
+    printed = capsys.readouterr()
+    assert printed.out == "" and "\r" not in printed.err
+    assert len(printed.err.splitlines()) == 10
+    assert "20/20 episodes, pass 100.0%, 1 unscored" in printed.err.splitlines()[-1]
+    run(Faulty(), tasks, tmp_path / "run", DIALECT, card=CARD)
+    assert "19 of 20 episodes are there already" in capsys.readouterr().err
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    run(Faulty(), tasks, tmp_path / "other", DIALECT, card=CARD)
+    assert terminal.getvalue().count("\r") == 20 and terminal.getvalue().count("\n") == 1
+    assert ProgressLine(0).text().startswith("0/0 episodes")

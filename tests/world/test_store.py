@@ -1,0 +1,132 @@
+"""The store: three answers to a flight search, many readers at once, and folders that are whole or not there."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.world.generator import build_tables, build_world
+from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, WorldTables, write_world
+
+
+def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:
+    flight = ("F1", "100", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0")
+    return WorldTables(
+        cities=[("Aston", "Westland"), ("Brook", "Eastland"), ("Aston", "Southland")],
+        flights=[flight, ("F1", "7", *flight[2:6], "Brook", "Far", "1.5"), ("F2", "90", *flight[2:])],
+        grounds=[("Aston", "Brook", "2 hours", "1,200 km"), ("Aston", "Brook", "9 hours", "9 km"), ("Brook", "Aston", "", "")],
+        restaurants=[("Grill", "Aston", "Tea", "10.5", "4.0")],
+        attractions=[],
+        accommodations=[("Inn", "Private room", "50.0", "3.0", "4.0", "No pets", "2.0", "Brook")],
+        covered_searches=covered,
+        about={"name": "small"},
+    )
+
+
+@pytest.fixture(scope="module")
+def nano(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return build_world(tmp_path_factory.mktemp("store") / "nano", "nano", 4)
+
+
+def test_unknown_is_not_none() -> None:
+    complete = World.in_memory(small_tables())
+    assert [flight.number for flight in complete.flights("Aston", "Brook", "2022-03-01") or []] == ["F1", "F2"]  # file order
+    assert complete.flights("Aston", "Brook", "2022-03-02") == []
+    assert complete.flights("Atlantis", "Brook", "2022-03-01") == []
+    covered = World.in_memory(small_tables([("Aston", "Brook", "2022-03-01"), ("Aston", "Brook", "2022-03-02")]))
+    assert len(covered.flights("Aston", "Brook", "2022-03-01") or []) == 2
+    assert covered.flights("Aston", "Brook", "2022-03-02") == []
+    assert covered.flights("Aston", "Brook", "2022-03-03") is None
+    assert covered.flights("Atlantis", "Brook", "2022-03-01") is None
+    assert (complete.flights_complete, covered.flights_complete) == (True, False)
+
+
+def test_look_ups_keep_the_order_of_the_file() -> None:
+    world = World.in_memory(small_tables())
+    assert [(f.number, f.price_usd, f.origin) for f in world.flights_numbered("F1")] == [("F1", 100.0, "Aston"), ("F1", 7.0, "Brook")]
+    road = world.ground("Aston", "Brook")
+    assert road is not None and road.distance == "1,200 km"  # the first row of the pair
+    assert world.ground("Brook", "Aston") is not None and world.ground("Brook", "Atlantis") is None
+    assert world.cities == {"Aston": "Westland", "Brook": "Eastland"}
+    assert world.states["Southland"] == ["Aston"]
+    assert world.restaurants("Aston")[0].average_cost_usd == 10.5 and world.restaurants("Atlantis") == []
+    assert world.accommodations("Brook")[0].maximum_occupancy == 2
+
+
+def _fingerprint(world: World) -> list[object]:
+    cities = list(world.cities)
+    return [
+        *[world.restaurants(city) for city in cities],
+        *[world.ground(cities[0], city) for city in cities],
+        *[world.flights(cities[0], city, world.dates[0]) for city in cities],
+    ]
+
+
+def test_threads_read_one_world(nano: World) -> None:
+    expected = _fingerprint(World.open(nano.folder or ""))
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(lambda _: _fingerprint(nano), range(32)))
+
+
+def test_threads_read_a_world_in_memory() -> None:
+    world = World.in_memory(build_tables("nano", 4))
+    expected = _fingerprint(World.in_memory(build_tables("nano", 4)))
+    with ThreadPoolExecutor(8) as pool:
+        assert all(found == expected for found in pool.map(lambda _: _fingerprint(world), range(16)))
+
+
+def test_a_full_memory_of_rows_starts_anew(nano: World) -> None:
+    world = World.open(nano.folder or "")
+    for n in range(20_100):
+        world.ground("Nowhere", str(n))
+    assert _fingerprint(world) == _fingerprint(nano)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_opens_its_own_connection(nano: World) -> None:
+    expected = len(_fingerprint(nano))  # the parent's connection is open
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        found = pool.map(_fingerprint, [nano] * 4)
+    assert all(len(answers) == expected and answers == _fingerprint(nano) for answers in found)
+
+
+def test_a_world_travels_as_its_folder(nano: World) -> None:
+    copy = pickle.loads(pickle.dumps(nano))
+    assert copy.content_hash == nano.content_hash and _fingerprint(copy) == _fingerprint(nano)
+    with pytest.raises(TypeError, match="in memory"):
+        pickle.dumps(World.in_memory(small_tables()))
+
+
+def test_the_hash_is_of_the_content(tmp_path: Path) -> None:
+    written = write_world(tmp_path / "a", small_tables())
+    assert written.content_hash == World.in_memory(small_tables()).content_hash
+    assert written.content_hash != World.in_memory(small_tables([])).content_hash
+    assert written.manifest["rows"]["flight"] == 3
+
+
+def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path: Path) -> None:
+    write_world(tmp_path / "a", small_tables())
+    with pytest.raises(UserError, match="not empty"):
+        write_world(tmp_path / "a", small_tables())
+    (tmp_path / "b.partial").mkdir()  # as a killed write leaves it
+    (tmp_path / "b.partial" / STORE_FILE).write_bytes(b"half")
+    with pytest.raises(UserError, match="No world at"):
+        World.open(tmp_path / "b")
+    assert write_world(tmp_path / "b", small_tables()).name == "small"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "told"), [("{", "not a world manifest"), ("{}", "not a world manifest"), ('{"schema_version": 99}', "version 99")]
+)
+def test_what_is_no_world_is_said_in_one_line(tmp_path: Path, manifest: str, told: str) -> None:
+    write_world(tmp_path / "a", small_tables())
+    (tmp_path / "a" / MANIFEST_FILE).write_text(manifest)
+    with pytest.raises(UserError, match=told) as problem:
+        World.open(tmp_path / "a")
+    assert "\n" not in str(problem.value)

@@ -1,0 +1,93 @@
+"""Policies by the names they have on the command line. Only "local" needs torch, and only then is it imported (law 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.policies.base import Policy
+from tripwright.agent.policies.endpoint import EndpointPolicy
+from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.agent.policies.rows import RowsPolicy
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint
+from tripwright.tools.catalog import tool_schemas
+
+NAMES = ("expert", "first-row", "cheapest-row", "endpoint", "local")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that some policy can be told; what a policy has no use for must be left at None."""
+
+    model: str | None = None
+    base_url: str | None = None
+    temperature: float = 0.0
+    top_p: float | None = None
+    seed: int = 0  # local; an endpoint given one seed would answer every sample of a query alike
+    concurrency: int = 8  # endpoint: requests in flight
+    rows: int = 16  # local: episodes in a batch
+    native_tools: bool = True
+    timeout_s: float = 120.0
+    max_retries: int = 4
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A policy with the tokenizer format its sessions need (None for text), and what a run card says about both."""
+
+    policy: Policy
+    chat: ChatFormat | None
+    identity: dict[str, Any]
+    decoding: dict[str, Any]
+
+
+def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+    if name not in NAMES:
+        raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(NAMES)}.")
+    if name == "endpoint":
+        return _endpoint(settings, dialect)
+    if name == "local":
+        return _local(settings, dialect)
+    if settings.model or settings.base_url:
+        raise UserError(f"Policy '{name}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
+    policy: Policy = ExpertPolicy() if name == "expert" else RowsPolicy("first" if name == "first-row" else "cheapest")
+    return Chosen(policy, None, {"kind": name}, {})
+
+
+def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
+    if not settings.base_url or not settings.model:
+        raise UserError("Policy 'endpoint' needs --base-url URL (up to and including /v1) and --model NAME.")
+    if settings.concurrency < 1:
+        raise UserError(f"--concurrency is at least 1, found {settings.concurrency}.")
+    endpoint = ChatEndpoint(
+        settings.base_url,
+        settings.model,
+        timeout_s=settings.timeout_s,
+        max_retries=settings.max_retries,
+        temperature=settings.temperature,
+        top_p=settings.top_p,
+        max_tokens=dialect.max_turn_tokens,
+    )
+    identity = {"kind": "endpoint", "model": settings.model, "base_url": settings.base_url, "native_tools": settings.native_tools}
+    decoding = {"temperature": settings.temperature, "top_p": settings.top_p, "max_tokens": dialect.max_turn_tokens}
+    return Chosen(EndpointPolicy(endpoint, settings.concurrency, settings.native_tools), None, identity, decoding)
+
+
+def _local(settings: Settings, dialect: Dialect) -> Chosen:
+    if not settings.model:
+        raise UserError("Policy 'local' needs --model DIR, a checkpoint folder (or a model name that transformers can find).")
+    if settings.top_p is not None:
+        raise UserError("Policy 'local' samples from the whole distribution: leave --top-p out.")
+    if settings.rows < 1:
+        raise UserError(f"--rows is at least 1, found {settings.rows}.")
+    from tripwright.agent.policies.local import LocalPolicy, Sampling  # torch
+
+    sampling = Sampling(settings.temperature, rows=settings.rows, seed=settings.seed)
+    policy = LocalPolicy.load(settings.model, tool_schemas() if dialect.tools_in_prompt else None, sampling)
+    decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": str(sampling.dtype)}
+    if settings.temperature > 0:
+        decoding["seed"] = settings.seed
+    return Chosen(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)

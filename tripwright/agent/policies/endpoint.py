@@ -1,0 +1,177 @@
+"""A model behind an OpenAI-compatible endpoint as a policy: many sessions at once, one thread each, text only (law 5).
+
+The transcript stays the only record of the conversation: the messages of every request are rebuilt from its segments, and a native
+tool call is written into it as the text of row P2, so that every policy's episodes read the same. A fault of the endpoint makes its
+session unscored and never puts words into the model's mouth (law 4). A model without the tools at hand natively is told of them in
+the notation of Hermes and Qwen; a dialect that shows no schemas (its models learned the tools) is sent as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Iterator
+from queue import SimpleQueue
+from typing import Any, Literal
+
+from tripwright.agent.session import Session, Turn
+from tripwright.agent.turn import write_call
+from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.transcript import Transcript
+
+MOST_FAULTS = 20  # in a row: then the endpoint counts as dead, and nobody waits for it any more
+TOOL_CALL = "<tool_call>"
+
+HERMES_PROMPT = """{system}
+
+# Tools
+
+You may call one function per turn to assist with the user query.
+
+You are provided with function signatures within <tools></tools> XML tags:
+<tools>
+{schemas}
+</tools>
+
+For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
+<tool_call>
+{{"name": <function-name>, "arguments": <args-json-object>}}
+</tool_call>"""
+
+Notation = Literal["native", "hermes", "verbatim"]
+
+
+class EndpointPolicy:
+    """`concurrency` sessions are in flight at once. Without `native_tools` the schemas go into the system prompt."""
+
+    def __init__(self, endpoint: ChatEndpoint, concurrency: int = 8, native_tools: bool = True):
+        if concurrency < 1:
+            raise ValueError(f"concurrency is at least 1, found {concurrency}")
+        self.name = endpoint.model
+        self._endpoint, self._concurrency, self._native_tools = endpoint, concurrency, native_tools
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        """In the order they finish. What can never work (a wrong key, an unknown model) is raised at once, as UserError."""
+        waiting, finished, breaker = iter(sessions), SimpleQueue[Session | BaseException](), _Breaker()
+        in_flight = 0
+        try:
+            while True:
+                while in_flight < self._concurrency and (session := next(waiting, None)) is not None:
+                    # Daemons: an interrupted run must not wait for the slowest answer before it can end.
+                    threading.Thread(target=self._run, args=(session, breaker, finished), daemon=True).start()
+                    in_flight += 1
+                if not in_flight:
+                    return
+                outcome = finished.get()
+                in_flight -= 1
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                yield outcome
+        finally:
+            breaker.abandoned = True
+
+    def _run(self, session: Session, breaker: _Breaker, finished: SimpleQueue[Session | BaseException]) -> None:
+        try:
+            while not session.done and not breaker.abandoned:
+                self._take_turn(session, breaker)
+            finished.put(session)
+        except BaseException as error:  # raised again by whoever consumes play()
+            finished.put(error)
+
+    def _take_turn(self, session: Session, breaker: _Breaker) -> None:
+        if breaker.is_open:
+            session.fail(f"not asked: {MOST_FAULTS} requests in a row had failed, the last because {breaker.last_fault}")
+            return
+        how = self._notation(session)
+        schemas = session.tools.schemas
+        outcome = self._endpoint.complete(messages(session.transcript, how, schemas), schemas if how == "native" else None)
+        breaker.note(outcome)
+        count(session.transcript, requests=1)
+        if isinstance(outcome, Completion):
+            dropped = max(0, len(outcome.tool_calls) - 1)
+            count(session.transcript, **outcome.usage, **({"dropped_calls": dropped} if dropped else {}))
+            session.take(Turn(turn_text(outcome), cut=outcome.finish_reason == "length"))
+        elif outcome.kind == "context_overflow":
+            session.overflow()
+        else:
+            session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
+
+    def _notation(self, session: Session) -> Notation:
+        if not session.dialect.tools_in_prompt:
+            return "verbatim"
+        return "native" if self._native_tools else "hermes"
+
+
+class _Breaker:
+    """Shared by the threads of one play(): counts faults in a row."""
+
+    def __init__(self) -> None:
+        self.abandoned = False  # nobody consumes play() any more
+        self.last_fault = ""
+        self._in_a_row = 0
+        self._lock = threading.Lock()
+
+    @property
+    def is_open(self) -> bool:
+        return self._in_a_row >= MOST_FAULTS
+
+    def note(self, outcome: Completion | Fault) -> None:
+        """A refused request says nothing about the next one; every other fault may be the endpoint's end."""
+        with self._lock:
+            if isinstance(outcome, Completion):
+                self._in_a_row = 0
+            elif outcome.kind not in ("rejected", "context_overflow"):
+                self._in_a_row += 1
+                self.last_fault = outcome.message
+
+
+def count(transcript: Transcript, **amounts: float) -> None:
+    for name, amount in amounts.items():
+        transcript.usage[name] = transcript.usage.get(name, 0) + amount
+
+
+def turn_text(completion: Completion) -> str:
+    """What the model said, a native call written as text. Only the first of several counts (row P2: one tool per turn)."""
+    return completion.text + call_text(completion.tool_calls[0]) if completion.tool_calls else completion.text
+
+
+def call_text(call: RequestedCall) -> str:
+    """Arguments that are no JSON object stay as they came: the turn is then as unreadable as the model made it."""
+    try:
+        arguments = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        arguments = None
+    if isinstance(arguments, dict):
+        return write_call(call.name, arguments).encode("utf-8", "replace").decode()  # an escaped half of a surrogate pair cannot be sent
+    return f'{TOOL_CALL}{{"name":{json.dumps(call.name)},"arguments":{call.arguments}}}</tool_call>'
+
+
+def messages(transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The conversation so far as an endpoint wants it.
+
+    native: assistant {"content", "tool_calls"}, tool {"tool_call_id", "content"}; hermes: the schemas in the system prompt, calls as
+    text, answers as <tool_response> of the user; verbatim: role and text of every segment.
+    """
+    if how == "verbatim":
+        return [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
+    built: list[dict[str, Any]] = []
+    for number, segment in enumerate(transcript.segments):
+        if segment.role == "system" and how == "hermes":
+            listed = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
+            built.append({"role": "system", "content": HERMES_PROMPT.format(system=segment.text, schemas=listed)})
+        elif segment.role == "tool" and how == "hermes":
+            built.append({"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"})
+        elif segment.role == "tool":
+            built.append({"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text})
+        elif segment.call is not None and how == "native":
+            function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
+            call = {"id": _call_id(number), "type": "function", "function": function}
+            built.append({"role": "assistant", "content": segment.text.partition(TOOL_CALL)[0], "tool_calls": [call]})
+        else:
+            built.append({"role": segment.role, "content": segment.text})
+    return built
+
+
+def _call_id(segment: int) -> str:
+    """Nine letters and digits, which is what the strictest servers take."""
+    return f"call{segment:05d}"

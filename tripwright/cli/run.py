@@ -1,0 +1,97 @@
+"""`tripwright run`: episodes of a policy, kept as transcripts and scored."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.agent.policies.choose import NAMES, Settings, choose_policy
+from tripwright.constraints.evaluate import RULES, Rules, check_rules
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.evals.run import run as run_episodes
+from tripwright.evals.run_card import model_fingerprint, run_card
+from tripwright.trip.query import iter_queries
+from tripwright.world.store import World
+
+
+def run(
+    policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(NAMES)}.")],
+    queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")],
+    world: Annotated[Path, typer.Option(help="World folder to travel in.")],
+    out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")],
+    model: Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)] = None,
+    base_url: Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)] = None,
+    dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(DIALECTS)}.")] = "planner_r1",
+    rules: Annotated[str, typer.Option(help=f"Rule set of the judge: {', '.join(RULES)}.")] = "official",
+    samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1,
+    limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.", min=0)] = 0.0,
+    top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="local: of the sampling.")] = 0,
+    concurrency: Annotated[int, typer.Option(help="endpoint: episodes in flight.", min=1)] = 8,
+    rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16,
+    native_tools: Annotated[bool, typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt.")] = True,
+    timeout: Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.")] = 120.0,
+    retries: Annotated[int, typer.Option(help="endpoint: further attempts after a fault.", min=0)] = 4,
+    empty_tools: Annotated[bool, typer.Option("--empty-tools", help="Every tool answers nothing: finds memorised worlds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print score.json instead of a table.")] = False,
+) -> None:
+    """Run episodes with a policy: OUT/transcripts.jsonl, one line each, and OUT/score.json.
+
+    Interrupted, the same command continues: what is scored is kept, what failed for no fault of the policy's is tried again. The key
+    of an endpoint is read from OPENAI_API_KEY.
+
+    Examples:
+      tripwright run --policy expert --queries q.jsonl --world worlds/nano --out runs/expert
+      tripwright run --policy local --model runs/a/model --dialect compact --queries q.jsonl --world worlds/nano --out runs/a/test
+      tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
+        --queries q.jsonl --world worlds/real --out runs/qwen3
+    """
+    check_rules(rules)
+    spoken = dialect_named(dialect)
+    place = World.open(world)
+    tasks = read_tasks(queries, place, samples, limit)
+    settings = Settings(model, base_url, temperature, top_p, seed, concurrency, rows, native_tools, timeout, retries)
+    chosen = choose_policy(policy, settings, spoken)
+    identity = dict(chosen.identity)
+    if policy == "local" and model:
+        identity["fingerprint"] = model_fingerprint(model)
+    card = run_card(identity, chosen.decoding, spoken, rules, queries, place, samples, empty_tools)
+    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, rules), empty_tools, card)
+    typer.echo(json.dumps(score) if as_json else table(score, out))
+    if "warning" in score:
+        print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
+
+
+def read_tasks(queries: Path, world: World, samples: int, limit: int | None) -> list[Task]:
+    """Ids are line numbers of the query file (and numbers of the samples), so that they survive interruptions."""
+    found = list(iter_queries(queries))[:limit]
+    if not found:
+        raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
+    if not any(query.org in world.cities for _, query in found):
+        raise UserError(f"None of the {len(found)} queries of '{queries}' starts in a city of world '{world.name}': is it the right world?")
+    many = samples > 1
+    return [Task(f"q{line:06d}" + (f"-s{sample:02d}" if many else ""), query, world) for line, query in found for sample in range(samples)]
+
+
+def table(score: dict[str, Any], out: Path) -> str:
+    lines = [f"{score['n']} episodes, {score['rules']} rules" + (f", {score['unscored']} unscored" if score["unscored"] else "")]
+    lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
+    lines += [_row(f"final, {level}", found["final"]) for level, found in score["levels"].items()]
+    lines += [_row(f"worst case {name.replace('_', ' ')}", found) for name, found in score.get("worst_case", {}).items() if name == "final"]
+    stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
+    return "\n".join([*lines, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"])
+
+
+def _row(name: str, found: dict[str, Any]) -> str:
+    if found["value"] is None:
+        return f"  {name:<24} {'-':>8}"
+    if "k" in found:
+        return f"  {name:<24} {found['value']:>8.1%}  [{found['low']:.1%}, {found['high']:.1%}]  {found['k']}/{found['n']}"
+    return f"  {name:<24} {found['value']:>8.4g}  [{found['low']:.4g}, {found['high']:.4g}]"

@@ -1,0 +1,68 @@
+"""`tripwright sft` and `tripwright train`: one stage of a recipe in a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tripwright.errors import UserError
+from tripwright.evals.report import write_report
+from tripwright.training import stages
+from tripwright.training.recipe import load_recipe
+from tripwright.training.stages import RunFolder
+
+ENGINES = ("local",)
+
+
+def sft(
+    recipe: Annotated[Path, typer.Argument(help="TOML recipe with an [sft] table.")],
+    out: Annotated[Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)] = None,
+) -> None:
+    """Fine-tune a model on expert transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl.
+
+    A stopped run is continued by the same command from its last finished stage.
+
+    Examples:
+      tripwright sft recipes/nano/quickstart.toml --out runs/nano
+    """
+    run = _open(recipe, out)
+    if run.recipe.sft is None:
+        raise UserError(f"{recipe}: no [sft] table, so there is nothing to fine-tune.")
+    _cold_start(run)
+    typer.echo(f"{run.model('sft')}  {write_report(run.folder)}")
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(help="TOML recipe with a [grpo] table.")],
+    out: Annotated[Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)] = None,
+    engine: Annotated[str, typer.Option(help=f"Where it trains: {', '.join(ENGINES)}.")] = "local",
+) -> None:
+    """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. Stages before RL that the recipe has are run first.
+
+    A stopped run is continued by the same command from its last finished stage.
+
+    Examples:
+      tripwright train recipes/nano/quickstart.toml --out runs/nano
+    """
+    if engine not in ENGINES:
+        raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(ENGINES)}.")
+    run = _open(recipe, out)
+    if run.recipe.grpo is None:
+        raise UserError(f"{recipe}: no [grpo] table, so there is nothing to reinforce.")
+    stages.reinforce(run, after=_cold_start(run))
+    typer.echo(f"{run.model('rl')}  {write_report(run.folder)}")
+
+
+def _open(recipe: Path, out: Path | None) -> RunFolder:
+    return RunFolder(out or Path("runs") / recipe.stem, load_recipe(recipe))
+
+
+def _cold_start(run: RunFolder) -> str:
+    """Everything before RL; returns the last stage there is."""
+    stages.make(run)
+    stages.copy(run)
+    last = "copy" if run.recipe.copy else "start"
+    stages.cold_start(run, after=last)
+    return "sft" if run.recipe.sft else last

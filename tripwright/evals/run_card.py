@@ -1,0 +1,158 @@
+"""The run card: what produced a set of figures (row B5), written before the first episode and kept for good.
+
+Only part of it identifies the run (IDENTITY): episodes made under one such part must never be counted together with episodes made
+under another, so a folder is continued only if that part is equal. The rest (machine, date, revision, paths, where the endpoint
+lives) is there to be read, and may differ when a run is taken up again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tripwright
+from tripwright.agent.dialect import Dialect
+from tripwright.errors import UserError
+from tripwright.world.store import World
+
+IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
+READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entry that also has a hash: the hash says what it is
+HASHES = ("sha256", "content_hash", "fingerprint")
+SHOWN_CHARACTERS = 60
+
+
+def run_card(
+    policy: Mapping[str, Any],
+    decoding: Mapping[str, Any],
+    dialect: Dialect,
+    rules: str,
+    queries: Path,
+    world: World,
+    samples: int = 1,
+    emptied_tools: bool = False,
+) -> dict[str, Any]:
+    """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how ({"temperature": 0.0, …})."""
+    limits = {name: value for name, value in asdict(dialect).items() if isinstance(value, int) and not isinstance(value, bool)}
+    return {
+        "policy": dict(policy),
+        "decoding": dict(decoding),
+        "rules": rules,
+        "dialect": {
+            "name": dialect.name,
+            "system_prompt_sha256": hashlib.sha256(dialect.system_prompt.encode()).hexdigest(),
+            "face": dialect.face,
+            "limits": limits,
+        },
+        "queries": {"path": str(queries), "sha256": hashlib.sha256(queries.read_bytes()).hexdigest()},
+        "world": {"name": world.name, "content_hash": world.content_hash},
+        "samples": samples,
+        "emptied_tools": emptied_tools,
+        **environment(),
+    }
+
+
+def environment() -> dict[str, Any]:
+    """The part of a card that does not depend on the run: versions, machine, moment."""
+    return {
+        "tripwright": tripwright.__version__,
+        "git": git_state(Path(tripwright.__file__).parent),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """{"revision", "dirty"} of the checkout whose `tripwright` is `folder`; None for an installed package, or without git."""
+    if not (folder.parent / ".git").exists():
+        return None
+    try:
+        revision = _git(folder, "rev-parse", "HEAD")
+        return {"revision": revision, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
+    return done.stdout.strip()
+
+
+def model_fingerprint(folder: str | Path) -> str | None:
+    """Tells two checkpoints in one place apart: names, sizes and the two ends of every file. None for a name that is no folder."""
+    folder, end = Path(folder), 1 << 20
+    if not folder.is_dir():
+        return None
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".bin")):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as content:
+            digest.update(content.read(end))
+            content.seek(max(end, size - end))
+            digest.update(content.read(end))
+    return digest.hexdigest()
+
+
+def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
+    """The card of the run folder `out`: written now in a new folder, found (and compared) in one that is taken up again."""
+    path = out / "run_card.json"
+    if path.is_file():
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise UserError(f"'{path}' is not a run card. Choose a new folder for --out.")
+        if differences := _differences(found, card):
+            raise UserError(f"'{out}' holds another run: {'; '.join(differences)}. Choose a new folder for --out.")
+        return found
+    if (out / "transcripts.jsonl").exists():
+        raise UserError(f"'{out}' holds transcripts but no run_card.json to say what made them. Choose a new folder for --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(card, indent=2) + "\n")
+    return card
+
+
+def _differences(found: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """One phrase for each entry of IDENTITY that differs."""
+    told = []
+    for entry in IDENTITY:
+        there, here = _what_matters(found.get(entry)), _what_matters(asked.get(entry))
+        if there == here:
+            continue
+        if isinstance(there, dict) and isinstance(here, dict):
+            differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+            for key in [key for key in differing if key in ("kind", "name")] or differing:  # another name explains all the rest
+                told.append(f"{entry} {key} is {_shown(there.get(key))} there and {_shown(here.get(key))} here")
+        else:
+            told.append(f"{entry} is {_shown(there)} there and {_shown(here)} here")
+    return told
+
+
+def _what_matters(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    hashed = any(entry.get(name) for name in HASHES)
+    ignored = READ_ONLY_FACTS if hashed else {"base_url"}
+    return {key: value for key, value in json.loads(json.dumps(entry)).items() if key not in ignored}
+
+
+def _shown(value: Any) -> str:
+    text = value[:12] if isinstance(value, str) and len(value) == 64 else json.dumps(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whoever reads `path` sees the old text or the new one, however this process ends."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

@@ -1,0 +1,141 @@
+"""A recipe: everything that decides a training run, in one TOML file; defaults stand in the dataclasses and nowhere else.
+
+Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently ignored costs a night.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.errors import UserError
+from tripwright.queries.sample import Mix
+from tripwright.training.copying import CopySettings
+from tripwright.training.grpo import GrpoSettings
+from tripwright.training.nano import NanoShape
+from tripwright.training.sft import SftSettings
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file."""
+
+    scale: str = "nano"
+    queries_per_world: int = 16
+    mix: Mix = Mix()
+    world: str | None = None
+    queries: str | None = None
+
+
+@dataclass(frozen=True)
+class DialectSettings:
+    """A dialect by name, with single limits changed where they are given."""
+
+    name: str = "compact"
+    max_turns: int | None = None
+    max_calls: int | None = None
+    max_tool_tokens: int | None = None
+    max_turn_tokens: int | None = None
+    context_tokens: int | None = None
+    system_prompt: str | None = None
+
+    def dialect(self) -> Dialect:
+        changed = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name" and getattr(self, f.name) is not None}
+        return dataclasses.replace(dialect_named(self.name), **changed)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape` with a tokenizer made on the spot."""
+
+    pretrained: str | None = None
+    shape: NanoShape = NanoShape()
+    tokenizer_transcripts: int = 160
+    superwords: int = 320
+    subwords: int = 1000
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    queries: int = 300
+    per_world: int = 20
+    rows: int = 100
+    dtype: str = "bfloat16"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    name: str = "nano"
+    seed: int = 0
+    threads: int = 2
+    data: DataSettings = DataSettings()
+    dialect: DialectSettings = DialectSettings()
+    model: ModelSettings = ModelSettings()
+    copy: CopySettings | None = None
+    sft: SftSettings | None = None
+    grpo: GrpoSettings | None = None
+    evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
+
+    def record(self) -> dict[str, Any]:
+        """The resolved recipe as plain JSON."""
+        return dataclasses.asdict(self)
+
+
+def load_recipe(path: str | Path) -> Recipe:
+    """Raises UserError in one line: file, key, what was found and what is accepted."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"No recipe at '{path}'. Recipes are TOML files; see the folder recipes/.")
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML ({error}).") from None
+    recipe: Recipe = _build(Recipe, data, str(path))
+    _check(recipe, str(path))
+    return recipe
+
+
+def _build(kind: Any, data: Any, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise UserError(f"{where}: expected a table of settings, found {data!r}.")
+    hints = typing.get_type_hints(kind)
+    for key in data:
+        if key not in hints:
+            raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
+    values = {}
+    for key, value in data.items():
+        hint = _without_none(hints[key])
+        if is_dataclass(hint):
+            values[key] = _build(hint, value, f"{where}: {key}")
+            continue
+        try:
+            values[key] = TypeAdapter(hints[key]).validate_python(value)
+        except ValidationError as error:
+            raise UserError(f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r}).") from None
+    return kind(**values)
+
+
+def _without_none(hint: Any) -> Any:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next(arg for arg in typing.get_args(hint) if arg is not type(None))
+    return hint
+
+
+def _check(recipe: Recipe, where: str) -> None:
+    dialect = recipe.dialect.dialect()
+    if dialect.max_turn_tokens >= dialect.context_tokens:
+        raise UserError(f"{where}: max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens ({dialect.context_tokens}).")
+    if recipe.model.pretrained is None and recipe.model.shape.positions < dialect.context_tokens:
+        raise UserError(f"{where}: the model has {recipe.model.shape.positions} positions, the dialect needs {dialect.context_tokens}.")
+    if (recipe.data.world is None) != (recipe.data.queries is None):
+        raise UserError(f"{where}: data.world and data.queries belong together: give both, or neither for generated worlds.")
+    if recipe.grpo and (recipe.grpo.group < 2 or recipe.grpo.prompts < 1):
+        raise UserError(f"{where}: grpo needs group ≥ 2 and prompts ≥ 1, found {recipe.grpo.group} and {recipe.grpo.prompts}.")

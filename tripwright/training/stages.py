@@ -1,0 +1,198 @@
+"""The stages of a run, each from a model folder to a model folder, with its metrics beside: make, copy, sft, grpo.
+
+    RUN/recipe.json           the resolved recipe; a run folder belongs to one recipe
+    RUN/metrics.jsonl         one line per step, with stage, step and seconds since the run began
+    RUN/model/<stage>/        weights and tokenizer after each finished stage
+
+A stage that was killed starts again from the last finished one; its half-told metrics are dropped first. A finished stage is skipped.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.policies.local import load_model
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.tools.catalog import tool_schemas
+from tripwright.training import copying, grpo, sft
+from tripwright.training.cold_start import TRAINING_WORLDS, content_words, expert_sessions, tasks
+from tripwright.training.nano import new_model
+from tripwright.training.recipe import Recipe
+from tripwright.training.tokenizer import train_tokenizer
+from tripwright.transcript import Transcript
+from tripwright.trip.query import Query, read_queries
+from tripwright.world.store import World
+
+# Each stage draws from its own range of training worlds, so that no stage repeats another's trips.
+WORLDS_APART = 100_000
+
+
+class RunFolder:
+    """One training run on disk."""
+
+    def __init__(self, folder: str | Path, recipe: Recipe):
+        self.folder, self.recipe = Path(folder), recipe
+        self.folder.mkdir(parents=True, exist_ok=True)
+        written, record = self.folder / "recipe.json", json.loads(json.dumps(recipe.record()))
+        if written.is_file():
+            if (found := json.loads(written.read_text(encoding="utf-8"))) != record:
+                differing = [key for key in record if found.get(key) != record[key]]
+                raise UserError(f"'{self.folder}' holds a run of another recipe (differs in: {', '.join(differing)}). Choose another folder.")
+        else:
+            write_atomically(written, json.dumps(record, indent=2))
+        torch.set_num_threads(recipe.threads)
+        self.metrics = self.folder / "metrics.jsonl"
+
+    def model(self, stage: str) -> Path:
+        return self.folder / "model" / stage
+
+    def done(self, stage: str) -> bool:
+        return self.model(stage).is_dir()
+
+    def save(self, stage: str, model: Any, tokenizer: Any) -> None:
+        partial = self.folder / "model" / f"{stage}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        os.replace(partial, self.model(stage))
+
+    def log(self, stage: str, steps: Iterable[dict[str, Any]], total: int, every: int = 1) -> None:
+        """Runs a stage: writes one line per `every` steps, and says where it stands on stderr."""
+        kept = [line for line in self._lines() if line.get("stage") != stage]
+        write_atomically(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
+        before, began = (kept[-1]["seconds"] if kept else 0.0), time.monotonic()
+        progress = Progress(stage, total)
+        with self.metrics.open("a", encoding="utf-8") as out:
+            for step, row in enumerate(steps, start=1):
+                seconds = before + time.monotonic() - began
+                if step % every == 0 or step == 1:
+                    out.write(json.dumps({"stage": stage, "step": step, "seconds": round(seconds, 2), **row}) + "\n")
+                    out.flush()
+                progress.show(step, row)
+        progress.end()
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        if not self.metrics.is_file():
+            return
+        for line in self.metrics.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:  # the last line of a killed run may be torn
+                continue
+
+
+class Progress:
+    """A line on stderr: rewritten in place on a terminal, now and then elsewhere."""
+
+    SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
+
+    def __init__(self, stage: str, total: int):
+        self.stage, self.total, self.began, self.last = stage, total, time.monotonic(), 0.0
+
+    def show(self, step: int, row: dict[str, Any]) -> None:
+        now = time.monotonic()
+        if now - self.last < (0.5 if sys.stderr.isatty() else 20):
+            return
+        self.last = now
+        shown = "  ".join(f"{key} {row[key]:.4g}" for key in self.SHOWN if key in row)
+        line = f"{self.stage} {step}/{self.total}  {shown}  {now - self.began:.0f} s"
+        print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+# ---- the stages
+
+
+def make(run: RunFolder) -> None:
+    """The starting model: loaded, or new with a tokenizer made from expert transcripts."""
+    recipe, settings = run.recipe, run.recipe.model
+    if run.done("start"):
+        return
+    if settings.pretrained is not None:
+        model, tokenizer = load_model(settings.pretrained)
+        ChatFormat(tokenizer, tool_schemas() if recipe.dialect.dialect().tools_in_prompt else None)  # refuse unfit templates now
+    else:
+        print("making a tokenizer and a model", file=sys.stderr)
+        stream = itertools.islice(trips(recipe, stage=0), settings.tokenizer_transcripts)
+        sessions = list(expert_sessions(stream, recipe.dialect.dialect(), None))
+        words = set().union(*(content_words(world) for world in {id(s.tools.world): s.tools.world for s in sessions}.values()))
+        texts = [segment.text for session in sessions for segment in session.transcript.segments]
+        tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
+        model = new_model(settings.shape, tokenizer, recipe.seed)
+    run.save("start", model, tokenizer)
+
+
+def copy(run: RunFolder, after: str = "start") -> None:
+    """The copy warm-up."""
+    if run.recipe.copy is None or run.done("copy"):
+        return
+    model, tokenizer = load_model(run.model(after))
+    run.log("warmup", copying.warm_up(model, run.recipe.copy, run.recipe.seed), run.recipe.copy.max_steps, every=5)
+    run.save("copy", model, tokenizer)
+
+
+def cold_start(run: RunFolder, after: str = "copy") -> None:
+    """SFT on the expert's transcripts, each trip new."""
+    if run.recipe.sft is None or run.done("sft"):
+        return
+    model, tokenizer = load_model(run.model(after))
+    run.log("sft", sft.fine_tune(model, expert_transcripts(run.recipe, tokenizer), run.recipe.sft), run.recipe.sft.steps, every=5)
+    run.save("sft", model, tokenizer)
+
+
+def reinforce(run: RunFolder, after: str = "sft") -> None:
+    """GRPO on fresh trips."""
+    recipe = run.recipe
+    if recipe.grpo is None or run.done("rl"):
+        return
+    model, tokenizer = load_model(run.model(after))
+    dialect = recipe.dialect.dialect()
+    chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
+    stream = (Task(f"train-{i}", query, world) for i, (query, world) in enumerate(trips(recipe, stage=2)))
+    run.log("rl", grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed), recipe.grpo.steps)
+    run.save("rl", model, tokenizer)
+
+
+def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:
+    """An endless stream of trips to train on: fresh generated ones, or the given queries in a new order every epoch."""
+    data = recipe.data
+    if data.world is None or data.queries is None:
+        yield from tasks(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, data.mix)
+        return
+    world, queries = World.open(data.world), read_queries(data.queries)
+    if not queries:
+        raise UserError(f"'{data.queries}' holds no queries.")
+    rng = random.Random(recipe.seed)
+    while True:
+        for query in rng.sample(queries, len(queries)):
+            yield query, world
+
+
+def expert_transcripts(recipe: Recipe, tokenizer: Any) -> Iterator[Transcript]:
+    dialect = recipe.dialect.dialect()
+    chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
+    for session in expert_sessions(trips(recipe, stage=1), dialect, chat):
+        if session.transcript.answer is not None:  # a trip that the expert could not plan teaches nothing
+            yield session.transcript
