@@ -92,7 +92,8 @@ def close_session(session: Session, rules: Rules = "official") -> Episode:
     task, transcript = session.key, session.transcript
     if transcript.stop_reason is StopReason.UNSCORED:
         return Episode(task, transcript, None, None, None)
-    plan, problem = None, f"no answer: {transcript.stop_reason}"
+    plan: list[dict[str, Any]] | None = None
+    problem: str | None = f"no answer: {transcript.stop_reason}"
     if transcript.answer is not None:
         parsed = parse_answer(transcript.answer)
         problem = parsed.problem

@@ -86,9 +86,7 @@ def test_no_words_at_all_is_help(verbs: list[Verb], capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("words", [["greet"], ["world", "greet"]])
-def test_a_verb_runs_and_its_help_keeps_the_example_lines(
-    words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verb_runs_and_its_help_keeps_the_example_lines(words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "Ada", "--times", "2"], verbs) == 0
     assert capsys.readouterr().out == "hello hello Ada\n"
     assert main([*words, "--help"], verbs) == 0

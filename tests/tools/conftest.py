@@ -25,7 +25,7 @@ def world() -> World:
             ],
             restaurants=[
                 ("Dear Café", "Boston", "Tea, Indian", "50", "4.8"),
-                ("Cheap \"A\"", "Boston", "Pizza", "12", "3.9"),
+                ('Cheap "A"', "Boston", "Pizza", "12", "3.9"),
                 ("Cheap B", "Boston", "BBQ", "12", "2.0"),
             ],
             attractions=[("Old Park", "42.1", "-71.0", "1 Main St, Boston", "(617) 1", "https://park.example", "Boston")],

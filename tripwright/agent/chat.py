@@ -2,17 +2,22 @@
 
 Re-rendering a growing conversation would re-tokenise what the model sampled (law 5). So the template is rendered once with
 place-holders, and only the text *between* two sampled turns is ever encoded: whatever follows the stop token of one turn, up to
-where the next turn begins. Templates for which that text depends on earlier turns are refused.
+where the next turn begins. Templates for which that text depends on earlier turns are refused, and so are those that write earlier
+turns anew. One rewriting is harmless and common (Qwen3): the empty thought that opens a turn is left out once the turn is past. Here
+it stays where the model saw it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, Protocol
 
 from tripwright.errors import UserError
 
 _MARK = "@@tool-answer@@"
 _SAID = "@@said@@"
+_ANSWERED = {"role": "tool", "content": _MARK}
+_EMPTY_THOUGHT = re.compile(r"(<think>\s*</think>\s*)?")
 
 
 class Tokenizer(Protocol):
@@ -32,17 +37,28 @@ class ChatFormat:
 
     def __init__(self, tokenizer: Tokenizer, tools: list[dict[str, Any]] | None = None):
         if not getattr(tokenizer, "chat_template", None):
-            raise UserError("This tokenizer has no chat template; an agent needs one that knows the roles system, user, assistant and tool.")
+            raise UserError(
+                "This tokenizer has no chat template; an agent needs one that knows the roles system, user, assistant and tool."
+            )
         self.tokenizer, self._tools = tokenizer, tools
         opening = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": _SAID}]
-        said = self._render(opening, add_generation_prompt=False)
+        try:
+            prompt = self._render(opening[:2], add_generation_prompt=True)
+            said = self._render(opening, add_generation_prompt=False)
+            once = self._render([*opening, _ANSWERED], add_generation_prompt=True)
+            twice = self._render([*opening, _ANSWERED, opening[2], _ANSWERED], add_generation_prompt=True)
+        except Exception as error:  # a template is a program of someone else's, and says in its own ways what it does not take
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"This chat template does not take a system prompt, a request and tool answers: {why}") from None
         self.stop_token = self._stop_after(said)
         self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
-        answered = self._render([*opening, {"role": "tool", "content": _MARK}], add_generation_prompt=True)
-        sampled = said[: said.index(_SAID) + len(_SAID) + len(self.stop_token)]
-        if not answered.startswith(sampled) or _MARK not in answered:
-            raise UserError("This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot be continued token by token.")
-        before, after = answered[len(sampled) :].split(_MARK)
+        head, _, between = once.partition(_SAID + self.stop_token)
+        before, marked, after = between.partition(_MARK)
+        kept = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
+        if not (marked and kept and twice.endswith(_SAID + self.stop_token + between)):
+            raise UserError(
+                "This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot be continued token by token."
+            )
         self._before, self._after = self.encode(before), self.encode(after)
 
     def encode(self, text: str) -> list[int]:
@@ -54,7 +70,9 @@ class ChatFormat:
 
     def opening(self, system: str, user: str) -> list[int]:
         """The prompt up to where the assistant's first turn begins."""
-        return self.encode(self._render([{"role": "system", "content": system}, {"role": "user", "content": user}], add_generation_prompt=True))
+        return self.encode(
+            self._render([{"role": "system", "content": system}, {"role": "user", "content": user}], add_generation_prompt=True)
+        )
 
     def tool_answer(self, text: str, max_tokens: int) -> list[int]:
         """What stands between two assistant turns: the answer, cut on the right at `max_tokens`, in the template's frame."""
@@ -71,7 +89,7 @@ class ChatFormat:
         return rendered
 
     def _stop_after(self, said: str) -> str:
-        tail = said[said.index(_SAID) + len(_SAID) :]
+        tail = said.partition(_SAID)[2]
         for token in ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", self.tokenizer.eos_token):
             if token and tail.startswith(token):
                 return token

@@ -13,7 +13,8 @@ You have access to the following tools and must use them as needed to gather acc
 # Behavior Guidelines
 - If a task requires multiple steps or tools, proceed step by step, calling ONE TOOL per turn.
 - Never assume details - always verify all information using tools.
-- When you have gathered sufficient information to finalize the plan, respond with an <answer> block with the final itinerary in valid JSON format.
+- When you have gathered sufficient information to finalize the plan, respond with an <answer> block with the final itinerary in valid \
+JSON format.
 # Tool Usage Rules
 - Do not repeat the same tool call with identical arguments.
 - Always provide complete and correct function arguments.

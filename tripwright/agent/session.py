@@ -49,7 +49,7 @@ class Session:
         return min(self.dialect.max_turn_tokens, self.dialect.context_tokens - self.length)
 
     def take(self, turn: Turn) -> list[int]:
-        """Appends a turn and, if it is a call, the tool's answer. Returns the ids between this turn and the next ([] when done or text-only)."""
+        """Appends a turn and, if it is a call, the tool's answer. Returns the ids up to the next turn ([] when done or text-only)."""
         ids = turn.token_ids
         logprobs = turn.logprobs or [0.0] * len(ids)
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)

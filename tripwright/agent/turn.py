@@ -1,4 +1,4 @@
-"""Reads one assistant turn (rows P1, P2): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, or one `<answer>…</answer>`."""
+"""Reads one assistant turn (rows P1, P2): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or `<answer>…</answer>`."""
 
 from __future__ import annotations
 

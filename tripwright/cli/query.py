@@ -16,7 +16,7 @@ from tripwright.constraints.evaluate import judge
 from tripwright.constraints.facts import Verdict
 from tripwright.constraints.lookup import city_lookup
 from tripwright.errors import UserError
-from tripwright.evals.run_card import write_atomically
+from tripwright.files import write_atomically
 from tripwright.oracle.planner import solve as solve_exactly
 from tripwright.queries.sample import CITIES_VISITED, Mix, make_queries
 from tripwright.trip.parse import parse_days

@@ -13,10 +13,12 @@ import itertools
 import json
 import sys
 import time
+from collections.abc import Callable
+from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from tripwright.agent.chat import ChatFormat
@@ -33,12 +35,12 @@ from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import environment, model_fingerprint
 from tripwright.evals.stats import mcnemar_exact, mean, paired_bootstrap
-from tripwright.rewards.shaped import Reward, reward
+from tripwright.files import write_atomically
+from tripwright.rewards.shaped import Parts, Reward, reward
 from tripwright.training import stages
 from tripwright.training.cold_start import UNSEEN_WORLDS, tasks
 from tripwright.training.quickstart_recipe import quickstart_recipe
-from tripwright.training.recipe import Recipe
-from tripwright.training.stages import RunFolder, write_atomically
+from tripwright.training.stages import RunFolder
 from tripwright.trip.query import Query
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
@@ -61,7 +63,7 @@ def quickstart(
     run = RunFolder(out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads))
     began = time.monotonic()
     exam = exam_tasks(run)
-    card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": torch.__version__, **environment()}
+    card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": version("torch"), **environment()}
     write_atomically(run.folder / "run_card.json", json.dumps(card, indent=2))
     measure_difficulty(run, exam)
     stages.make(run)
@@ -112,7 +114,7 @@ def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_to
         return json.loads((folder / "score.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
     model, tokenizer = load_model(run.model(stage))
     settings = run.recipe.evaluation
-    policy = LocalPolicy(model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, getattr(torch, settings.dtype)))
+    policy = LocalPolicy(model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, settings.dtype))
     identity = {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(str(run.model(stage)))}
     score = examine(run, exam, policy, name, identity, policy.chat, emptied_tools)
     totals = [made.total for made in dense_rewards(folder).values()]
@@ -165,9 +167,8 @@ def compare(run: RunFolder) -> dict[str, Any]:
     both = sorted(before.keys() & after.keys())
     if not both:
         raise UserError(f"'{run.folder}' has no trips examined both before and after RL.")
-    read = {"dense_reward": lambda made: made.total, "schema": lambda made: made.schema}
-    for field in dataclasses.fields(before[both[0]].parts):
-        read[field.name] = lambda made, name=field.name: getattr(made.parts, name)
+    read: dict[str, Callable[[Reward], float]] = {"dense_reward": attrgetter("total"), "schema": attrgetter("schema")}
+    read |= {field.name: attrgetter(f"parts.{field.name}") for field in dataclasses.fields(Parts)}
     found: dict[str, Any] = {}
     for name, value in read.items():
         difference = paired_bootstrap([value(before[i]) for i in both], [value(after[i]) for i in both], seed=0)

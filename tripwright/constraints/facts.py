@@ -71,7 +71,9 @@ class Verdict:
         for group in ("commonsense", "hard"):
             found = record[group]
             groups[group] = None if found is None else {n: Fact(n, State(f["state"]), f["message"]) for n, f in found.items()}
-        return cls(rules, record["delivered"], groups["commonsense"], groups["hard"], record["total_cost"], record["error"], record["final"])
+        return cls(
+            rules, record["delivered"], groups["commonsense"], groups["hard"], record["total_cost"], record["error"], record["final"]
+        )
 
     def to_contract(self, line: int) -> dict[str, Any]:
         """One object of `score --json`."""

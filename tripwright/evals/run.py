@@ -21,8 +21,9 @@ from tripwright.agent.policies.base import Policy
 from tripwright.constraints.evaluate import Rules, check_rules
 from tripwright.episode import Episode, Task, play
 from tripwright.errors import UserError
-from tripwright.evals.run_card import settle_card, write_atomically
+from tripwright.evals.run_card import settle_card
 from tripwright.evals.scoreboard import score_records
+from tripwright.files import write_atomically
 
 __all__ = ["run", "score_records"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -21,6 +20,7 @@ from typing import Any
 import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
+from tripwright.files import write_atomically
 from tripwright.world.store import World
 
 IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
@@ -149,10 +149,3 @@ def _what_matters(entry: Any) -> Any:
 def _shown(value: Any) -> str:
     text = value[:12] if isinstance(value, str) and len(value) == 64 else json.dumps(value)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Whoever reads `path` sees the old text or the new one, however this process ends."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)

@@ -86,9 +86,7 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
     for flight in flights:
         if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:  # the official price is that of the number's first row
             miles = f"{flight.distance_miles:g} miles"
-            return Leg(
-                "flight", origin, destination, flight.duration, miles, flight.price_usd, flight.price_usd * query.party_size, flight
-            )
+            return Leg("flight", origin, destination, flight.duration, miles, flight.price_usd, flight.price_usd * query.party_size, flight)
     return None
 
 

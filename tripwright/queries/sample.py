@@ -48,7 +48,8 @@ def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) ->
                 break
         else:
             raise UserError(
-                f"World '{world.name}' gave {len(seen)} feasible queries of {count} asked for; no further '{level}' one in {MOST_TRIES} tries."
+                f"World '{world.name}' gave {len(seen)} feasible queries of {count} asked for; "
+                f"no further '{level}' one in {MOST_TRIES} tries."
             )
         seen.add(query.query)
         yield query

@@ -28,7 +28,16 @@ TRANSPORTATION = {"no flight": "We do not want to fly.", "no self-driving": "We 
 
 
 def word(
-    rng: random.Random, *, org: str, dest: str, days: int, cities: int, date: list[str], party_size: int, budget: int, wishes: LocalConstraint
+    rng: random.Random,
+    *,
+    org: str,
+    dest: str,
+    days: int,
+    cities: int,
+    date: list[str],
+    party_size: int,
+    budget: int,
+    wishes: LocalConstraint,
 ) -> str:
     """One English request that states every field once."""
     party = "for one person" if party_size == 1 else f"for {party_size} people"
@@ -51,4 +60,3 @@ def _dates(date: list[str]) -> str:
 
 def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-

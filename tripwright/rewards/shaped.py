@@ -6,8 +6,8 @@
     stage 2 = MACRO    λ = [0, 0, 1, 1, 1]   … 3
     stage 3 = SUCCESS  λ = [0, 0, 0, 0, 1]   … 1
 
-An answer that breaks the plan schema, or no answer, is worth 0. A plan that makes the official code crash is worth 0 beyond the schema:
-it has no facts. Constraints that were gated (not evaluated) count as failed; constraints nobody asked for count not at all.
+An answer that breaks the plan schema, or no answer, is worth 0, and so is a plan that makes the official code crash, at whatever stage.
+Constraints that were gated (not evaluated) count as failed; constraints nobody asked for count not at all.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NOTHING = Parts(0.0, 0.0, 0.0, 0.0, 0.0)
 
 def parts(verdict: Verdict, asked_hard: int) -> Parts:
     """The five terms of one verdict. `asked_hard` is how many hard constraints the request carries (its wishes, plus the budget)."""
-    if not verdict.delivered or verdict.commonsense is None:
+    if not verdict.delivered or verdict.commonsense is None or verdict.error is not None:
         return NOTHING
     commonsense = sum(fact.passed is True for fact in verdict.commonsense.values())
     hard = sum(fact.passed is True for fact in verdict.hard.values()) if verdict.hard is not None else 0

@@ -19,6 +19,7 @@ class Batch:
     targets: Tensor  # (B, T) int64
     mask: Tensor  # (B, T) float: 1 where the target was emitted by the agent
     logprobs: Tensor  # (B, T) float: what the sampler said of the target, 0 elsewhere
+    real: Tensor  # (B, T) bool: False where the row is padded
 
 
 def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
@@ -26,11 +27,13 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]]
     length = round_up(max(len(ids) for ids, _, _ in rows) - 1)
     ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
     targets, mask, logprobs = torch.zeros_like(ids), torch.zeros(len(rows), length), torch.zeros(len(rows), length)
+    real = torch.zeros(len(rows), length, dtype=torch.bool)
     for b, (tokens, kept, said) in enumerate(rows):
         n = len(tokens) - 1
         ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
         mask[b, :n], logprobs[b, :n] = torch.tensor(kept[1:], dtype=torch.float), torch.tensor(said[1:])
-    return Batch(ids, targets, mask, logprobs)
+        real[b, :n] = True
+    return Batch(ids, targets, mask, logprobs, real)
 
 
 def token_logits(decoder: Decoder, batch: Batch, where: Tensor | None = None) -> Tensor:

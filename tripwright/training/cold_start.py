@@ -42,8 +42,9 @@ def content_words(world: World) -> set[str]:
     """Words of a world that a tokenizer must not merge into fixed text: they are what is copied and compared."""
     names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
     for city in world.cities:
-        for row in (*world.restaurants(city), *world.attractions(city), *world.accommodations(city)):
-            names.append(row.name)
-        names += [row.cuisines.replace(",", " ") for row in world.restaurants(city)]
-        names += [row.house_rules.replace("No ", " ") for row in world.accommodations(city)]
+        names += [row.name for row in world.attractions(city)]
+        for restaurant in world.restaurants(city):
+            names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
+        for accommodation in world.accommodations(city):
+            names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
     return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}  # F: flight numbers

@@ -22,7 +22,7 @@ from tripwright.training.optim import Optimizers, OptimizerSettings
 class CopySettings:
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 256)
     learned_at: float = 0.3  # loss on the repetition at which the length doubles
-    tokens_per_step: int = 4096
+    tokens_per_step: int = 2048
     max_steps: int = 900
     optimizer: OptimizerSettings = OptimizerSettings()
 
@@ -41,12 +41,18 @@ def warm_up(model: Any, settings: CopySettings, seed: int) -> Iterator[dict[str,
         with torch.autocast("cpu", dtype=torch.bfloat16):
             logits = decoder.logits(decoder.hidden(ids[:, :-1], positions)[:, length:])
         loss = F.cross_entropy(logits.flatten(0, 1), ids[:, length + 1 :].flatten())
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = optimizers.step(min(1.0, step / 20))
         tokens += ids.numel()
         value = float(loss.detach())
         smoothed = 0.8 * smoothed + 0.2 * value if smoothed < 9 else value
-        yield {"loss": value, "copy_length": length, "grad_norm": norm, "tokens": tokens, "tokens_per_second": tokens / (time.monotonic() - started)}
+        yield {
+            "loss": value,
+            "copy_length": length,
+            "grad_norm": norm,
+            "tokens": tokens,
+            "tokens_per_second": tokens / (time.monotonic() - started),
+        }
         if smoothed < settings.learned_at:
             stage, smoothed = stage + 1, 10.0
             if stage == len(settings.lengths):

@@ -8,6 +8,7 @@ no gradient and are not computed, though their tokens stay in the denominator; t
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -26,12 +27,13 @@ from tripwright.rewards.shaped import Curriculum, Reward, reward
 from tripwright.training.batches import Batch, collate, token_logits
 from tripwright.training.objectives import Clip, clipped_loss, group_advantages, token_weights
 from tripwright.training.optim import Optimizers, OptimizerSettings
+from tripwright.training.sft import progress_of
 
 
 @dataclass(frozen=True)
 class GrpoSettings:
-    steps: int = 60
-    max_minutes: float = 9.0
+    steps: int | None = 500  # None: as many as `max_minutes` allow
+    max_minutes: float | None = None
     prompts: int = 8
     group: int = 8
     minibatches: int = 2  # optimizer steps per batch of rollouts
@@ -39,8 +41,9 @@ class GrpoSettings:
     aggregation: str = "token-mean"
     clip: Clip = Clip()
     temperature: float = 1.0
+    warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
     curriculum: Curriculum = Curriculum()
-    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=2e-4, weight_decay=0.01)
+    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,24 @@ class Rollout:
     advantage: float
 
 
-def train(model: Any, chat: ChatFormat, dialect: Dialect, tasks: Iterator[Task], settings: GrpoSettings, seed: int) -> Iterator[dict[str, Any]]:
+def train(
+    model: Any, chat: ChatFormat, dialect: Dialect, tasks: Iterator[Task], settings: GrpoSettings, seed: int
+) -> Iterator[dict[str, Any]]:
     """Trains in place; yields the metrics of every step."""
     optimizers = Optimizers(model, settings.optimizer)
     policy = LocalPolicy(model, chat, Sampling(settings.temperature, rows=settings.prompts * settings.group, seed=seed))
+    shuffle = torch.Generator().manual_seed(seed)
     started = time.monotonic()
-    for step in range(settings.steps):
-        if time.monotonic() - started > 60 * settings.max_minutes:
+    for step in itertools.count():
+        if progress_of(step, settings.steps, (time.monotonic() - started) / 60, settings.max_minutes) >= 1:
             return
         began = time.monotonic()
         queries = [next(tasks) for _ in range(settings.prompts)]
         groups_PG = roll_out(policy, dialect, queries, settings.group)
         weights = settings.curriculum.weights_at(step)
-        rewards_PG = [[reward(e.verdict, e.asked_hard, e.schema_valid, weights) if e.verdict else None for e in group] for group in groups_PG]
+        rewards_PG = [
+            [reward(e.verdict, e.asked_hard, e.schema_valid, weights) if e.verdict else None for e in group] for group in groups_PG
+        ]
         scored_PG = torch.tensor([[r is not None for r in group] for group in rewards_PG])  # unscored: out of the group, never 0
         totals_PG = torch.tensor([[r.total if r else 0.0 for r in group] for group in rewards_PG])
         advantages_PG = group_advantages(totals_PG, scored_PG)
@@ -73,13 +81,14 @@ def train(model: Any, chat: ChatFormat, dialect: Dialect, tasks: Iterator[Task],
             for episode, made, advantage in zip(group, rewards_G, advantages_G, strict=True)
             if made is not None
         ]
-        updates = update(model, optimizers, rollouts, settings)
+        scale = min(1.0, (step + 1) / max(1, settings.warm_up_steps))
+        updates = update(model, optimizers, rollouts, settings, scale, shuffle)
         yield {
             **describe(rollouts),
             **updates,
             "kept_groups": float((advantages_PG.abs().sum(1) > 0).float().mean()),
             "unscored": int((~scored_PG).sum()),
-            "learning_rate": settings.optimizer.adamw_learning_rate,
+            "learning_rate": settings.optimizer.adamw_learning_rate * scale,
             "rollout_seconds": rolled - began,
             "update_seconds": time.monotonic() - rolled,
         }
@@ -92,12 +101,19 @@ def roll_out(policy: LocalPolicy, dialect: Dialect, queries: list[Task], group: 
     return [[found[f"{task.id}/{g}"] for g in range(group)] for task in queries]
 
 
-def update(model: Any, optimizers: Optimizers, rollouts: list[Rollout], settings: GrpoSettings) -> dict[str, float]:
-    """One pass over the rollouts in `minibatches` optimizer steps."""
+def update(
+    model: Any,
+    optimizers: Optimizers,
+    rollouts: list[Rollout],
+    settings: GrpoSettings,
+    scale: float = 1.0,
+    shuffle: torch.Generator | None = None,
+) -> dict[str, float]:
+    """One pass over the rollouts in `minibatches` optimizer steps, at `scale` times the learning rate."""
     decoder = Decoder(model)
     gradient_norms, seen = [], Counter[str]()
-    shuffled = [rollouts[i] for i in torch.randperm(len(rollouts)).tolist()]
-    size = -(-len(shuffled) // settings.minibatches)
+    shuffled = [rollouts[i] for i in torch.randperm(len(rollouts), generator=shuffle).tolist()]
+    size = max(1, -(-len(shuffled) // settings.minibatches))  # none at all where every rollout is unscored
     for start in range(0, len(shuffled), size):
         minibatch = shuffled[start : start + size]
         tokens = sum(sum(r.episode.transcript.loss_mask) for r in minibatch)
@@ -109,10 +125,10 @@ def update(model: Any, optimizers: Optimizers, rollouts: list[Rollout], settings
             advantages_N = torch.tensor([r.advantage for r in rows])
             weights_NT = token_weights(batch.mask, settings.aggregation, len(minibatch), tokens)
             loss, counts = policy_loss(decoder, batch, advantages_N, weights_NT, settings)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             seen.update(counts)
         if live:
-            gradient_norms.append(optimizers.step())
+            gradient_norms.append(optimizers.step(scale))
     n = max(1.0, seen["tokens"])
     return {
         "grad_norm": sum(gradient_norms) / max(1, len(gradient_norms)),
@@ -122,7 +138,9 @@ def update(model: Any, optimizers: Optimizers, rollouts: list[Rollout], settings
     }
 
 
-def policy_loss(decoder: Decoder, batch: Batch, advantages_N: torch.Tensor, weights_NT: torch.Tensor, settings: GrpoSettings) -> tuple[torch.Tensor, Any]:
+def policy_loss(
+    decoder: Decoder, batch: Batch, advantages_N: torch.Tensor, weights_NT: torch.Tensor, settings: GrpoSettings
+) -> tuple[torch.Tensor, Any]:
     """The weighted clipped loss of some rows, and token sums for the log. Only the agent's own tokens are ever looked at."""
     said_NT = batch.mask > 0
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -146,7 +164,7 @@ def describe(rollouts: list[Rollout]) -> dict[str, Any]:
     """What the batch of episodes was like: rewards and their parts, lengths, why they stopped, share passing each constraint."""
     n = max(1, len(rollouts))
     totals = torch.tensor([r.reward.total for r in rollouts] or [0.0])
-    parts = torch.tensor([astuple(r.reward.parts) for r in rollouts] or [[0.0] * 5]).mean(0).tolist()
+    parts = torch.tensor([astuple(r.reward.parts) for r in rollouts] or [(0.0,) * 5]).mean(0).tolist()
     names = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass_rate")
     transcripts = [r.episode.transcript for r in rollouts]
     stops = Counter(str(t.stop_reason) for t in transcripts)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+AGGREGATIONS = ("token-mean", "trajectory-mean")
+
 
 def group_advantages(rewards_PG: Tensor, scored_PG: Tensor, population: bool = False, eps: float = 1e-6) -> Tensor:
     """(r − mean) / std within each group, over its scored members only (P, G); 0 for the unscored and for groups that agree.
@@ -18,7 +20,10 @@ def group_advantages(rewards_PG: Tensor, scored_PG: Tensor, population: bool = F
     mean_P1 = kept_PG.sum(1, keepdim=True) / n_P1.clamp(min=1)
     centred_PG = torch.where(scored_PG, rewards_PG - mean_P1, torch.zeros_like(rewards_PG))
     variance_P1 = centred_PG.square().sum(1, keepdim=True) / (n_P1 - (0 if population else 1)).clamp(min=1)
-    return centred_PG / (variance_P1.sqrt() + eps)
+    # The mean of equal numbers may be off by a rounding error, which the division would blow up to a fair-sized advantage.
+    high_P1 = rewards_PG.masked_fill(~scored_PG, float("-inf")).amax(1, keepdim=True)
+    low_P1 = rewards_PG.masked_fill(~scored_PG, float("inf")).amin(1, keepdim=True)
+    return torch.where(high_P1 > low_P1, centred_PG / (variance_P1.sqrt() + eps), torch.zeros_like(centred_PG))
 
 
 @dataclass(frozen=True)

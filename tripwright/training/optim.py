@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+OPTIMIZERS = ("muon", "adamw")
+
 
 @dataclass(frozen=True)
 class OptimizerSettings:
@@ -36,7 +38,9 @@ class Optimizers:
             torch.optim.AdamW(rest, lr=settings.adamw_learning_rate, betas=settings.betas, weight_decay=settings.weight_decay)
         ]
         if matrices:
-            self.all.append(torch.optim.Muon(matrices, lr=settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay))
+            self.all.append(
+                torch.optim.Muon(matrices, lr=settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay)
+            )
         self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
 
     def step(self, scale: float = 1.0) -> float:

@@ -17,6 +17,6 @@ def quickstart_recipe(minutes: float) -> Recipe:
     return Recipe(
         name="quickstart",
         copy=CopySettings(),
-        sft=SftSettings(steps=100_000, rows_per_step=8, max_minutes=COLD_START_SHARE * left),
-        grpo=GrpoSettings(steps=100_000, max_minutes=(1 - COLD_START_SHARE) * left),
+        sft=SftSettings(steps=None, max_minutes=COLD_START_SHARE * left),
+        grpo=GrpoSettings(steps=None, max_minutes=(1 - COLD_START_SHARE) * left),
     )

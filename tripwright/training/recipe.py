@@ -6,6 +6,7 @@ Unknown keys and wrong types are refused before anything is loaded: a misspelt k
 from __future__ import annotations
 
 import dataclasses
+import json
 import tomllib
 import types
 import typing
@@ -16,11 +17,15 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.policies.local import PRECISIONS
 from tripwright.errors import UserError
 from tripwright.queries.sample import Mix
+from tripwright.rewards.shaped import STAGES
 from tripwright.training.copying import CopySettings
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.nano import NanoShape
+from tripwright.training.objectives import AGGREGATIONS
+from tripwright.training.optim import OPTIMIZERS
 from tripwright.training.sft import SftSettings
 
 
@@ -116,8 +121,8 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         if is_dataclass(hint):
             values[key] = _build(hint, value, f"{where}: {key}")
             continue
-        try:
-            values[key] = TypeAdapter(hints[key]).validate_python(value)
+        try:  # as JSON, where "strict" takes an array for a tuple and a whole number for a fraction, but no "3" and no true for a number
+            values[key] = TypeAdapter(hints[key]).validate_json(json.dumps(value, default=str), strict=True)
         except ValidationError as error:
             raise UserError(f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r}).") from None
     return kind(**values)
@@ -137,5 +142,26 @@ def _check(recipe: Recipe, where: str) -> None:
         raise UserError(f"{where}: the model has {recipe.model.shape.positions} positions, the dialect needs {dialect.context_tokens}.")
     if (recipe.data.world is None) != (recipe.data.queries is None):
         raise UserError(f"{where}: data.world and data.queries belong together: give both, or neither for generated worlds.")
-    if recipe.grpo and (recipe.grpo.group < 2 or recipe.grpo.prompts < 1):
-        raise UserError(f"{where}: grpo needs group ≥ 2 and prompts ≥ 1, found {recipe.grpo.group} and {recipe.grpo.prompts}.")
+    if recipe.evaluation.dtype not in PRECISIONS:
+        raise UserError(f"{where}: unknown evaluation.dtype '{recipe.evaluation.dtype}'. Accepted: {', '.join(PRECISIONS)}.")
+    for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), ("grpo", recipe.grpo)):
+        if settings and settings.optimizer.name not in OPTIMIZERS:
+            raise UserError(f"{where}: unknown {name}.optimizer.name '{settings.optimizer.name}'. Accepted: {', '.join(OPTIMIZERS)}.")
+    if recipe.grpo:
+        _check_grpo(recipe.grpo, where)
+
+
+def _check_grpo(settings: GrpoSettings, where: str) -> None:
+    if settings.group < 2 or settings.prompts < 1:
+        raise UserError(f"{where}: grpo needs group ≥ 2 and prompts ≥ 1, found {settings.group} and {settings.prompts}.")
+    if settings.minibatches < 1 or settings.rows < 1:
+        raise UserError(f"{where}: grpo needs minibatches ≥ 1 and rows ≥ 1, found {settings.minibatches} and {settings.rows}.")
+    if settings.temperature <= 0:
+        raise UserError(f"{where}: grpo.temperature must be above 0, found {settings.temperature}: a greedy group has nothing to compare.")
+    if settings.aggregation not in AGGREGATIONS:
+        raise UserError(f"{where}: unknown grpo.aggregation '{settings.aggregation}'. Accepted: {', '.join(AGGREGATIONS)}.")
+    unknown = [name for name, _ in settings.curriculum.stages if name not in STAGES]
+    if unknown or not settings.curriculum.stages:
+        raise UserError(
+            f"{where}: grpo.curriculum.stages: unknown {unknown or 'empty list'}. Accepted: {', '.join(STAGES)}, with steps each."
+        )

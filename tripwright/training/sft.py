@@ -24,10 +24,10 @@ from tripwright.transcript import Transcript
 
 @dataclass(frozen=True)
 class SftSettings:
-    steps: int = 2500
+    steps: int | None = 5000  # None: as many as `max_minutes` allow
     rows_per_step: int = 4
     observation_weight: float = 0.1
-    max_minutes: float = 12.0  # a slower machine stops here; the learning rate follows whichever of steps and minutes is further
+    max_minutes: float | None = None  # the learning rate follows whichever of steps and minutes is further
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
@@ -35,23 +35,21 @@ def fine_tune(model: Any, transcripts: Iterator[Transcript], settings: SftSettin
     """Trains in place; yields metrics every step."""
     decoder, optimizers = Decoder(model), Optimizers(model, settings.optimizer)
     started, tokens, batches = time.monotonic(), 0, of_like_length(transcripts, settings.rows_per_step)
-    for step in range(1, settings.steps + 1):
-        progress = max(step / settings.steps, (time.monotonic() - started) / 60 / settings.max_minutes)
-        if progress > 1:
+    for step, rows in enumerate(batches):
+        progress = progress_of(step, settings.steps, (time.monotonic() - started) / 60, settings.max_minutes)
+        if progress >= 1:
             return
-        rows = next(batches)
         batch = collate([(row.token_ids, row.loss_mask, row.logprobs) for row in rows])
-        real = batch.targets != 0
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = token_logits(decoder, batch, real)
-        nll = F.cross_entropy(logits, batch.targets[real], reduction="none")
-        said = batch.mask[real]
+            logits = token_logits(decoder, batch, batch.real)
+        nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
+        said = batch.mask[batch.real]
         weight = said + settings.observation_weight * (1 - said)
         loss = (nll * weight).sum() / weight.sum()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         scale = warm_up_and_decay(progress)
         norm = optimizers.step(scale)
-        tokens += int(real.sum())
+        tokens += int(batch.real.sum())
         yield {
             "loss": float((nll.detach() * said).sum() / said.sum()),
             "observation_loss": float((nll.detach() * (1 - said)).sum() / (1 - said).sum()),
@@ -60,6 +58,11 @@ def fine_tune(model: Any, transcripts: Iterator[Transcript], settings: SftSettin
             "tokens": tokens,
             "tokens_per_second": tokens / (time.monotonic() - started),
         }
+
+
+def progress_of(step: int, steps: int | None, minutes: float, max_minutes: float | None) -> float:
+    """How far a stage is, 1 at its end: by steps or by minutes, whichever is further."""
+    return max(step / steps if steps is not None else 0.0, minutes / max_minutes if max_minutes is not None else 0.0)
 
 
 def of_like_length(transcripts: Iterator[Transcript], rows: int, pool: int = 8) -> Iterator[list[Transcript]]:

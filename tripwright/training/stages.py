@@ -26,6 +26,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.policies.local import load_model
 from tripwright.episode import Task
 from tripwright.errors import UserError
+from tripwright.files import write_atomically
 from tripwright.tools.catalog import tool_schemas
 from tripwright.training import copying, grpo, sft
 from tripwright.training.cold_start import TRAINING_WORLDS, content_words, expert_sessions, tasks
@@ -50,7 +51,9 @@ class RunFolder:
         if written.is_file():
             if (found := json.loads(written.read_text(encoding="utf-8"))) != record:
                 differing = [key for key in record if found.get(key) != record[key]]
-                raise UserError(f"'{self.folder}' holds a run of another recipe (differs in: {', '.join(differing)}). Choose another folder.")
+                raise UserError(
+                    f"'{self.folder}' holds a run of another recipe (differs in: {', '.join(differing)}). Choose another folder."
+                )
         else:
             write_atomically(written, json.dumps(record, indent=2))
         torch.set_num_threads(recipe.threads)
@@ -69,12 +72,12 @@ class RunFolder:
         tokenizer.save_pretrained(partial)
         os.replace(partial, self.model(stage))
 
-    def log(self, stage: str, steps: Iterable[dict[str, Any]], total: int, every: int = 1) -> None:
+    def log(self, stage: str, steps: Iterable[dict[str, Any]], end: str, every: int = 1) -> None:
         """Runs a stage: writes one line per `every` steps, and says where it stands on stderr."""
         kept = [line for line in self._lines() if line.get("stage") != stage]
         write_atomically(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
         before, began = (kept[-1]["seconds"] if kept else 0.0), time.monotonic()
-        progress = Progress(stage, total)
+        progress = Progress(stage, end)
         with self.metrics.open("a", encoding="utf-8") as out:
             for step, row in enumerate(steps, start=1):
                 seconds = before + time.monotonic() - began
@@ -99,8 +102,8 @@ class Progress:
 
     SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
 
-    def __init__(self, stage: str, total: int):
-        self.stage, self.total, self.began, self.last = stage, total, time.monotonic(), 0.0
+    def __init__(self, stage: str, end: str):
+        self.stage, self.ending, self.began, self.last = stage, end, time.monotonic(), 0.0
 
     def show(self, step: int, row: dict[str, Any]) -> None:
         now = time.monotonic()
@@ -108,18 +111,12 @@ class Progress:
             return
         self.last = now
         shown = "  ".join(f"{key} {row[key]:.4g}" for key in self.SHOWN if key in row)
-        line = f"{self.stage} {step}/{self.total}  {shown}  {now - self.began:.0f} s"
+        line = f"{self.stage} step {step}, {(now - self.began) / 60:.1f} min (ends after {self.ending})  {shown}"
         print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if sys.stderr.isatty():
             print(file=sys.stderr)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 # ---- the stages
@@ -149,7 +146,7 @@ def copy(run: RunFolder, after: str = "start") -> None:
     if run.recipe.copy is None or run.done("copy"):
         return
     model, tokenizer = load_model(run.model(after))
-    run.log("warmup", copying.warm_up(model, run.recipe.copy, run.recipe.seed), run.recipe.copy.max_steps, every=5)
+    run.log("warmup", copying.warm_up(model, run.recipe.copy, run.recipe.seed), f"{run.recipe.copy.max_steps} steps at most", every=5)
     run.save("copy", model, tokenizer)
 
 
@@ -158,7 +155,8 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
     if run.recipe.sft is None or run.done("sft"):
         return
     model, tokenizer = load_model(run.model(after))
-    run.log("sft", sft.fine_tune(model, expert_transcripts(run.recipe, tokenizer), run.recipe.sft), run.recipe.sft.steps, every=5)
+    steps = sft.fine_tune(model, expert_transcripts(run.recipe, tokenizer), run.recipe.sft)
+    run.log("sft", steps, _end(run.recipe.sft.steps, run.recipe.sft.max_minutes), every=5)
     run.save("sft", model, tokenizer)
 
 
@@ -171,8 +169,14 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
     stream = (Task(f"train-{i}", query, world) for i, (query, world) in enumerate(trips(recipe, stage=2)))
-    run.log("rl", grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed), recipe.grpo.steps)
+    steps = grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed)
+    run.log("rl", steps, _end(recipe.grpo.steps, recipe.grpo.max_minutes))
     run.save("rl", model, tokenizer)
+
+
+def _end(steps: int | None, max_minutes: float | None) -> str:
+    limits = [f"{steps} steps"] * (steps is not None) + [f"{max_minutes:.1f} min"] * (max_minutes is not None)
+    return " or ".join(limits) or "no limit"
 
 
 def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:

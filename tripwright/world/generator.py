@@ -146,10 +146,13 @@ def _flights(size: Scale, rng: random.Random, order: list[str], position: Positi
                 while number in taken:
                     number += 1
                 taken.add(number)
-                price, leave, air = int(base_usd * rng.uniform(0.7, 1.6)), rng.randrange(5 * 60, 21 * 60), int(minutes * rng.uniform(0.95, 1.1))
-                yield (
-                    f"F{number}", str(price), _clock(leave), _clock(leave + air), _hours_minutes(air, "minutes"), date, a, b, f"{km / 1.609:.1f}",
-                )  # fmt: skip
+                price, leave, air = (
+                    int(base_usd * rng.uniform(0.7, 1.6)),
+                    rng.randrange(5 * 60, 21 * 60),
+                    int(minutes * rng.uniform(0.95, 1.1)),
+                )
+                times = _clock(leave), _clock(leave + air), _hours_minutes(air, "minutes")
+                yield f"F{number}", str(price), *times, date, a, b, f"{km / 1.609:.1f}"
 
 
 def _clock(minutes: int) -> str:
@@ -176,7 +179,7 @@ def _accommodations(size: Scale, rng: random.Random, namer: names.Namer, city: s
     for _ in range(rng.randint(*size.accommodations)):
         quality = rng.random()
         price = int(45 + 330 * quality + rng.uniform(0, 60))
-        long_stay = rng.random() < 0.94 - 0.68 * quality  # weekly and monthly lets are the cheap ones
+        long_stay = rng.random() < 0.97 - 0.7 * quality  # weekly and monthly lets are the cheap ones
         nights = rng.choice((3, 3, 4, 5, 7, 14, 30)) if long_stay else rng.choice((1, 2))
         room = rng.choices(("Entire home/apt", "Private room", "Shared room"), (0.5, 0.4, 0.1))[0]
         people = rng.choices(range(1, 9), (0.14, 0.36, 0.14, 0.12, 0.06, 0.06, 0.06, 0.06))[0]

@@ -101,7 +101,8 @@ CREATE TABLE flight (origin INTEGER, destination INTEGER, date TEXT, seq INTEGER
   arrival_time TEXT, duration TEXT, distance TEXT, PRIMARY KEY (origin, destination, date, seq)) WITHOUT ROWID;
 CREATE TABLE ground (origin INTEGER, destination INTEGER, seq INTEGER, duration TEXT, distance TEXT,
   PRIMARY KEY (origin, destination, seq)) WITHOUT ROWID;
-CREATE TABLE restaurant (place INTEGER, seq INTEGER, name TEXT, cuisines TEXT, cost TEXT, rating TEXT, PRIMARY KEY (place, seq)) WITHOUT ROWID;
+CREATE TABLE restaurant (place INTEGER, seq INTEGER, name TEXT, cuisines TEXT, cost TEXT, rating TEXT,
+  PRIMARY KEY (place, seq)) WITHOUT ROWID;
 CREATE TABLE attraction (place INTEGER, seq INTEGER, name TEXT, latitude TEXT, longitude TEXT, address TEXT, phone TEXT, website TEXT,
   PRIMARY KEY (place, seq)) WITHOUT ROWID;
 CREATE TABLE accommodation (place INTEGER, seq INTEGER, name TEXT, room_type TEXT, price TEXT, minimum_nights TEXT, rating TEXT,
@@ -136,7 +137,9 @@ def write_tables(db: sqlite3.Connection, tables: WorldTables) -> dict[str, Any]:
         "INSERT INTO accommodation VALUES (?,?,?,?,?,?,?,?,?)", ((place(r[7]), i, *r[:7]) for i, r in enumerate(tables.accommodations))
     )
     if tables.covered_searches is not None:
-        db.executemany("INSERT OR IGNORE INTO covered VALUES (?,?,?)", ((place(o), place(d), date) for o, d, date in tables.covered_searches))
+        db.executemany(
+            "INSERT OR IGNORE INTO covered VALUES (?,?,?)", ((place(o), place(d), date) for o, d, date in tables.covered_searches)
+        )
     db.executemany("INSERT INTO place VALUES (?,?)", ((i, name) for name, i in places.items()))
     db.execute("INSERT INTO setting VALUES ('flights', ?)", ("covered" if tables.covered_searches is not None else "complete",))
     db.execute("CREATE INDEX flight_number ON flight (number, seq)")
@@ -191,7 +194,8 @@ class World:
         manifest_path = folder / MANIFEST_FILE
         if not manifest_path.is_file() or not (folder / STORE_FILE).is_file():
             raise UserError(
-                f"No world at '{folder}': expected a folder with {MANIFEST_FILE} and {STORE_FILE}, as made by 'tripwright world build' or 'world import'."
+                f"No world at '{folder}': expected a folder with {MANIFEST_FILE} and {STORE_FILE}, "
+                "as made by 'tripwright world build' or 'world import'."
             )
         try:
             manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
@@ -199,7 +203,9 @@ class World:
         except (json.JSONDecodeError, KeyError, TypeError):
             raise UserError(f"'{manifest_path}' is not a world manifest. Build or import the world again.") from None
         if version != SCHEMA_VERSION:
-            raise UserError(f"World '{folder}' has schema version {version}; this tripwright reads version {SCHEMA_VERSION}. Build it again.")
+            raise UserError(
+                f"World '{folder}' has schema version {version}; this tripwright reads version {SCHEMA_VERSION}. Build it again."
+            )
         return cls(folder, manifest)
 
     @classmethod
@@ -303,13 +309,19 @@ class World:
         known = self._known_rows()
         if key not in known:
             o, d = self._places.get(origin), self._places.get(destination)
-            row = self._db().execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq LIMIT 1", (o, d)).fetchone()
+            row = (
+                self._db()
+                .execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq LIMIT 1", (o, d))
+                .fetchone()
+            )
             known[key] = Ground(origin, destination, row[0], row[1]) if row else None
         found: Ground | None = known[key]
         return found
 
     def restaurants(self, city: str) -> list[Restaurant]:
-        return self._of_city("restaurant", city, "name, ?2, cuisines, cost, rating", lambda r: Restaurant(r[0], r[1], r[2], float(r[3]), float(r[4])))
+        return self._of_city(
+            "restaurant", city, "name, ?2, cuisines, cost, rating", lambda r: Restaurant(r[0], r[1], r[2], float(r[3]), float(r[4]))
+        )
 
     def attractions(self, city: str) -> list[Attraction]:
         return self._of_city("attraction", city, "name, latitude, longitude, address, phone, website, ?2", lambda r: Attraction(*r))

@@ -87,7 +87,7 @@ def _local(settings: Settings, dialect: Dialect) -> Chosen:
 
     sampling = Sampling(settings.temperature, rows=settings.rows, seed=settings.seed)
     policy = LocalPolicy.load(settings.model, tool_schemas() if dialect.tools_in_prompt else None, sampling)
-    decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": str(sampling.dtype)}
+    decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
         decoding["seed"] = settings.seed
     return Chosen(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)

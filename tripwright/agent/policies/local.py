@@ -23,6 +23,8 @@ from tripwright.agent.policies.local_decoder import Cache, Decoder, round_up
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
 
+PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -31,8 +33,14 @@ class Sampling:
     temperature: float = 0.0
     rows: int = 64
     seed: int = 0
-    dtype: torch.dtype = torch.bfloat16
+    dtype: str = "bfloat16"  # one of PRECISIONS
     gather: float = 0.25  # share of the rows that must be waiting before their tool answers are read in
+
+    @property
+    def precision(self) -> torch.dtype:
+        if self.dtype not in PRECISIONS:
+            raise UserError(f"Unknown dtype '{self.dtype}'. Accepted: {', '.join(PRECISIONS)}.")
+        return PRECISIONS[self.dtype]
 
 
 @dataclass
@@ -67,7 +75,7 @@ class LocalPolicy:
 
     @torch.inference_mode()
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        model = copy.deepcopy(self._model).to(self.sampling.dtype).eval()  # sampled from at the precision asked for, trained at its own
+        model = copy.deepcopy(self._model).to(self.sampling.precision).eval()  # sampled from at the precision asked for, trained at its own
         yield from _Batch(Decoder(model), self.chat, self.sampling, self._generator).play(iter(sessions))
 
 
@@ -113,7 +121,7 @@ class _Batch:
                 self.rows.append(row)
             if self.cache is None:
                 positions = min(session.dialect.context_tokens + session.dialect.max_tool_tokens, len(self.decoder.cos))
-                self.cache = Cache(self.decoder, self.sampling.rows, positions, self.sampling.dtype)
+                self.cache = Cache(self.decoder, self.sampling.rows, positions, self.sampling.precision)
 
     def _close_gaps(self) -> None:
         alive = [i for i, row in enumerate(self.rows) if row is not None]

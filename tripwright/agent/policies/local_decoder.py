@@ -20,12 +20,14 @@ SUPPORTED = ("qwen3", "qwen2", "llama")
 
 
 class Decoder:
-    """Reads the modules of a Hugging Face causal LM once. The model's parameters are used as they are: training it trains what is read here."""
+    """Reads the modules of a Hugging Face causal LM once. Its parameters are used as they are: training it trains what is read here."""
 
     def __init__(self, model: Any):
         config = model.config
         if config.model_type not in SUPPORTED:
             raise UserError(f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is '{config.model_type}'.")
+        if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
+            raise UserError("Local generation attends to the whole context; this model has layers with sliding-window attention.")
         self.model, self.layers, self.norm, self.embed = model, list(model.model.layers), model.model.norm, model.model.embed_tokens
         self.heads, self.kv_heads = config.num_attention_heads, config.num_key_value_heads
         self.head_size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
@@ -33,7 +35,8 @@ class Decoder:
         self.device = self.embed.weight.device
         frequencies = model.model.rotary_emb.inv_freq.float().to(self.device)
         angles = torch.outer(torch.arange(config.max_position_embeddings, device=self.device).float(), frequencies)
-        self.cos, self.sin = angles.cos(), angles.sin()  # (positions, D / 2)
+        scaling = float(getattr(model.model.rotary_emb, "attention_scaling", 1.0))  # 1 but for YaRN
+        self.cos, self.sin = angles.cos() * scaling, angles.sin() * scaling  # (positions, D / 2)
 
     def hidden(self, ids: Tensor, positions: Tensor, cache: Cache | None = None, rows: Tensor | None = None) -> Tensor:
         """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys and values are written at `positions`.
@@ -100,7 +103,8 @@ class CacheView:
         self.reach = min(round_up(int(positions.max()) + 1), cache.keys.shape[3])
         reached = torch.arange(self.reach, device=positions.device)
         self.hidden = reached[None, None, :] > positions[:, :, None]  # (B, S, T): keys after the query
-        self.bias = torch.zeros(self.hidden.shape, dtype=cache.keys.dtype, device=positions.device).masked_fill_(self.hidden, float("-inf"))[:, None]
+        bias = torch.zeros(self.hidden.shape, dtype=cache.keys.dtype, device=positions.device)
+        self.bias = bias.masked_fill_(self.hidden, float("-inf"))[:, None]
 
     def attend(self, index: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q (B, H, S, D), k and v (B, K, S, D) of the new tokens → (B, H, S, D)."""

@@ -44,7 +44,8 @@ class RowsPolicy:
         if session.done:
             return
         day = {"transportation": "-", "attraction": "-", "accommodation": stay[0] if stay else "-"}
-        no_meals, three = dict.fromkeys(("breakfast", "lunch", "dinner"), "-"), dict(zip(("breakfast", "lunch", "dinner"), meals, strict=False))
+        no_meals = dict.fromkeys(("breakfast", "lunch", "dinner"), "-")
+        three = dict(zip(no_meals, meals, strict=False))
         out, back = {"from": query.org, "to": query.dest}, {"from": query.dest, "to": query.org}
         plan = [
             {"days": 1, "city": out, **day, "transportation": legs[0], **no_meals},
@@ -77,7 +78,9 @@ class RowsPolicy:
             return []
         columns = session.tools.face.legend()[tool]
         rows = answer["rows"] if isinstance(answer, dict) and "rows" in answer else answer
-        found = [row if isinstance(row, dict) else dict(zip(columns, row, strict=True)) for row in (rows if isinstance(rows, list) else [rows])]
+        found = [
+            row if isinstance(row, dict) else dict(zip(columns, row, strict=True)) for row in (rows if isinstance(rows, list) else [rows])
+        ]
         if self._pick == "cheapest":
             found.sort(key=lambda row: next((row[c] for c in PRICE_COLUMNS if c in row), 0))
         return found
