@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import dialect_named
 
 
@@ -42,9 +44,19 @@ def tiny_model() -> Callable[..., Any]:
         config, model, more = kinds[kind]
         torch.manual_seed(seed)
         settings = {
-            **{"vocab_size": vocabulary, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4},
-            **{"num_key_value_heads": 2, "max_position_embeddings": 2048, "tie_word_embeddings": kind == "qwen3"},
-            **{"bos_token_id": None, "eos_token_id": None, "pad_token_id": None, **more, **changed},
+            "vocab_size": vocabulary,
+            "hidden_size": 48,
+            "intermediate_size": 64,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 2048,
+            "tie_word_embeddings": kind == "qwen3",
+            "bos_token_id": None,
+            "eos_token_id": None,
+            "pad_token_id": None,
+            **more,
+            **changed,
         }
         made = model(config(**settings)).eval()
         with torch.no_grad():
@@ -56,3 +68,45 @@ def tiny_model() -> Callable[..., Any]:
         return made
 
     return make
+
+
+@pytest.fixture(scope="session")
+def chat(nano_tokenizer: Any) -> ChatFormat:
+    return ChatFormat(nano_tokenizer)
+
+
+@pytest.fixture(scope="session")
+def talker(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Any:
+    """A random model whose logits for the stop token vary more than the others: its turns end after a few tokens, at different lengths."""
+    torch = pytest.importorskip("torch")
+    made = tiny_model("qwen3", len(nano_tokenizer), seed=3, scale=4.0)
+    with torch.no_grad():
+        made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 4
+    return made
+
+
+class Caller:
+    """A ChatFormat that hears a new call of the calculator in most turns: what a random model says is neither call nor answer."""
+
+    def __init__(self, chat: ChatFormat):
+        self._chat, self.stop_id = chat, chat.stop_id
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chat, name)
+
+    def decode(self, ids: list[int]) -> str:
+        if sum(ids) % 7 == 0:
+            return "I have had enough."
+        return f'<tool_call>{{"name":"calculator","arguments":{{"expression":"{sum(ids)}+{len(ids)}"}}}}</tool_call>'
+
+
+@pytest.fixture(scope="session")
+def caller(chat: ChatFormat) -> Any:
+    return Caller(chat)
+
+
+@pytest.fixture
+def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training without autocast to bfloat16, so that sums can be compared."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())

@@ -29,7 +29,7 @@ VOCABULARY = 90
 Make = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -155,40 +155,6 @@ def queries(world: World) -> list[Query]:
     return list(make_queries(world, 10, 3))
 
 
-@pytest.fixture(scope="module")
-def chat(nano_tokenizer: Any) -> ChatFormat:
-    return ChatFormat(nano_tokenizer)
-
-
-@pytest.fixture(scope="module")
-def model(nano_tokenizer: Any, tiny_model: Make) -> Any:
-    """Its logits for the stop token vary more than the others, so that turns end after a few tokens, at different lengths."""
-    made = tiny_model("qwen3", len(nano_tokenizer), seed=1, scale=4.0)
-    with torch.no_grad():
-        made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 4
-    return made
-
-
-class Caller:
-    """A ChatFormat that hears a new call of the calculator in most turns: what a random model says is neither call nor answer."""
-
-    def __init__(self, chat: ChatFormat):
-        self._chat, self.stop_id = chat, chat.stop_id
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._chat, name)
-
-    def decode(self, ids: list[int]) -> str:
-        if sum(ids) % 7 == 0:
-            return "I have had enough."
-        return f'<tool_call>{{"name":"calculator","arguments":{{"expression":"{sum(ids)}+{len(ids)}"}}}}</tool_call>'
-
-
-@pytest.fixture(scope="module")
-def caller(chat: ChatFormat) -> Any:
-    return Caller(chat)
-
-
 def opened(queries: list[Query], world: World, chat: Any, **limits: Any) -> list[Session]:
     dialect: Dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **limits})
     return [Session(query, ToolBox(world, dialect.face), dialect, chat, key=i) for i, query in enumerate(queries)]
@@ -211,8 +177,8 @@ def same(found: dict[int, Transcript], expected: dict[int, Transcript]) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone(model: Any, caller: Any, queries: list[Query], world: World) -> dict[int, Transcript]:
-    return played(model, caller, opened(queries, world, caller), rows=1)
+def alone(talker: Any, caller: Any, queries: list[Query], world: World) -> dict[int, Transcript]:
+    return played(talker, caller, opened(queries, world, caller), rows=1)
 
 
 def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
@@ -224,12 +190,12 @@ def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
 @pytest.mark.parametrize("gather", [0.01, 0.5, 1.0])
 @pytest.mark.parametrize("rows", [3, 10, 32])
 def test_a_batch_is_played_as_each_alone_and_rows_enter_and_leave(
-    rows: int, gather: float, model: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    rows: int, gather: float, talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
 ) -> None:
-    same(played(model, caller, opened(queries, world, caller), rows=rows, gather=gather), alone)
+    same(played(talker, caller, opened(queries, world, caller), rows=rows, gather=gather), alone)
 
 
-def test_it_asks_for_sessions_only_as_rows_come_free(model: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_it_asks_for_sessions_only_as_rows_come_free(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
     asked = 0
 
     def lazily() -> Iterator[Session]:
@@ -238,40 +204,40 @@ def test_it_asks_for_sessions_only_as_rows_come_free(model: Any, caller: Any, qu
             asked += 1
             yield session
 
-    for finished, _ in enumerate(LocalPolicy(model, caller, Sampling(rows=3, dtype="float32")).play(lazily()), start=1):
+    for finished, _ in enumerate(LocalPolicy(talker, caller, Sampling(rows=3, dtype="float32")).play(lazily()), start=1):
         assert asked <= finished + 3
 
 
 def test_sessions_that_share_a_prompt_are_played_as_each_alone(
-    model: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
 ) -> None:
     sessions = opened([query for query in queries[:3] for _ in range(4)], world, caller)
-    found = played(model, caller, sessions, rows=12)
+    found = played(talker, caller, sessions, rows=12)
     same(found, {i: alone[i // 4] for i in range(12)})
 
 
-def test_members_of_a_group_are_sampled_apart(model: Any, caller: Any, queries: list[Query], world: World) -> None:
-    found = played(model, caller, opened(queries[:1] * 6, world, caller), temperature=1.0)
+def test_members_of_a_group_are_sampled_apart(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    found = played(talker, caller, opened(queries[:1] * 6, world, caller), temperature=1.0)
     assert len({tuple(transcript.token_ids) for transcript in found.values()}) > 1
 
 
-def test_seeds_reproduce(model: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_seeds_reproduce(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
     def sampled(seed: int) -> dict[int, Transcript]:
-        return played(model, caller, opened(queries, world, caller), temperature=1.0, seed=seed, rows=4)
+        return played(talker, caller, opened(queries, world, caller), temperature=1.0, seed=seed, rows=4)
 
     same(sampled(3), sampled(3))
     assert any(a.token_ids != b.token_ids for a, b in zip(sampled(3).values(), sampled(4).values(), strict=True))
 
 
-def test_it_goes_on_drawing_where_it_stopped(model: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_it_goes_on_drawing_where_it_stopped(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
     """One policy plays many batches in training: they must not all be drawn with the same numbers."""
-    policy = LocalPolicy(model, caller, Sampling(1.0, seed=0, dtype="float32"))
+    policy = LocalPolicy(talker, caller, Sampling(1.0, seed=0, dtype="float32"))
     first, second = (next(iter(policy.play(opened(queries[:1], world, caller)))) for _ in range(2))
     assert first.transcript.token_ids != second.transcript.token_ids
 
 
-def test_it_plays_the_model_as_it_is_now(model: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make) -> None:
-    other = tiny_model("qwen3", model.config.vocab_size, seed=9, scale=4.0)
+def test_it_plays_the_model_as_it_is_now(talker: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make) -> None:
+    other = tiny_model("qwen3", talker.config.vocab_size, seed=9, scale=4.0)
     policy = LocalPolicy(other, caller, Sampling(dtype="float32"))
     before = next(iter(policy.play(opened(queries[:1], world, caller)))).transcript
     with torch.no_grad():
@@ -281,8 +247,8 @@ def test_it_plays_the_model_as_it_is_now(model: Any, caller: Any, queries: list[
     assert before.token_ids != after.token_ids
 
 
-def test_a_turn_without_end_is_cut_at_its_limit(model: Any, caller: Any, queries: list[Query], world: World) -> None:
-    found = played(model, caller, opened(queries, world, caller, max_turn_tokens=3))
+def test_a_turn_without_end_is_cut_at_its_limit(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    found = played(talker, caller, opened(queries, world, caller, max_turn_tokens=3))
     cut = [transcript for transcript in found.values() if transcript.stop_reason is StopReason.MAX_TURN_TOKENS]
     assert cut
     for transcript in cut:
@@ -290,9 +256,9 @@ def test_a_turn_without_end_is_cut_at_its_limit(model: Any, caller: Any, queries
         assert len(last.token_ids) == 3 and caller.stop_id not in last.token_ids and last.loss_mask == [1, 1, 1]
 
 
-def test_a_full_context_ends_the_episode(model: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_full_context_ends_the_episode(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
     longest = max(session.length for session in opened(queries, world, caller))
-    found = played(model, caller, opened(queries, world, caller, context_tokens=longest + 8))
+    found = played(talker, caller, opened(queries, world, caller, context_tokens=longest + 8))
     full = [transcript for transcript in found.values() if transcript.stop_reason is StopReason.CONTEXT_OVERFLOW]
     assert full
     for transcript in full:
@@ -300,14 +266,14 @@ def test_a_full_context_ends_the_episode(model: Any, caller: Any, queries: list[
             assert len(transcript.token_ids) == longest + 8
 
 
-def test_turns_end_at_max_turns(model: Any, caller: Any, queries: list[Query], world: World) -> None:
-    found = played(model, caller, opened(queries, world, caller, max_turns=2))
+def test_turns_end_at_max_turns(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    found = played(talker, caller, opened(queries, world, caller, max_turns=2))
     assert StopReason.MAX_TURNS in {transcript.stop_reason for transcript in found.values()}
     assert max(transcript.turns for transcript in found.values()) == 2
 
 
-def test_what_is_said_ends_with_the_stop_token_which_is_no_text(model: Any, chat: ChatFormat, queries: list[Query], world: World) -> None:
-    found = played(model, chat, opened(queries, world, chat))
+def test_what_is_said_ends_with_the_stop_token_which_is_no_text(talker: Any, chat: ChatFormat, queries: list[Query], world: World) -> None:
+    found = played(talker, chat, opened(queries, world, chat))
     ended = [t.segments[-1] for t in found.values() if t.stop_reason is StopReason.FORMAT_ERROR]
     assert ended
     for segment in ended:

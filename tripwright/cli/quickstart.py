@@ -62,10 +62,10 @@ def quickstart(
     """
     run = RunFolder(out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads))
     began = time.monotonic()
-    exam = exam_tasks(run)
+    exam = keep(run, trips_of_exam(run, run.recipe.evaluation.queries))
     card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": version("torch"), **environment()}
     write_atomically(run.folder / "run_card.json", json.dumps(card, indent=2))
-    measure_difficulty(run, exam)
+    measure_difficulty(run)
     stages.make(run)
     stages.copy(run)
     stages.cold_start(run)
@@ -81,11 +81,15 @@ def quickstart(
     typer.echo(f"{page}  {run.folder / 'score.json'}  ({(time.monotonic() - began) / 60:.1f} minutes)")
 
 
-def exam_tasks(run: RunFolder) -> list[Task]:
-    """The same trips for every examination of this run, in worlds of their own; kept in RUN/eval/queries.jsonl."""
+def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
+    """The first `count` trips of the exam, in worlds that no stage trains in."""
     settings, data = run.recipe.evaluation, run.recipe.data
-    stream = itertools.islice(tasks(data.scale, UNSEEN_WORLDS, settings.per_world, data.mix), settings.queries)
-    exam = [Task(f"{world.name}-{i:04d}", query, world) for i, (query, world) in enumerate(stream)]
+    stream = itertools.islice(tasks(data.scale, UNSEEN_WORLDS, settings.per_world, data.mix), count)
+    return [Task(f"{world.name}-{i:04d}", query, world) for i, (query, world) in enumerate(stream)]
+
+
+def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
+    """Writes the trips down, in RUN/eval/queries.jsonl."""
     folder = run.folder / "eval"
     folder.mkdir(exist_ok=True)
     lines = (json.dumps({"id": task.id, "world": task.world.name, **task.query.record()}) + "\n" for task in exam)
@@ -93,15 +97,16 @@ def exam_tasks(run: RunFolder) -> list[Task]:
     return exam
 
 
-def measure_difficulty(run: RunFolder, exam: list[Task]) -> None:
-    """What mindless policies and the expert reach on the exam, written down before anything is trained."""
+def measure_difficulty(run: RunFolder) -> None:
+    """What mindless policies and the expert reach on the exam and more trips like it, written down before anything is trained."""
     path = run.folder / "difficulty.json"
     if path.is_file():
         return
+    trips = trips_of_exam(run, run.recipe.evaluation.difficulty_queries)
     policies: dict[str, Policy] = {"first_row": RowsPolicy("first"), "cheapest_row": RowsPolicy("cheapest"), "expert": ExpertPolicy()}
     found: dict[str, Any] = {"levels": {}}
     for name, policy in policies.items():
-        score = examine(run, exam, policy, f"difficulty/{name}", {"kind": name})
+        score = examine(run, trips, policy, f"difficulty/{name}", {"kind": name})
         found[name] = score["metrics"]["final"]
         found["levels"][name] = {level: part["final"] for level, part in score["levels"].items()}
     write_atomically(path, json.dumps(found, indent=2))
@@ -111,7 +116,9 @@ def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_to
     """The exam, greedy, with the model of one stage. Adds the dense reward to the score's metrics."""
     folder = run.folder / "eval" / name
     if (folder / "score.json").is_file():
-        return json.loads((folder / "score.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+        found: dict[str, Any] = json.loads((folder / "score.json").read_text(encoding="utf-8"))
+        if "dense_reward" in found["metrics"]:  # it is added last
+            return found
     model, tokenizer = load_model(run.model(stage))
     settings = run.recipe.evaluation
     policy = LocalPolicy(model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, settings.dtype))
@@ -148,7 +155,7 @@ def examine(
     print(f"examining {name}", file=sys.stderr)
     folder = run.folder / "eval" / name
     folder.mkdir(parents=True, exist_ok=True)
-    return run_episodes(policy, exam, folder, dialect, chat, "official", emptied_tools, card)
+    return run_episodes(policy, exam, folder, dialect, chat, "official", emptied_tools, card, progress=chat is not None)
 
 
 def dense_rewards(folder: Path) -> dict[str, Reward]:
@@ -182,12 +189,13 @@ def compare(run: RunFolder) -> dict[str, Any]:
 
 def summary(run: RunFolder, comparison: dict[str, Any]) -> str:
     difficulty = json.loads((run.folder / "difficulty.json").read_text(encoding="utf-8"))
-    lines = [f"final pass rate on {difficulty['expert']['n']} trips in worlds never trained on (official rules, greedy, 95% intervals)"]
+    lines = ["final pass rate in worlds never trained on (official rules, greedy, 95% intervals)"]
     rows = [(name.replace("_", " "), difficulty[name]) for name in ("first_row", "cheapest_row", "expert")]
     for name in (BEFORE, AFTER, BLIND):
         score = json.loads((run.folder / "eval" / name / "score.json").read_text(encoding="utf-8"))
         rows.append((name.replace("_", " "), score["metrics"]["final"]))
-    lines += [f"  {name:<14} {rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}]" for name, rate in rows]
+    for name, rate in rows:
+        lines.append(f"  {name:<14} {rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}]  {rate['k']}/{rate['n']}")
     gain = comparison["dense_reward"]
     lines.append(f"RL changed the mean dense reward (0 to 5) by {gain['mean']:+.3f}  [{gain['low']:+.3f}, {gain['high']:+.3f}], paired")
     return "\n".join(lines)

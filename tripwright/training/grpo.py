@@ -34,7 +34,7 @@ from tripwright.training.sft import progress_of
 class GrpoSettings:
     steps: int | None = 500  # None: as many as `max_minutes` allow
     max_minutes: float | None = None
-    prompts: int = 8
+    prompts: int = 16
     group: int = 8
     minibatches: int = 2  # optimizer steps per batch of rollouts
     rows: int = 8  # episodes per forward pass
@@ -43,7 +43,7 @@ class GrpoSettings:
     temperature: float = 1.0
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
     curriculum: Curriculum = Curriculum()
-    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
+    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=1.5e-4, weight_decay=0.01)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tripwright.queries.sample import Mix
 from tripwright.training.copying import CopySettings
 from tripwright.training.grpo import GrpoSettings
-from tripwright.training.recipe import Recipe
+from tripwright.training.recipe import DataSettings, Recipe
 from tripwright.training.sft import SftSettings
 
 FIXED_MINUTES = 4.0  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given
@@ -16,7 +17,8 @@ def quickstart_recipe(minutes: float) -> Recipe:
     left = max(1.0, minutes - FIXED_MINUTES)
     return Recipe(
         name="quickstart",
+        data=DataSettings(training_mix=Mix(levels=(2, 4, 4))),  # easy trips are learned first; the exam keeps 4:3:3
         copy=CopySettings(),
-        sft=SftSettings(steps=None, max_minutes=COLD_START_SHARE * left),
-        grpo=GrpoSettings(steps=None, max_minutes=(1 - COLD_START_SHARE) * left),
+        sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * left, 2)),
+        grpo=GrpoSettings(steps=None, max_minutes=round((1 - COLD_START_SHARE) * left, 2)),
     )

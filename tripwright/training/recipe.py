@@ -1,6 +1,7 @@
 """A recipe: everything that decides a training run, in one TOML file; defaults stand in the dataclasses and nowhere else.
 
 Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently ignored costs a night.
+TOML has no null: where a setting may be none, it is written "none".
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ from tripwright.training.objectives import AGGREGATIONS
 from tripwright.training.optim import OPTIMIZERS
 from tripwright.training.sft import SftSettings
 
+NONE = "none"
+
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file."""
+    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file.
+
+    `mix` is what the exam asks. Training may dwell on what is hard (row S8): `training_mix`, None for the same as the exam.
+    """
 
     scale: str = "nano"
     queries_per_world: int = 16
     mix: Mix = Mix()
+    training_mix: Mix | None = None
     world: str | None = None
     queries: str | None = None
 
@@ -70,7 +77,10 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
+    """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind, which cost nothing."""
+
     queries: int = 300
+    difficulty_queries: int = 1000
     per_world: int = 20
     rows: int = 100
     dtype: str = "bfloat16"
@@ -118,6 +128,9 @@ def _build(kind: Any, data: Any, where: str) -> Any:
     values = {}
     for key, value in data.items():
         hint = _without_none(hints[key])
+        if value == NONE and hint is not hints[key]:
+            values[key] = None
+            continue
         if is_dataclass(hint):
             values[key] = _build(hint, value, f"{where}: {key}")
             continue

@@ -183,7 +183,7 @@ def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:
     """An endless stream of trips to train on: fresh generated ones, or the given queries in a new order every epoch."""
     data = recipe.data
     if data.world is None or data.queries is None:
-        yield from tasks(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, data.mix)
+        yield from tasks(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, data.training_mix or data.mix)
         return
     world, queries = World.open(data.world), read_queries(data.queries)
     if not queries:

@@ -82,7 +82,9 @@ class LocalPolicy:
 def load_model(folder: str | Path) -> tuple[Any, Any]:
     """(model, tokenizer) by `from_pretrained`, in the checkpoint's own precision."""
     from transformers import AutoModelForCausalLM, AutoTokenizer  # heavy, and only needed here
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # a bar per load would drown our own progress
     try:
         return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     except (OSError, ValueError) as error:

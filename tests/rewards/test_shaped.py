@@ -1,0 +1,163 @@
+"""P4's reward against cases worked out by hand, and the claim of Lemma 1 (row P16): only a passing plan reaches the full value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, Facts, State, Verdict
+from tripwright.rewards.shaped import (
+    MACRO,
+    PLANNER_R1_8B,
+    PLANNER_R1_32B,
+    STAGES,
+    SUCCESS,
+    SUM,
+    Curriculum,
+    Parts,
+    Weights,
+    parts,
+    reward,
+    star_curriculum,
+)
+
+PASSED, FAILED, NOT_ASKED = State.PASSED, State.FAILED, State.NOT_APPLICABLE
+FULL_VALUE = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}
+
+
+def facts(names: tuple[str, ...], state: State = PASSED, **others: State) -> Facts:
+    return {name: Fact(name, others.get(name, state)) for name in names}
+
+
+def verdict(commonsense: Facts | None, hard: Facts | None, error: str | None = None) -> Verdict:
+    every = [*(commonsense or {}).values(), *(hard or {}).values()]
+    final = commonsense is not None and hard is not None and error is None and all(fact.passed is not False for fact in every)
+    return Verdict("official", True, commonsense, hard, 1000.0 if hard else None, error, final)
+
+
+def wished(*names: str, **others: State) -> Facts:
+    """Hard facts of a request that carries the budget and these wishes; `others` sets single states."""
+    asked = dict.fromkeys(("valid_cost", *names), PASSED)
+    return facts(HARD_NAMES, NOT_ASKED, **{**asked, **others})
+
+
+WHOLE = facts(COMMONSENSE_NAMES)
+
+
+@pytest.mark.parametrize(("weights", "value"), FULL_VALUE.items())
+@pytest.mark.parametrize(
+    "wishes", [(), ("valid_cuisine",), ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type")]
+)
+def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Weights, value: float, wishes: tuple[str, ...]) -> None:
+    made = reward(verdict(WHOLE, wished(*wishes)), 1 + len(wishes), True, weights)
+    assert (made.total, made.schema, made.parts) == (value, 1.0, Parts(1, 1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("stage", "value"),
+    [("stage1", 6 / 8 + 2 / 3), ("stage2", 0.0), ("stage3", 0.0)],
+)
+def test_two_commonsense_and_one_of_three_hard_failed(stage: str, value: float) -> None:
+    commonsense = facts(COMMONSENSE_NAMES, is_valid_restaurants=FAILED, is_valid_transportation=FAILED)
+    made = reward(verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)), 3, True, STAGES[stage])
+    assert made.total == pytest.approx(value, abs=1e-12)
+    assert made.parts == Parts(6 / 8, 2 / 3, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("stage", "value"), [("stage1", 1 + 1 / 2 + 1), ("stage2", 1.0), ("stage3", 0.0)])
+def test_all_commonsense_but_over_budget(stage: str, value: float) -> None:
+    made = reward(verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, STAGES[stage])
+    assert made.total == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8 + 1 + 1), ("stage2", 1.0), ("stage3", 0.0)])
+def test_all_hard_but_one_commonsense(stage: str, value: float) -> None:
+    commonsense = facts(COMMONSENSE_NAMES, is_valid_attractions=FAILED)
+    made = reward(verdict(commonsense, wished("valid_cuisine")), 2, True, STAGES[stage])
+    assert made.total == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8), ("stage2", 0.0), ("stage3", 0.0)])
+def test_hard_constraints_behind_a_shut_gate_count_as_failed(stage: str, value: float) -> None:
+    commonsense = facts(COMMONSENSE_NAMES, is_valid_information_in_sandbox=FAILED)
+    made = reward(verdict(commonsense, None), 3, True, STAGES[stage])
+    assert (made.total, made.parts.hard_micro, made.parts.hard_macro) == (pytest.approx(value, abs=1e-12), 0.0, 0.0)
+
+
+def test_only_what_was_asked_for_is_counted() -> None:
+    """One hard constraint failed: a half of two that were asked for, a fifth of five."""
+    two = parts(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2)
+    five = parts(
+        verdict(WHOLE, wished("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", valid_cuisine=FAILED)), 5
+    )
+    assert (two.hard_micro, five.hard_micro) == (1 / 2, 4 / 5)
+
+
+@pytest.mark.parametrize("weights", FULL_VALUE)
+def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights: Weights) -> None:
+    made = reward(verdict(WHOLE, wished()), 1, False, weights)
+    assert (made.total, made.schema, made.parts) == (0.0, 0.0, Parts(0, 0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("weights", FULL_VALUE)
+@pytest.mark.parametrize("crashed", [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")], ids=["commonsense", "hard"])
+def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: Verdict, weights: Weights) -> None:
+    assert reward(crashed, 2, True, weights).total == 0.0
+
+
+@pytest.mark.parametrize("weights", FULL_VALUE)
+def test_nothing_delivered_is_worth_0(weights: Weights) -> None:
+    assert reward(Verdict.undelivered("official"), 1, True, weights).total == 0.0
+
+
+states = st.sampled_from([PASSED, FAILED])
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
+    """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge can put it."""
+    commonsense = {name: Fact(name, draw(states)) for name in COMMONSENSE_NAMES}
+    asked = draw(st.sets(st.sampled_from(HARD_NAMES[:-1])))
+    hard = {name: Fact(name, draw(states) if name in asked or name == "valid_cost" else NOT_ASKED) for name in HARD_NAMES}
+    kind = draw(st.sampled_from(["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]))
+    made = {
+        "judged": verdict(commonsense, hard),
+        "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
+        "crashed": verdict(commonsense, None, "KeyError"),
+        "crashed early": verdict(None, None, "KeyError"),
+        "undelivered": Verdict.undelivered("official"),
+    }[kind]
+    return made, 1 + len(asked), draw(st.booleans())
+
+
+@given(verdicts())
+def test_nothing_but_a_passing_plan_reaches_the_full_value(case: tuple[Verdict, int, bool]) -> None:
+    judged, asked, schema_valid = case
+    for weights, value in FULL_VALUE.items():
+        total = reward(judged, asked, schema_valid, weights).total
+        if judged.final and schema_valid:
+            assert total == value
+        else:
+            assert 0.0 <= total < value
+
+
+def test_the_names_of_star_are_the_stages_of_planner_r1() -> None:
+    assert STAGES["sum"] is STAGES["stage1"] is SUM and SUM == (1, 1, 1, 1, 1)
+    assert STAGES["macro"] is STAGES["stage2"] is MACRO and MACRO == (0, 0, 1, 1, 1)
+    assert STAGES["success"] is STAGES["stage3"] is SUCCESS and SUCCESS == (0, 0, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("curriculum", "at"),
+    [
+        (PLANNER_R1_8B, {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS, 100_000: SUCCESS}),
+        (PLANNER_R1_32B, {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS}),
+        (star_curriculum(31), {0: SUM, 61: SUM, 62: MACRO, 123: MACRO, 124: SUCCESS, 154: SUCCESS, 155: SUCCESS}),
+        (Curriculum(), {0: SUM, 1: SUM, 500: SUM}),
+        (Curriculum((("stage3", 0), ("stage2", 1), ("stage1", 1))), {0: MACRO, 1: SUM, 2: SUM}),
+    ],
+    ids=["P5, 8B", "P5, 32B", "S5", "default", "an empty stage"],
+)
+def test_curricula_change_stage_at_their_steps(curriculum: Curriculum, at: dict[int, Weights]) -> None:
+    assert {step: curriculum.weights_at(step) for step in at} == at

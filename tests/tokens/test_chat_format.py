@@ -1,0 +1,128 @@
+"""The pieces of a chat template that an episode appends, against what the template writes of the whole conversation."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.errors import UserError
+from tripwright.tools.catalog import tool_schemas
+
+pytest.importorskip("torch")
+
+TEMPLATES = Path(__file__).parent / "templates"  # as published with Qwen2.5 and Qwen3
+SYSTEM, USER = "You plan trips.", "Three days in Aston, please."
+TURNS = ('<tool_call>{"name":"get_cities"}</tool_call>', '{"cities":["Aston"]}', "One moment. <tool_call>{}</tool_call>", '{"error":"?"}')
+NO_THOUGHT = "<think>\n\n</think>\n\n"
+
+
+def with_template(tokenizer: Any, template: str) -> Any:
+    changed = copy.deepcopy(tokenizer)
+    changed.add_tokens(["<|im_start|>", "<|endoftext|>"], special_tokens=True)
+    changed.chat_template = template
+    return changed
+
+
+@pytest.fixture(scope="session", params=["nano", "qwen2_5", "qwen3"])
+def named_tokenizer(request: pytest.FixtureRequest, nano_tokenizer: Any) -> tuple[str, Any]:
+    if request.param == "nano":
+        return "nano", nano_tokenizer
+    return request.param, with_template(nano_tokenizer, (TEMPLATES / f"{request.param}.jinja").read_text(encoding="utf-8"))
+
+
+def whole(tokenizer: Any, tools: Any, turns: tuple[str, ...]) -> str:
+    """What the template makes of the conversation at once."""
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
+    messages += [{"role": ("assistant", "tool")[i % 2], "content": turn} for i, turn in enumerate(turns)]
+    text: str = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False, enable_thinking=False)
+    return text
+
+
+def continued(chat: ChatFormat, turns: tuple[str, ...], max_tokens: int = 1000) -> list[int]:
+    """The same conversation token by token, as an episode appends it."""
+    ids = chat.opening(SYSTEM, USER)
+    for i, turn in enumerate(turns):
+        ids += chat.tool_answer(turn, max_tokens) if i % 2 else chat.said(turn)
+    return ids
+
+
+@pytest.mark.parametrize("tools", [None, tool_schemas()], ids=["no tools", "tools"])
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_a_continued_conversation_reads_as_the_template_writes_it(named_tokenizer: tuple[str, Any], tools: Any, count: int) -> None:
+    name, tokenizer = named_tokenizer
+    chat = ChatFormat(tokenizer, tools)
+    found = chat.decode(continued(chat, TURNS[:count]))
+    if name == "qwen3":  # empty thoughts of past turns stay as they were seen; the template leaves them out
+        assert found.count(NO_THOUGHT) == count // 2 + 1
+        found = found.replace(NO_THOUGHT, "") + NO_THOUGHT
+    assert found == whole(tokenizer, tools, TURNS[:count])
+
+
+def test_the_stop_token_is_a_token(named_tokenizer: tuple[str, Any]) -> None:
+    _, tokenizer = named_tokenizer
+    chat = ChatFormat(tokenizer)
+    assert chat.stop_token == "<|im_end|>" and chat.said("Hello")[-1] == chat.stop_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert chat.said("Hello")[:-1] == chat.encode("Hello")
+
+
+def test_tools_are_written_into_the_prompt_only_when_given(named_tokenizer: tuple[str, Any]) -> None:
+    name, tokenizer = named_tokenizer
+    bare, told = (chat.decode(chat.opening(SYSTEM, USER)) for chat in (ChatFormat(tokenizer), ChatFormat(tokenizer, tool_schemas())))
+    assert "search_flights" not in bare
+    assert ("search_flights" in told) == (name != "nano")
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7])
+def test_a_tool_answer_is_cut_on_the_right_within_its_frame(named_tokenizer: tuple[str, Any], limit: int) -> None:
+    _, tokenizer = named_tokenizer
+    chat = ChatFormat(tokenizer)
+    text = '{"rows":[["Cheap inn",10],["Dear inn",900]]}'
+    ids = chat.encode(text)
+    assert len(ids) > limit
+    empty, cut, uncut = chat.tool_answer("", 100), chat.tool_answer(text, limit), chat.tool_answer(text, len(ids))
+    assert len(cut) == len(empty) + limit and len(uncut) == len(empty) + len(ids)
+    frame = next(i for i in range(len(empty) + 1) if uncut == [*empty[:i], *ids, *empty[i:]])
+    assert cut == [*empty[:frame], *ids[:limit], *empty[frame:]]
+
+
+NO_TOOL_ROLE = """
+{%- for m in messages %}{% if m.role in ('system', 'user', 'assistant') %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|assistant|>{% endif %}"""
+RAISES = """
+{%- for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}
+{%- endfor %}{{ messages[-1].content }}<|im_end|>"""
+ONLY_THE_LAST_TURN = """
+{%- for m in messages %}{% if m.role != 'assistant' or loop.last %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endif %}{% endfor %}
+{%- if add_generation_prompt %}<|assistant|>{% endif %}"""
+SHORTENED = """
+{%- for m in messages %}<|{{ m.role }}|>{{ m.content if loop.last or m.role != 'user' else '...' }}<|im_end|>{% endfor %}
+{%- if add_generation_prompt %}<|assistant|>{% endif %}"""
+NUMBERED = """
+{%- for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}
+{%- if add_generation_prompt %}({{ messages | length }})<|assistant|>{% endif %}"""
+NO_STOP = """
+{%- for m in messages %}<|{{ m.role }}|>{{ m.content }}
+{% endfor %}"""
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        (None, "no chat template"),
+        (NO_TOOL_ROLE, "no 'tool' role"),
+        (RAISES, "Only user and assistant roles are supported!"),
+        (ONLY_THE_LAST_TURN, "rewrites earlier turns"),
+        (SHORTENED, "rewrites earlier turns"),
+        (NUMBERED, "rewrites earlier turns"),
+        (NO_STOP, "no known stop token"),
+    ],
+    ids=["none", "no tool role", "raises", "drops turns", "shortens turns", "numbers turns", "no stop token"],
+)
+def test_templates_that_do_not_fit_are_refused_in_one_line(template: str | None, why: str, nano_tokenizer: Any) -> None:
+    with pytest.raises(UserError, match=why) as refused:
+        ChatFormat(with_template(nano_tokenizer, template or ""))
+    assert "\n" not in str(refused.value)

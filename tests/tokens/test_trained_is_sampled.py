@@ -1,0 +1,219 @@
+"""Law 5: what is trained on is what was sampled, id by id, with the log-probabilities of the sampler."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.session import Session
+from tripwright.queries.sample import make_queries
+from tripwright.tools.toolbox import ToolBox
+from tripwright.transcript import StopReason, Transcript
+from tripwright.trip.query import Query
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World
+
+torch = pytest.importorskip("torch")
+
+from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
+from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
+from tripwright.training.batches import Batch, collate, token_logits  # noqa: E402
+from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
+from tripwright.training.grpo import GrpoSettings, policy_loss  # noqa: E402
+
+DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
+Row = tuple[list[int], list[int], list[float]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.in_memory(build_tables("nano", 21))
+
+
+@pytest.fixture(scope="module")
+def queries(world: World) -> list[Query]:
+    return list(make_queries(world, 8, 3))
+
+
+def sampled(model: Any, chat: Any, queries: list[Query], world: World, **sampling: Any) -> list[Transcript]:
+    opened = [Session(query, ToolBox(world, DIALECT.face), DIALECT, chat) for query in queries]
+    return [session.transcript for session in LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling})).play(iter(opened))]
+
+
+def row_of(transcript: Transcript) -> Row:
+    return transcript.token_ids, transcript.loss_mask, transcript.logprobs
+
+
+@pytest.fixture(scope="module")
+def transcripts(talker: Any, caller: Any, queries: list[Query], world: World) -> list[Transcript]:
+    """Of a model, with tool calls and turns that were cut."""
+    found = sampled(talker, caller, queries, world, temperature=1.0, seed=2)
+    assert max(transcript.turns for transcript in found) >= 3
+    return found
+
+
+# ---- transcripts
+
+
+def test_the_mask_is_1_exactly_on_what_the_model_sampled(transcripts: list[Transcript], caller: Any) -> None:
+    for transcript in transcripts:
+        for segment in transcript.segments:
+            said = segment.role == "assistant"
+            assert segment.loss_mask == [int(said)] * len(segment.token_ids)
+            assert len(segment.logprobs) == len(segment.token_ids)
+            assert all(p < 0 for p in segment.logprobs) if said else not any(segment.logprobs)
+        turns = [segment.token_ids for segment in transcript.segments if segment.role == "assistant"]
+        for i, ids in enumerate(turns):
+            cut = i == len(turns) - 1 and transcript.stop_reason in (StopReason.MAX_TURN_TOKENS, StopReason.CONTEXT_OVERFLOW)
+            assert (ids[-1] == caller.stop_id) != cut and caller.stop_id not in ids[:-1]
+
+
+def test_the_concatenated_ids_are_what_the_engine_was_fed(
+    talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row at a time. The engine pads what it reads; padding is overwritten when the row gets there."""
+    fed: dict[int, int] = {}
+    hidden = Decoder.hidden
+
+    def recording(self: Decoder, ids: Any, positions: Any, *rest: Any, **more: Any) -> Any:
+        fed.update(zip(positions[0].tolist(), ids[0].tolist(), strict=True))
+        return hidden(self, ids, positions, *rest, **more)
+
+    monkeypatch.setattr(Decoder, "hidden", recording)
+    for query in queries:
+        fed.clear()
+        (transcript,) = sampled(talker, caller, [query], world, temperature=1.0, rows=1)
+        read = transcript.token_ids[:-1]  # nothing is predicted from the last one
+        assert [fed[position] for position in range(len(read))] == read
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.6, 1.0, 1.7])
+def test_log_probabilities_are_those_of_a_plain_forward_pass(
+    temperature: float, talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
+    for transcript in sampled(talker, caller, queries, world, temperature=temperature, rows=5):
+        ids, mask = torch.tensor(transcript.token_ids), torch.tensor(transcript.loss_mask[1:]).bool()
+        with torch.no_grad():
+            logits = talker(ids[None]).logits[0, :-1] / (temperature or 1.0)
+        expected = logits.log_softmax(-1).gather(1, ids[1:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(transcript.logprobs[1:])[mask], expected[mask], atol=1e-4, rtol=1e-4)
+        if temperature == 0:
+            assert torch.equal(logits.argmax(-1)[mask], ids[1:][mask])
+
+
+def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcript]) -> None:
+    for transcript in transcripts:
+        assert Transcript.from_json(transcript.to_json()) == transcript
+
+
+def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
+    stream = itertools.islice(tasks("nano", 40, 4), 8)
+    for session in expert_sessions(stream, dialect_named("compact"), chat):
+        transcript = session.transcript
+        assert transcript.stop_reason is StopReason.ANSWER
+        opening = chat.opening(transcript.segments[0].text, transcript.segments[1].text)
+        expected, mask = list(opening), [0] * len(opening)
+        for segment in transcript.segments[2:]:
+            said = segment.role == "assistant"
+            ids = chat.said(segment.text) if said else chat.tool_answer(segment.text, dialect_named("compact").max_tool_tokens)
+            expected += ids
+            mask += [int(said)] * len(ids)
+        assert (transcript.token_ids, transcript.loss_mask) == (expected, mask)
+        assert chat.decode(transcript.token_ids).count(chat.stop_token) == len(transcript.segments)
+        spoken = [i for i, kept in zip(transcript.token_ids, transcript.loss_mask, strict=True) if kept]
+        assert spoken.count(chat.stop_id) == transcript.turns  # the end of a turn is learned
+
+
+# ---- batches
+
+
+def test_collate_shifts_by_one_and_pads_on_the_right() -> None:
+    batch = collate([([5, 6, 7, 8], [0, 0, 1, 1], [0.0, 0.0, -0.5, -0.25]), ([0, 9], [0, 1], [0.0, -1.0])], pad_id=3)
+    width = batch.ids.shape[1]
+    assert width == 64 and all(t.shape == (2, width) for t in (batch.targets, batch.mask, batch.logprobs, batch.real))
+    assert batch.ids[:, :4].tolist() == [[5, 6, 7, 3], [0, 3, 3, 3]]
+    assert batch.targets[0, :3].tolist() == [6, 7, 8] and batch.targets[1, :1].tolist() == [9]
+    assert batch.mask[:, :4].tolist() == [[0, 1, 1, 0], [1, 0, 0, 0]]
+    assert batch.logprobs[:, :4].tolist() == [[0, -0.5, -0.25, 0], [-1.0, 0, 0, 0]]
+    assert batch.real.sum(1).tolist() == [3, 1]
+    assert not batch.mask[:, 4:].any() and not batch.logprobs[:, 4:].any() and not batch.real[:, 4:].any()
+
+
+def test_a_target_of_id_0_is_no_padding() -> None:
+    batch = collate([([1, 0, 2, 0], [0, 1, 0, 1], [0.0] * 4)])
+    assert batch.real.sum() == 3 and batch.targets[0, :3].tolist() == [0, 2, 0] and batch.mask[0, :3].tolist() == [1, 0, 1]
+
+
+@torch.no_grad()
+def test_logits_of_chosen_positions_are_those_of_all(talker: Any, transcripts: list[Transcript]) -> None:
+    batch, decoder = collate([row_of(t) for t in transcripts[:3]]), Decoder(talker)
+    everywhere = token_logits(decoder, batch).view(*batch.ids.shape, -1)
+    torch.testing.assert_close(token_logits(decoder, batch, batch.mask > 0), everywhere[batch.mask > 0], atol=1e-4, rtol=1e-4)
+
+
+# ---- the loss
+
+
+def gradient(model: Any, batch: Batch, advantages: Any, weights: Any) -> tuple[float, list[Any]]:
+    model.zero_grad()
+    loss, _ = policy_loss(Decoder(model), batch, advantages, weights, GrpoSettings())
+    loss.backward()
+    return float(loss.detach()), [parameter.grad.clone() for parameter in model.parameters()]
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker: Any, transcripts: list[Transcript]) -> None:
+    """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight, and the gap is rounding."""
+    rows = transcripts[:4]
+    batch, advantages = collate([row_of(t) for t in rows]), torch.tensor([1.0, -1.0, 0.5, 2.0])
+    loss, counts = policy_loss(Decoder(talker), batch, advantages, batch.mask, GrpoSettings())
+    expected = -sum(float(a) * sum(t.loss_mask) for a, t in zip(advantages, rows, strict=True))
+    assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
+    assert counts["gap"] / counts["tokens"] < 1e-4 and counts["clipped"] == 0
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Transcript]) -> None:
+    """Whatever stands as their target or log-probability, loss and gradient are the same to the last bit."""
+    batch = collate([row_of(t) for t in transcripts[:3]])
+    advantages, unsaid = torch.tensor([1.0, -1.0, 2.0]), batch.mask == 0
+    assert int((unsaid & batch.real).sum()) > 100
+    spoiled = replace(
+        batch, targets=torch.where(unsaid, torch.full_like(batch.targets, 7), batch.targets), logprobs=batch.logprobs - 9.0 * unsaid
+    )
+    loss, gradients = gradient(talker, batch, advantages, batch.mask / 10)
+    other_loss, other_gradients = gradient(talker, spoiled, advantages, batch.mask / 10)
+    assert loss == other_loss and all(torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True))
+    assert any(g.abs().sum() > 0 for g in gradients)
+
+
+@pytest.mark.usefixtures("full_precision")
+def test_padding_contributes_nothing(talker: Any, transcripts: list[Transcript]) -> None:
+    """Two rows of different length together = one and the other alone; and any padding id will do."""
+    short, long = sorted(transcripts, key=lambda t: len(t.token_ids))[:: len(transcripts) - 1]
+    assert len(long.token_ids) - len(short.token_ids) > 64
+    rows, advantages = [row_of(short), row_of(long)], torch.tensor([1.0, -0.5])
+
+    def of(chosen: list[Row], advantages: Any, pad_id: int = 0) -> tuple[float, list[Any]]:
+        batch: Batch = collate(chosen, pad_id)
+        return gradient(talker, batch, advantages, batch.mask / 10)
+
+    together, apart = of(rows, advantages), [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)]
+    assert together[0] == pytest.approx(apart[0][0] + apart[1][0], rel=1e-4)
+    for whole, first, second, other in zip(together[1], apart[0][1], apart[1][1], of(rows, advantages, pad_id=5)[1], strict=True):
+        torch.testing.assert_close(whole, first + second, atol=1e-4, rtol=1e-3)
+        torch.testing.assert_close(whole, other, atol=1e-4, rtol=1e-3)

@@ -1,0 +1,102 @@
+"""A recipe is read whole or refused in one line; the files in recipes/ are what they say they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.errors import UserError
+
+pytest.importorskip("torch")
+
+from tripwright.queries.sample import Mix
+from tripwright.rewards.shaped import PLANNER_R1_8B
+from tripwright.training.objectives import Clip
+from tripwright.training.quickstart_recipe import quickstart_recipe
+from tripwright.training.recipe import Recipe, load_recipe
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: str(path.relative_to(RECIPES)))
+def test_every_recipe_loads_and_starts_with_the_command_that_runs_it(path: Path) -> None:
+    load_recipe(path)
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert re.fullmatch(rf"# tripwright (train|sft) recipes/{path.relative_to(RECIPES)} --out \S+", first)
+
+
+def test_the_quickstart_on_file_is_the_one_built_in() -> None:
+    assert load_recipe(RECIPES / "nano" / "quickstart.toml") == quickstart_recipe(26)
+
+
+def test_planner_r1_8b_has_the_settings_of_the_paper() -> None:
+    recipe = load_recipe(RECIPES / "planner_r1" / "8b.toml")
+    assert recipe.grpo is not None and recipe.sft is None and recipe.copy is None
+    assert recipe.dialect.dialect() == dialect_named("planner_r1")
+    grpo = recipe.grpo
+    assert (grpo.steps, grpo.prompts, grpo.group, grpo.minibatches, grpo.temperature) == (500, 16, 8, 2, 1.0)
+    assert (grpo.aggregation, grpo.clip, grpo.curriculum) == ("token-mean", Clip(0.2, 0.2, 3.0), PLANNER_R1_8B)
+    optimizer = grpo.optimizer
+    assert (optimizer.name, optimizer.adamw_learning_rate, optimizer.weight_decay, optimizer.grad_clip) == ("adamw", 1e-6, 0.01, 1.0)
+
+
+def load(tmp_path: Path, text: str) -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_recipe(path)
+
+
+def test_an_empty_recipe_is_all_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path, "") == Recipe()
+
+
+def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path: Path) -> None:
+    recipe = load(tmp_path, '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\n[sft]\nsteps = "none"\nmax_minutes = 2\n[grpo.clip]\ndual = "none"')
+    assert recipe.data.mix == Mix(days=(3, 5), slack=(1.0, 2.0))
+    assert recipe.sft is not None and recipe.sft.steps is None and recipe.sft.max_minutes == 2.0
+    assert recipe.grpo is not None and recipe.grpo.clip.dual is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("sed = 1", r"unknown setting 'sed'\. Accepted: name, seed"),
+        ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Accepted: .*group"),
+        ("[grpo.optimizer]\nlr = 1", r"grpo: optimizer: unknown setting 'lr'"),
+        ("seed = 1.5", r"setting 'seed': .*integer.* \(found 1\.5\)"),
+        ('seed = "1"', r"setting 'seed': .*integer.* \(found '1'\)"),
+        ("seed = true", r"setting 'seed': .*integer.* \(found True\)"),
+        ("seed = 2024-01-01", r"setting 'seed': .*integer"),
+        ('seed = "none"', r"setting 'seed': .*integer"),
+        ("name = 3", r"setting 'name': .*string"),
+        ('[sft]\nmax_minutes = "ten"', r"setting 'max_minutes': .*number.* \(found 'ten'\)"),
+        ("[data.mix]\nlevels = [1, 2]", r"setting 'levels'"),
+        ("grpo = 3", r"expected a table of settings, found 3"),
+        ("[grpo", r"not TOML"),
+        ('[dialect]\nname = "french"', r"Unknown dialect 'french'"),
+        ("[dialect]\ncontext_tokens = 100", r"max_turn_tokens \(224\) must be below context_tokens \(100\)"),
+        ("[model.shape]\npositions = 512", r"the model has 512 positions, the dialect needs 1024"),
+        ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
+        ("[grpo]\ngroup = 1", r"group ≥ 2 and prompts ≥ 1, found 1 and"),
+        ("[grpo]\nprompts = 0", r"group ≥ 2 and prompts ≥ 1, found 8 and 0"),
+        ("[grpo]\nminibatches = 0", r"minibatches ≥ 1 and rows ≥ 1, found 0 and 8"),
+        ("[grpo]\ntemperature = 0", r"temperature must be above 0"),
+        ('[grpo]\naggregation = "sum"', r"unknown grpo\.aggregation 'sum'\. Accepted: token-mean, trajectory-mean"),
+        ('[grpo.curriculum]\nstages = [["stage4", 3]]', r"unknown \['stage4'\]\. Accepted: stage1"),
+        ("[grpo.curriculum]\nstages = []", r"unknown empty list"),
+        ('[sft.optimizer]\nname = "sgd"', r"unknown sft\.optimizer\.name 'sgd'\. Accepted: muon, adamw"),
+        ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: bfloat16"),
+    ],
+)
+def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=why) as refused:
+        load(tmp_path, text)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"No recipe at '.*nowhere\.toml'"):
+        load_recipe(tmp_path / "nowhere.toml")
