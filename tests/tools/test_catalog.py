@@ -102,7 +102,7 @@ ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
         ("search_flights", {"origin": "Boston"}, "Missing argument 'destination', 'date'. search_flights takes origin, destination, date."),
         ("search_flights", {**FLIGHT, "day": 1}, "Unknown argument 'day'. search_flights takes origin, destination, date."),
         ("search_restaurants", {"city": 3}, "Argument 'city' must be a string, found integer 3."),
-        ("search_restaurants", {"city": None}, "Argument 'city' must be a string, found null None."),
+        ("search_restaurants", {"city": None}, "Argument 'city' must be a string, found null."),
         ("search_restaurants", {"city": "rockford(Illinois)"}, "Unknown city 'rockford(Illinois)'. Did you mean 'Rockford'?"),
         ("search_restaurants", {"city": "Florida"}, "Unknown city 'Florida'. It is a state: get_cities lists its cities."),
         ("search_restaurants", {"city": "Zzyzx"}, "Unknown city 'Zzyzx'."),

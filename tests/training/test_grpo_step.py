@@ -116,7 +116,8 @@ def plain_step(model: Any, optimizer: Any, rollouts: list[Rollout], aggregation:
 @pytest.mark.parametrize("aggregation", ["token-mean", "trajectory-mean"])
 def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int, tiny_model: Any, task: Task) -> None:
     model = tiny_model("qwen3", VOCABULARY, scale=2.0)
-    rollouts = [rollout(model, task, seed, a, turns) for seed, (a, turns) in enumerate([(1.0, 1), (-0.7, 3), (0.0, 2), (2.5, 2), (-1.8, 1)])]
+    cases = [(1.0, 1), (-0.7, 3), (0.0, 2), (2.5, 2), (-1.8, 1)]
+    rollouts = [rollout(model, task, seed, advantage, turns) for seed, (advantage, turns) in enumerate(cases)]
     plain = copy.deepcopy(model)
     settings = replace(SETTINGS, aggregation=aggregation, minibatches=minibatches)
     figures = update(model, Optimizers(model, ADAMW), rollouts, settings, 1.0, torch.Generator().manual_seed(4))

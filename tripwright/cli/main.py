@@ -39,7 +39,7 @@ VERBS = (
     Verb("query make", "tripwright.cli.query", "make", "Make trip requests that a world can meet."),
     Verb("query check", "tripwright.cli.query", "check", "Check that trip requests can be met."),
     Verb("solve", "tripwright.cli.solve", "solve", "Plan trips exactly, or prove that no plan exists."),
-    Verb("score", "tripwright.cli.score", "score", "Judge plans under official, STAR or strict rules."),
+    Verb("score", "tripwright.cli.score", "score", "Judge plans under the official rules, bug for bug."),
     Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),

@@ -31,7 +31,7 @@ def make(
     world: Annotated[Path, typer.Option(help="World folder the requests are for.")],
     out: Annotated[Path, typer.Option(help="JSONL file to write.")],
     count: Annotated[int, typer.Option(help="How many.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal requests.")] = 0,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal requests.", min=0)] = 0,
     days: Annotated[str, typer.Option(help="Lengths of trip to draw from, out of 3, 5 and 7.")] = "3",
     levels: Annotated[str, typer.Option(help="Weights of easy, medium and hard.")] = "4:3:3",
     slack: Annotated[str, typer.Option(help="Range of the budget over the cost of a comfortable plan.")] = "1.05:1.3",
@@ -41,10 +41,13 @@ def make(
 
     Examples:
       tripwright query make --world worlds/nano --count 200 --seed 1 --out queries.jsonl
-      tripwright query make --world worlds/small --count 90 --days 3,5,7 --levels 1:1:1 --slack 1.1:1.5 --out mixed.jsonl
+      tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 --slack 1.1:1.5 --out mixed.jsonl
     """
+    if out.is_dir():
+        raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
     mix = Mix(days=read_days(days), levels=read_levels(levels), slack=read_slack(slack))
     place = World.open(world)
+    out.parent.mkdir(parents=True, exist_ok=True)  # a bad place for the file is said now, not after the work
     lines: list[str] = []
     made: Counter[str] = Counter()
     told = time.monotonic()
@@ -54,7 +57,6 @@ def make(
         if time.monotonic() - told > PROGRESS_S:
             told = time.monotonic()
             print(f"{len(lines)}/{count} queries", file=sys.stderr)
-    out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, "".join(lines))
     if as_json:
         typer.echo(json.dumps({"out": str(out), "queries": len(lines), "levels": dict(made), "world": place.content_hash, "seed": seed}))

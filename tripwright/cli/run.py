@@ -32,12 +32,12 @@ def run(
     samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.", min=0)] = 0.0,
-    top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="local: of the sampling.")] = 0,
+    top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", min=0, max=1, show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="local: of the sampling.", min=0)] = 0,
     concurrency: Annotated[int, typer.Option(help="endpoint: episodes in flight.", min=1)] = 8,
     rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16,
     native_tools: Annotated[bool, typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt.")] = True,
-    timeout: Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.")] = 120.0,
+    timeout: Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)] = 120.0,
     retries: Annotated[int, typer.Option(help="endpoint: further attempts after a fault.", min=0)] = 4,
     empty_tools: Annotated[bool, typer.Option("--empty-tools", help="Every tool answers nothing: finds memorised worlds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print score.json instead of a table.")] = False,
@@ -76,6 +76,9 @@ def read_tasks(queries: Path, world: World, samples: int, limit: int | None) -> 
         raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
     if not any(query.org in world.cities for _, query in found):
         raise UserError(f"None of the {len(found)} queries of '{queries}' starts in a city of world '{world.name}': is it the right world?")
+    for line, query in found:
+        if len(query.date) != query.days:
+            raise UserError(f"{queries}:{line}: the request is for {query.days} days and gives {len(query.date)} dates.")
     many = samples > 1
     return [Task(f"q{line:06d}" + (f"-s{sample:02d}" if many else ""), query, world) for line, query in found for sample in range(samples)]
 

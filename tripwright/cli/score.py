@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,21 +27,27 @@ def score(
     code is then 2.
 
     Examples:
-      tripwright score plans.jsonl --world worlds/small
+      tripwright score plans.jsonl --world worlds/nano
       tripwright score plans.jsonl --world worlds/real --rules official --json > verdicts.jsonl
     """
-    tally = Tally()
-    if not json_lines:
-        typer.echo(_HEADER)
-    for scored in scored_lines(plans, World.open(world), rules):
+    place = World.open(world)
+    tally, at_home = Tally(), 0
+    for scored in scored_lines(plans, place, rules):
+        if not (tally.n or json_lines):
+            typer.echo(_HEADER)
+        at_home += scored.query is not None and scored.query.org in place.cities
         tally.add(scored.query, scored.verdict)
         if scored.problem:
             typer.echo(f"{plans}: {scored.problem}", err=True)
         typer.echo(json.dumps(scored.to_contract()) if json_lines else _row(scored))
     summary = tally.summary(rules)
     typer.echo(json.dumps(summary) if json_lines else _summary_table(summary))
+    if not tally.n:
+        raise UserError(f'No plans in \'{plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
     if tally.bad_lines:
         raise UserError(f"{plans}: {tally.bad_lines} of {tally.n} lines could not be read (named above); they count as not delivered.")
+    if not at_home:
+        print(f"warning: no query of '{plans}' starts in a city of world '{place.name}': is it the right world?", file=sys.stderr)
 
 
 _HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"

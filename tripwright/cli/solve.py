@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from tripwright.agent.policies.expert import expert_solution
 from tripwright.constraints.lookup import city_lookup
+from tripwright.errors import UserError
 from tripwright.oracle.planner import plan_days
 from tripwright.oracle.planner import solve as solve_exactly
 from tripwright.trip.parse import parse_days
@@ -36,9 +38,15 @@ def solve(
       tripwright solve queries.jsonl --world worlds/real --cheapest --json > plans.jsonl
     """
     place = World.open(world)
+    number, at_home = 0, 0
     for number, (_, query) in enumerate(iter_queries(queries), start=1):
         solved = solve_query(query, place, cheapest)
         typer.echo(json.dumps({"line": number, **solved}) if as_json else ("" if number == 1 else "\n") + page(query, solved))
+        at_home += query.org in place.cities
+    if not number:
+        raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
+    if not at_home:
+        print(f"warning: no query of '{queries}' starts in a city of world '{place.name}': is it the right world?", file=sys.stderr)
 
 
 def solve_query(query: Query, world: World, cheapest: bool = False) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.training import stages
-from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.stages import RunFolder
 
 ENGINES = ("local",)
@@ -27,9 +27,10 @@ def sft(
     Examples:
       tripwright sft recipes/nano/quickstart.toml --out runs/nano
     """
-    run = _open(recipe, out)
-    if run.recipe.sft is None:
+    read = load_recipe(recipe)
+    if read.sft is None:  # said before a folder is made
         raise UserError(f"{recipe}: no [sft] table, so there is nothing to fine-tune.")
+    run = _open(recipe, read, out)
     _cold_start(run)
     typer.echo(f"{run.model('sft')}  {write_report(run.folder)}")
 
@@ -48,15 +49,16 @@ def train(
     """
     if engine not in ENGINES:
         raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(ENGINES)}.")
-    run = _open(recipe, out)
-    if run.recipe.grpo is None:
+    read = load_recipe(recipe)
+    if read.grpo is None:
         raise UserError(f"{recipe}: no [grpo] table, so there is nothing to reinforce.")
+    run = _open(recipe, read, out)
     stages.reinforce(run, after=_cold_start(run))
     typer.echo(f"{run.model('rl')}  {write_report(run.folder)}")
 
 
-def _open(recipe: Path, out: Path | None) -> RunFolder:
-    return RunFolder(out or Path("runs") / recipe.stem, load_recipe(recipe))
+def _open(path: Path, recipe: Recipe, out: Path | None) -> RunFolder:
+    return RunFolder(out or Path("runs") / path.stem, recipe)
 
 
 def _cold_start(run: RunFolder) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.errors import UserError
+from tripwright.world.generator import SCALES
 from tripwright.world.generator import build_world as generate_world
 from tripwright.world.importer import import_world as import_tables
 from tripwright.world.store import World
@@ -17,8 +18,8 @@ from tripwright.world.store import World
 def build_world(
     folder: Annotated[Path | None, typer.Argument(help="New folder for the world.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="The same, as an option.", show_default=False)] = None,
-    scale: Annotated[str, typer.Option(help="Size: nano, small or official.")] = "nano",
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.")] = 0,
+    scale: Annotated[str, typer.Option(help=f"Size: {', '.join(SCALES)}.")] = "nano",
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
 ) -> None:
     """Generate a world: the same scale and seed give the same world everywhere.

@@ -35,6 +35,7 @@ class Outcome:
     query: str  # equal for samples of the same query
     level: str | None
     stop_reason: str
+    fault: str | None  # why it is unscored
     scored: bool
     final: bool
     delivered: bool
@@ -56,6 +57,7 @@ class Outcome:
             query=f"{record.get('world')} {sorted((k, str(v)) for k, v in query.items() if k != 'oracle')}",
             level=query.get("level"),
             stop_reason=str(transcript["stop_reason"]),
+            fault=transcript.get("fault"),
             scored=verdict is not None,
             final=bool(verdict and verdict["final"]),
             delivered=bool(verdict and verdict["delivered"]),
@@ -97,10 +99,11 @@ def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mappin
         "levels": _levels(scored),
         "stop_reasons": dict(Counter(outcome.stop_reason for outcome in outcomes).most_common()),
     }
+    faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
     if unscored > MOST_UNSCORED * len(outcomes):
         score["warning"] = (
             f"{unscored} of {len(outcomes)} episodes are unscored because of faults on our side; the rates leave them out, "
-            "and worst_case counts them as failed."
+            f"and worst_case counts them as failed. The most frequent fault: {faults.most_common(1)[0][0].rstrip('.')}."
         )
         score["worst_case"] = _rates(outcomes)
     return {**score, "run_card": dict(card)}

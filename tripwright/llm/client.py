@@ -124,7 +124,7 @@ class ChatEndpoint:
 
     def _status_fault(self, error: APIStatusError) -> Fault:
         status, message = error.status_code, self._shown(error.message)
-        said = f"{self.base_url} answered {status}: {message}"
+        said = f"{self.base_url} answered {status}: {message.rstrip('.')}."
         if status == 401 or status == 403:
             state = "set" if os.environ.get(self.api_key_env) else "not set"
             raise UserError(f"{said} The key is read from the environment variable {self.api_key_env}, which is {state}.")

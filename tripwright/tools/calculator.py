@@ -47,8 +47,8 @@ def _parsed(text: str) -> ast.expr:
     if _THOUSANDS.search(text):
         raise ToolError("Write numbers without thousands separators: 1118, not 1,118.")
     if foreign := _FOREIGN.search(text):
-        shown = foreign.group() if foreign.group().isprintable() and foreign.group() not in "<>" else "an unreadable character"
-        raise ToolError(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}")
+        shown = f"'{foreign.group()}'" if foreign.group().isprintable() and foreign.group() not in "<>" else "an unreadable character"
+        raise ToolError(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}.")
     depth = 0
     for character in text:
         depth += (character == "(") - (character == ")")

@@ -253,7 +253,8 @@ def _check_arguments(tool: str, parameters: Mapping[str, Any], arguments: Mappin
                 raise ToolError(f"Argument '{name}' must be {accepted}, found {quoted(value)}.")
         elif type(value) is not kind:
             found = _PYTHON_NAMES.get(type(value), type(value).__name__)
-            raise ToolError(f"Argument '{name}' must be a {_JSON_TYPES[kind]}, found {found} {quoted(value)}.")
+            shown = "" if value is None else f" {quoted(value)}"
+            raise ToolError(f"Argument '{name}' must be a {_JSON_TYPES[kind]}, found {found}{shown}.")
 
 
 _FUNCTIONS = tool_functions()

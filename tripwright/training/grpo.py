@@ -43,7 +43,7 @@ class GrpoSettings:
     temperature: float = 1.0
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
     curriculum: Curriculum = Curriculum()
-    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=1.5e-4, weight_decay=0.01)
+    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
 
 
 @dataclass(frozen=True)

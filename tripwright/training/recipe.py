@@ -79,7 +79,7 @@ class ModelSettings:
 class EvaluationSettings:
     """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind, which cost nothing."""
 
-    queries: int = 300
+    queries: int = 400
     difficulty_queries: int = 1000
     per_world: int = 20
     rows: int = 100
@@ -125,7 +125,7 @@ def _build(kind: Any, data: Any, where: str) -> Any:
     for key in data:
         if key not in hints:
             raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in data.items():
         hint = _without_none(hints[key])
         if value == NONE and hint is not hints[key]:

@@ -39,6 +39,8 @@ from tripwright.world.store import World
 
 # Each stage draws from its own range of training worlds, so that no stage repeats another's trips.
 WORLDS_APART = 100_000
+# Trips without an answer of the expert's after which the cold start gives up: limits too tight for any plan would keep it looking for ever.
+MOST_IN_VAIN = 200
 
 
 class RunFolder:
@@ -175,7 +177,8 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
 
 
 def _end(steps: int | None, max_minutes: float | None) -> str:
-    limits = [f"{steps} steps"] * (steps is not None) + [f"{max_minutes:.1f} min"] * (max_minutes is not None)
+    limits = [f"{steps} steps"] if steps is not None else []
+    limits += [f"{max_minutes:.1f} min"] if max_minutes is not None else []
     return " or ".join(limits) or "no limit"
 
 
@@ -197,6 +200,13 @@ def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:
 def expert_transcripts(recipe: Recipe, tokenizer: Any) -> Iterator[Transcript]:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
+    in_vain = 0
     for session in expert_sessions(trips(recipe, stage=1), dialect, chat):
-        if session.transcript.answer is not None:  # a trip that the expert could not plan teaches nothing
+        if session.transcript.answer is not None:
+            in_vain = 0
             yield session.transcript
+            continue
+        in_vain += 1  # a trip that the expert could not plan teaches nothing
+        if in_vain == MOST_IN_VAIN:
+            why = f"{in_vain} trips in a row, the last one ended by {session.transcript.stop_reason}; max_turns is {dialect.max_turns}"
+            raise UserError(f"The expert finds no answer within the limits of dialect '{dialect.name}' ({why}).")

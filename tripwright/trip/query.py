@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,16 +60,35 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
     path = Path(path)
     if not path.is_file():
         raise UserError(f"No query file at '{path}'. Expected a JSONL file, one query record per line.")
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                yield number, Query.model_validate(json.loads(line))
+                yield number, _query_of(line)
             except json.JSONDecodeError as error:
                 raise UserError(f"{path}:{number}: not JSON ({error.msg} at column {error.colno}).") from None
+            except UnicodeDecodeError as error:
+                raise UserError(f"{path}:{number}: not text in UTF-8 (byte {error.start + 1} of the line).") from None
             except ValidationError as error:
                 raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+            except (ValueError, RecursionError) as error:
+                raise UserError(f"{path}:{number}: {error}.") from None
+
+
+def _query_of(line: bytes) -> Query:
+    """One request to be planned. Stricter than the judge, which takes what the official code takes: a budget here is a real amount."""
+    record = json.loads(line.decode("utf-8-sig"))
+    if not isinstance(record, dict):
+        raise ValueError(f"expected a query record, which is a JSON object, found {repr(record)[:60]}")
+    query = Query.model_validate(record)
+    if not -math.inf < query.budget < math.inf:  # a comparison with NaN would let every cost pass
+        raise ValueError(f"field 'budget': expected a finite amount in US dollars (found {query.budget})")
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair (such as \\ud800), which no text can contain") from None
+    return query
 
 
 def first_problem(error: ValidationError) -> str:
@@ -75,4 +96,5 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"]) or "record"
     found = repr(problem.get("input"))
-    return f"field '{where}': {problem['msg']} (found {found[:80]})"
+    message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
+    return f"field '{where}': {message}" + ("" if problem["type"] == "missing" else f" (found {found[:80]})")

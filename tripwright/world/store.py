@@ -200,13 +200,17 @@ class World:
         try:
             manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
             version = manifest["schema_version"]
-        except (json.JSONDecodeError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError):
             raise UserError(f"'{manifest_path}' is not a world manifest. Build or import the world again.") from None
         if version != SCHEMA_VERSION:
             raise UserError(
                 f"World '{folder}' has schema version {version}; this tripwright reads version {SCHEMA_VERSION}. Build it again."
             )
-        return cls(folder, manifest)
+        if not isinstance(manifest.get("rows"), dict) or "content_hash" not in manifest:
+            raise UserError(f"'{manifest_path}' says neither the world's rows nor its content hash. Build or import the world again.")
+        world = cls(folder, manifest)
+        world._check_store(folder / STORE_FILE)
+        return world
 
     @classmethod
     def in_memory(cls, tables: WorldTables) -> World:
@@ -241,6 +245,19 @@ class World:
             self._local.pid = os.getpid()
         db: sqlite3.Connection = self._local.db
         return db
+
+    def _check_store(self, path: Path) -> None:
+        """Cheap signs of a copy that was cut short or of another file: the header's length, and the names of the tables."""
+        with path.open("rb") as store:
+            header = store.read(100)
+        page_bytes = int.from_bytes(header[16:18], "big")
+        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * int.from_bytes(header[28:32], "big")
+        try:
+            found = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
+        except sqlite3.DatabaseError:
+            found = set()
+        if path.stat().st_size < expected_bytes or not found.issuperset((*_TABLES, "place", "setting")):
+            raise UserError(f"'{path}' is damaged or not a world's store. Build or import the world again.")
 
     # ---- places
 

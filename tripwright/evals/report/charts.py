@@ -69,7 +69,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _End:
-    """Where a line ends (as drawn) and its last value (as logged), for its label."""
+    """Where a line or an area ends as drawn, and the value its label shows: of a line, the drawn one (a single step is noise)."""
 
     name: str
     x: float
@@ -85,7 +85,8 @@ def line_chart(lines: Sequence[Line], frame: Frame) -> str:
         lines = [Line(n.name, tuple(p for p in n.points if p[1] > 0), n.colour, (), n.dots) for n in lines]
     if not any(line.points for line in lines):
         return ""
-    scale = _scale(lines, frame, _room({line.name: line.points[-1][1] for line in lines}, frame))
+    drawn_ends = [(n, (n.points if n.dots else smoothed(n.points, frame.smooth))[-1]) for n in lines if n.points]
+    scale = _scale(lines, frame, _room({line.name: y for line, (_, y) in drawn_ends}, frame))
     parts = [_grid(scale)]
     for line in lines:
         parts.append(_band(line, scale))
@@ -98,7 +99,7 @@ def line_chart(lines: Sequence[Line], frame: Frame) -> str:
         if frame.smooth > 1:
             parts.append(_path(line.points, scale, f"raw {colour}"))
         parts.append(_path(drawn, scale, f"line {colour}"))
-    ends = [_End(n.name, *(n.points if n.dots else smoothed(n.points, frame.smooth))[-1], n.points[-1][1], n.colour) for n in lines]
+    ends = [_End(n.name, x, y, y, n.colour) for n, (x, y) in drawn_ends]
     parts.append(_end_labels(ends, scale))
     parts.append(_strips([(n.name, dict(n.points)) for n in lines], scale))
     return svg("".join(parts), frame.width, frame.height, frame.title)
@@ -127,13 +128,12 @@ def stacked_chart(lines: Sequence[Line], frame: Frame) -> str:
 
 
 def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
-    """Centred mean over `width` points, narrower towards both ends so that nothing is shifted."""
+    """Mean over `width` points around each; near an end over those that exist, so that no line ends in the hook of its last point."""
     if width <= 1:
         return tuple(points)
     result = []
     for i, (x, _) in enumerate(points):
-        reach = min(width // 2, i, len(points) - 1 - i)
-        window = [y for _, y in points[i - reach : i + reach + 1]]
+        window = [y for _, y in points[max(0, i - width // 2) : i + width // 2 + 1]]
         result.append((x, sum(window) / len(window)))
     return tuple(result)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, Point, line_chart, stacked_chart
+from tripwright.evals.report.charts import Frame, Line, Point, line_chart, smoothed, stacked_chart
 from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.markup import constraint_words, esc, number, percent, plain, plural
 
@@ -71,8 +71,9 @@ def rl_figures(rows: Sequence[Json]) -> list[str]:
         chart("Gradient norm", "before clipping", ("grad_norm", "norm", 0)),
         chart(
             "Groups that teach",
-            "groups per step",
+            "share of groups",
             ("kept_groups", "kept", 2),
+            share=True,
             note="Groups in which all rewards are equal have no gradient.",
         ),
         "" if constant_rate else chart("Learning rate, RL", "per update", ("learning_rate", "rate", 0)),  # the run card has it
@@ -100,7 +101,7 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
     unit = "nats per token" + (", log scale" if log else "")
     loss = line_chart([*losses, held_out], Frame("Loss", x, unit, log=log, smooth=smooth))
     speed = line_chart(lines("tokens_per_second"), Frame("Speed", x, "tokens per second", smooth=smooth))
-    return [figure("Loss before RL", loss, "Dots: queries kept out of training."), figure("Speed before RL", speed)]
+    return [figure("Loss before RL", loss, "Dots: queries kept out of training." if held_out.points else ""), figure("Speed before RL", speed)]
 
 
 def constraint_figures(rows: Sequence[Json]) -> str:
@@ -114,7 +115,7 @@ def constraint_figures(rows: Sequence[Json]) -> str:
         )
         drawn = line_chart([Line("passed", points, 0)], small)
         if drawn:
-            caption = f'{esc(constraint_words(name))} <span class="muted">{percent(points[-1][1])}</span>'
+            caption = f'{esc(constraint_words(name))} <span class="muted">{percent(smoothed(points, smooth)[-1][1])}</span>'
             figures.append(f"<figure><figcaption>{caption}</figcaption>{drawn}</figure>")
     return "".join(figures)
 
@@ -191,7 +192,7 @@ def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
         per_point = -(-len(rl) // MAX_POINTS)
         words.append(f"{plural(len(rl), 'logged RL step')}, on training queries and with sampling.")
         if smoothing(len(rl)) > 1:
-            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}; thick lines: a centred running mean.")
+            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}; thick lines, and the figures at their ends: a running mean.")
     if supervised:
         words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
     bad = sum(number(value) is None for row in (*rl, *supervised) for value in row.values() if isinstance(value, float))

@@ -92,16 +92,27 @@ def _title(run: RunFolder) -> str:
     return str(recipe or run.path.resolve().name)
 
 
+def _training_tokens(run: RunFolder) -> float:
+    """The supervised stages log how many tokens they have seen so far; RL logs those of each step."""
+    seen = {stage: [found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None] for stage in ("warmup", "sft", "rl")}
+    return sum(seen["rl"]) + sum(max(seen[stage], default=0.0) for stage in ("warmup", "sft"))
+
+
 def _subtitle(run: RunFolder) -> str:
     parts = []
     if run.card.get("seed") is not None:
         parts.append(f"seed {run.card['seed']}")
-    minutes = number(run.card.get("minutes"))
-    if minutes is not None:
-        parts.append(f"{minutes:.0f} minutes")
-    tokens = [found for row in run.metrics if (found := number(row.get("tokens"))) is not None]
+    seconds = [found for row in run.metrics if (found := number(row.get("seconds"))) is not None]
+    if seconds:
+        parts.append(f"{max(seconds) / 60:.0f} minutes of training")
+    tokens = _training_tokens(run)
     if tokens:
-        parts.append(f"{short(max(tokens))} tokens")
+        parts.append(f"{short(tokens)} tokens")
+    policy, world = run.card.get("policy"), run.card.get("world")
+    if isinstance(policy, dict):
+        parts.append(" ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)))
+    if isinstance(world, dict) and world.get("name"):
+        parts.append(f"world {world['name']}")
     machine = run.card.get("machine")
     if isinstance(machine, str):
         parts.append(machine)

@@ -39,6 +39,8 @@ METRICS = {
     "hard_micro": ("Hard, micro", "checks passed"),
     "hard_macro": ("Hard, macro", "plans with all asked-for passed"),
     "dense_reward": ("Dense reward", "0 to 5, P4 stage 1"),
+    "turns_mean": ("Turns", "mean per episode"),
+    "completion_tokens_mean": ("Tokens written", "by the agent, mean per episode"),
 }
 BASELINES = {
     "first_row": ("First row", "script: takes the first row of every table"),
@@ -59,9 +61,9 @@ def metric_of(score: Json, name: str) -> Estimate | None:
 def headline_section(run: RunFolder) -> str:
     cards = [_card(run, name) for name in run.scores]
     bars = baseline_bars(run)
-    if not any(cards) and not bars:
-        return ""
     warnings = "".join(_unscored_warning(name, score) for name, score in run.scores.items())
+    if not any(cards) and not bars and not warnings:
+        return ""
     drawn = rate_bars(bars, "Final pass rate")
     chart = f'<figure class="wide"><figcaption>Final pass rate on the test queries</figcaption>{drawn}</figure>'
     return (
@@ -89,6 +91,7 @@ def baseline_bars(run: RunFolder) -> list[Bar]:
 def metrics_section(run: RunFolder) -> str:
     """One row per metric, one column per evaluation, and the paired difference where the run compared two of them."""
     names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("metrics"))))
+    names = [name for name in names if any(metric_of(score, name) for score in run.scores.values())]
     names.sort(key=lambda name: list(METRICS).index(name) if name in METRICS else len(METRICS))
     if not names:
         return ""
@@ -102,7 +105,7 @@ def metrics_section(run: RunFolder) -> str:
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
         rows.append(f'<tr><th scope="row">{esc(title)}<small>{esc(note)}</small></th>{cells}{change}</tr>')
     head = f"<th></th>{columns}{'<th class=num>RL − SFT, same queries</th>' if compared else ''}"
-    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query."
+    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query; bold: zero lies outside."
     return (
         f'<section id="metrics"><h2>Metrics</h2><p class="lede">Small figures: 95% intervals. {advice if compared else ""}</p>'
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'
@@ -110,7 +113,8 @@ def metrics_section(run: RunFolder) -> str:
 
 
 def constraints_section(run: RunFolder) -> str:
-    names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("constraints"))))
+    checks = [_object(score.get("constraints")) for score in run.scores.values()]
+    names = list(dict.fromkeys(name for found in checks for name, record in found.items() if estimate(record)))
     if not names:
         return ""
     columns = [name for name in run.scores if _object(run.scores[name].get("constraints"))]
@@ -142,16 +146,30 @@ def _card(run: RunFolder, name: str) -> str:
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
     return (
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p class="muted">{esc(note)}</p><p class="big">{shown(found)}</p>'
-        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>{change}</div>'
+        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>{_stops(score)}{change}</div>'
     )
+
+
+def _stops(score: Json) -> str:
+    reasons = [(plain(name), number(count)) for name, count in _object(score.get("stop_reasons")).items()]
+    words = ", ".join(f"{name} {count:,.0f}" for name, count in reasons if count)
+    return f'<p class="muted">stopped by: {esc(words)}</p>' if words else ""
 
 
 def _change_words(record: Any) -> str:
     found = estimate(record)
     if not found:
         return ""
+    if not _is_sure(found):  # a colour would call noise a gain
+        points = f"{signed(100 * found.value, 1)} points{_p_words(record, ', ')}"
+        return f'<p class="change muted">no sure change against SFT: {points}</p>'
     kind = "pass" if found.value > 0 else "fail"
     return f'<p class="change {kind}">{signed(100 * found.value, 1)} points against SFT{_p_words(record, ", ")}</p>'
+
+
+def _is_sure(found: Estimate) -> bool:
+    """Its paired interval leaves out zero."""
+    return found.low is not None and found.high is not None and (found.low > 0 or found.high < 0)
 
 
 def _p_words(record: Any, before: str) -> str:
@@ -176,7 +194,7 @@ def _difference_cell(record: Any, share: bool) -> str:
     interval, weight = "", "span"
     if found.low is not None and found.high is not None:
         interval = f"{signed(scale * found.low, decimals)} to {signed(scale * found.high, decimals)}"
-        weight = "strong" if found.low > 0 or found.high < 0 else "span"  # bold: the interval leaves out zero
+        weight = "strong" if _is_sure(found) else "span"
     figure = f"<{weight}>{signed(scale * found.value, decimals)}{unit}</{weight}>"
     return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
 
@@ -190,11 +208,14 @@ def _levels_table(run: RunFolder) -> str:
     if not names:
         return ""
     names.sort(key=lambda level: ["easy", "medium", "hard"].index(level) if level in ("easy", "medium", "hard") else 3)
-    baselines = [name for name in BASELINES if any(_level_rate(scripts, level, name) for level in names)]
-    head = "".join(f'<th class="num">{esc(words)}</th>' for words in (*(BASELINES[b][0] for b in baselines), *(w for w, _ in columns)))
+    known = [name for name in BASELINES if any(_level_rate(scripts, level, name) for level in names)]
+    below, above = [name for name in known if name != "expert"], [name for name in known if name == "expert"]  # as in the bars
+    titles = (*(BASELINES[b][0] for b in below), *(words for words, _ in columns), *(BASELINES[b][0] for b in above))
+    head = "".join(f'<th class="num">{esc(words)}</th>' for words in titles)
     rows = []
     for level in names:
-        cells = [_level_rate(scripts, level, b) for b in baselines] + [_level_rate(levels, level, "final") for _, levels in columns]
+        agent = [_level_rate(levels, level, "final") for _, levels in columns]
+        cells = [*(_level_rate(scripts, level, b) for b in below), *agent, *(_level_rate(scripts, level, b) for b in above)]
         rows.append(f'<tr><th scope="row">{esc(level)}</th>{"".join(map(_estimate_cell, cells))}</tr>')
     return (
         '<h3>Final pass by level</h3><div class="scroll"><table><thead><tr><th></th>'
@@ -212,11 +233,15 @@ def _level_rate(levels: Json, level: str, name: str) -> Estimate | None:
 
 def _unscored_warning(name: str, score: Json) -> str:
     unscored, found = number(score.get("unscored")) or 0, metric_of(score, "final")
+    title = esc(evaluation_words(name)[0])
+    if unscored and not found:
+        said = esc(score.get("warning") or "Every one met a fault on our side.")
+        return f'<p class="warning"><strong>{title}: nothing was scored.</strong> {said}</p>'
     if not found or found.k is None or found.n is None or unscored <= UNSCORED_WARNING * (found.n + unscored):
         return ""
     worst = found.k / (found.n + unscored)
     return (
-        f'<p class="warning"><strong>{esc(evaluation_words(name)[0])}: {plural(int(unscored), "episode")} unscored</strong> '
+        f'<p class="warning"><strong>{title}: {plural(int(unscored), "episode")} unscored</strong> '
         "because of faults on our side. "
         f"Worst case, all of them failed: final pass {percent(worst)} instead of {shown(found)}.</p>"
     )

@@ -98,8 +98,10 @@ def episode(record: Json, opened: bool) -> str:
     query, verdict = _object(record.get("query")), _object(record.get("verdict"))
     transcript = Transcript.from_json(record["transcript"])
     passed = verdict.get("final") is True
-    asked = (("level", ""), ("days", " days"), ("people_number", " people"))
+    asked = (("level", ""), ("days", " days"))
     facts = [f"{query[key]}{words}" for key, words in asked if query.get(key) is not None]
+    if (party_size := query.get("people_number")) is not None:
+        facts.append("1 person" if party_size == 1 else f"{party_size} people")
     if (budget := number(query.get("budget"))) is not None:
         facts.append(f"budget ${budget:,.0f}")
     if (cost := number(verdict.get("total_cost"))) is not None:
