@@ -112,7 +112,7 @@ def command(folder: Path, out: Path, *words: str) -> list[str]:
 
 
 def at(expert: Expert, *words: str) -> list[str]:
-    return ["--policy", "endpoint", "--model", "m", "--base-url", expert.url, "--timeout", "0.3", "--retries", "0", *words]
+    return ["--policy", "endpoint", "--model", "m", "--base-url", expert.url, "--timeout", "1", "--retries", "0", *words]
 
 
 def score_of(out: Path) -> dict[str, Any]:

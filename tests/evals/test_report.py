@@ -16,7 +16,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
-from tripwright.evals.report.charts import Frame, Line, line_chart, spread, stacked_chart, ticks
+from tripwright.evals.report.charts import Frame, Line, line_chart, smoothed, spread, stacked_chart, ticks
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.transcripts import SHOWN, choose, conversation, index
@@ -397,3 +397,35 @@ def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path):
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(run / "report.html"), "")
     lost = subprocess.run([sys.executable, "-m", "tripwright", "report", str(run), str(tmp_path / "lost")], capture_output=True, text=True)
     assert lost.returncode == 2 and lost.stdout == "" and lost.stderr.count("\n") == 1 and "lost" in lost.stderr
+
+
+def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
+    folder = synthetic_run(tmp_path / "run")
+    noise = {"mean": 0.0033, "low": -0.027, "high": 0.033, "n": 300, "p_value": 1.0}
+    (folder / "comparison.json").write_text(json.dumps({"final": noise}), encoding="utf-8")
+    source, page = report_of(folder)
+    assert "no sure change against SFT: +0.3 points" in page.text
+    assert 'class="change pass"' not in source
+
+
+def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
+    nothing = {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
+    score = {"n": 0, "unscored": 3, "metrics": {"final": nothing}, "constraints": {"valid_cost": nothing}, "warning": "Fault: 500 boom."}
+    (tmp_path / "score.json").write_text(json.dumps(score), encoding="utf-8")
+    _, page = report_of(tmp_path)
+    assert "This run: nothing was scored. Fault: 500 boom." in page.text
+    assert "not measured" not in page.text
+
+
+def test_tokens_of_all_stages_are_counted_as_they_are_logged(tmp_path):
+    """Supervised stages log a running total, RL the tokens of each step."""
+    rows = [{"stage": "sft", "step": step, "seconds": step, "tokens": 100 * step} for step in (1, 2, 3)]
+    rows += [{"stage": "rl", "step": step, "seconds": 60 * step, "tokens": 50} for step in (1, 2)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    _, page = report_of(tmp_path)
+    assert "2 minutes of training · 400 tokens" in page.text
+
+
+def test_a_line_ends_at_its_mean_not_in_a_hook():
+    points = [(float(x), 1.0) for x in range(49)] + [(49.0, 11.0)]
+    assert smoothed(points, 5)[-1] == (49.0, pytest.approx(13 / 3))

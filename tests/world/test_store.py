@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -130,3 +131,36 @@ def test_what_is_no_world_is_said_in_one_line(tmp_path: Path, manifest: str, tol
     with pytest.raises(UserError, match=told) as problem:
         World.open(tmp_path / "a")
     assert "\n" not in str(problem.value)
+
+
+def _truncated(store: bytes) -> bytes:
+    return store[: len(store) // 2]
+
+
+@pytest.mark.parametrize("damage", [_truncated, lambda store: b"", lambda store: b"no database " * 500, lambda store: store[:40]])
+def test_a_damaged_store_is_named_when_the_world_is_opened(tmp_path, damage):
+    folder = tmp_path / "world"
+    write_world(folder, small_tables())
+    store = folder / STORE_FILE
+    store.write_bytes(damage(store.read_bytes()))
+    with pytest.raises(UserError, match=f"{STORE_FILE}' is damaged"):
+        World.open(folder)
+
+
+def test_a_store_without_one_of_its_tables_is_named(tmp_path):
+    folder = tmp_path / "world"
+    write_world(folder, small_tables())
+    db = sqlite3.connect(folder / STORE_FILE)
+    db.execute("DROP TABLE restaurant")
+    db.close()
+    with pytest.raises(UserError, match="damaged"):
+        World.open(folder)
+
+
+@pytest.mark.parametrize("manifest", [b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 1, "rows": []}', b"[]"])
+def test_an_unusable_manifest_is_named(tmp_path, manifest):
+    folder = tmp_path / "world"
+    write_world(folder, small_tables())
+    (folder / MANIFEST_FILE).write_bytes(manifest)
+    with pytest.raises(UserError, match="import the world again"):
+        World.open(folder)

@@ -166,12 +166,15 @@ def write_world(folder: str | Path, tables: WorldTables) -> World:
     partial.mkdir(parents=True, exist_ok=True)
     for stale in partial.iterdir():
         stale.unlink()
-    db = sqlite3.connect(partial / STORE_FILE)
-    db.execute("PRAGMA journal_mode=OFF")
-    db.execute("PRAGMA synchronous=OFF")
-    manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables), "content_hash": content_hash(db)}
-    db.execute("VACUUM")
-    db.close()
+    try:
+        db = sqlite3.connect(partial / STORE_FILE)
+        db.execute("PRAGMA journal_mode=OFF")
+        db.execute("PRAGMA synchronous=OFF")
+        manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables), "content_hash": content_hash(db)}
+        db.execute("VACUUM")
+        db.close()
+    except sqlite3.OperationalError as error:
+        raise UserError(f"'{partial}' cannot be written: {error}. Is the disk full, or the folder read-only?") from None
     (partial / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
     if folder.exists():
         folder.rmdir()

@@ -101,7 +101,8 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
     unit = "nats per token" + (", log scale" if log else "")
     loss = line_chart([*losses, held_out], Frame("Loss", x, unit, log=log, smooth=smooth))
     speed = line_chart(lines("tokens_per_second"), Frame("Speed", x, "tokens per second", smooth=smooth))
-    return [figure("Loss before RL", loss, "Dots: queries kept out of training." if held_out.points else ""), figure("Speed before RL", speed)]
+    note = "Dots: queries kept out of training." if held_out.points else ""
+    return [figure("Loss before RL", loss, note), figure("Speed before RL", speed)]
 
 
 def constraint_figures(rows: Sequence[Json]) -> str:
@@ -192,7 +193,8 @@ def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
         per_point = -(-len(rl) // MAX_POINTS)
         words.append(f"{plural(len(rl), 'logged RL step')}, on training queries and with sampling.")
         if smoothing(len(rl)) > 1:
-            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}; thick lines, and the figures at their ends: a running mean.")
+            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}.")
+            words.append("Thick lines, and the figures at their ends: a running mean.")
     if supervised:
         words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
     bad = sum(number(value) is None for row in (*rl, *supervised) for value in row.values() if isinstance(value, float))

@@ -94,8 +94,11 @@ def _title(run: RunFolder) -> str:
 
 def _training_tokens(run: RunFolder) -> float:
     """The supervised stages log how many tokens they have seen so far; RL logs those of each step."""
-    seen = {stage: [found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None] for stage in ("warmup", "sft", "rl")}
-    return sum(seen["rl"]) + sum(max(seen[stage], default=0.0) for stage in ("warmup", "sft"))
+
+    def logged(stage: str) -> list[float]:
+        return [found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None]
+
+    return sum(logged("rl")) + sum(max(logged(stage), default=0.0) for stage in ("warmup", "sft"))
 
 
 def _subtitle(run: RunFolder) -> str:

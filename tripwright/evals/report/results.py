@@ -105,7 +105,8 @@ def metrics_section(run: RunFolder) -> str:
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
         rows.append(f'<tr><th scope="row">{esc(title)}<small>{esc(note)}</small></th>{cells}{change}</tr>')
     head = f"<th></th>{columns}{'<th class=num>RL − SFT, same queries</th>' if compared else ''}"
-    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query; bold: zero lies outside."
+    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query"
+    advice += " (bold: its interval leaves out zero)."
     return (
         f'<section id="metrics"><h2>Metrics</h2><p class="lede">Small figures: 95% intervals. {advice if compared else ""}</p>'
         f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'
@@ -176,7 +177,7 @@ def _p_words(record: Any, before: str) -> str:
     p_value = number(_object(record).get("p_value"))
     if p_value is None:
         return ""
-    return before + (f"p = {p_value:.2g}" if p_value >= 0.001 else "p &lt; 0.001")
+    return before + (f"p\u00a0=\u00a0{p_value:.2g}" if p_value >= 0.001 else "p &lt; 0.001")
 
 
 def _estimate_cell(found: Estimate | None) -> str:

@@ -1,0 +1,59 @@
+"""Mistakes that once cost a new user a traceback, silence, or half a run folder: one clear line and exit code 2."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tripwright.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a world, queries for it, and the same queries for a world that does not exist."""
+    folder = tmp_path_factory.mktemp("place")
+    assert main(["world", "build", str(folder / "w"), "--seed", "7"]) == 0
+    assert main(["query", "make", "--world", str(folder / "w"), "--count", "2", "--out", str(folder / "q.jsonl")]) == 0
+    records = [json.loads(line) for line in (folder / "q.jsonl").read_text().splitlines()]
+    (folder / "far.jsonl").write_text("".join(json.dumps({**record, "org": "Atlantis"}) + "\n" for record in records))
+    (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
+    (folder / "empty").write_text("")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("solve {place}/empty --world {place}/w", "No queries in"),
+        ("score {place}/empty --world {place}/w", "No plans in"),
+        ("query make --world {place}/w --out {place}", "is a folder"),
+        ("query make --world {place}/w --out {place}/empty/x", "cannot use"),
+        ("query make --world {place}/w --seed -1 --out {place}/x", "--seed"),
+        ("world build {place}/new --seed -1", "--seed"),
+        ("run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out {place}/run", "gives 0 dates"),
+        ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --timeout nan", "--timeout"),
+        ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --top-p 7", "--top-p"),
+    ],
+)
+def test_it_is_one_line_and_leaves_nothing(place, capsys, words, said):
+    before = sorted(place.iterdir())
+    assert main(words.format(place=place).split()) == 2
+    problem = capsys.readouterr().err
+    assert problem.startswith("tripwright: ") and problem.count("\n") == 1 and said in problem
+    assert sorted(place.iterdir()) == before
+
+
+def test_queries_of_another_world_are_noticed(place, capsys):
+    assert main(["solve", str(place / "far.jsonl"), "--world", str(place / "w"), "--json"]) == 0
+    told = capsys.readouterr()
+    assert [json.loads(line)["status"] for line in told.out.splitlines()] == ["infeasible"] * 2
+    assert "is it the right world?" in told.err
+
+
+@pytest.mark.parametrize("verb", ["sft", "train"])
+def test_a_recipe_without_the_stage_makes_no_folder(place, capsys, verb):
+    pytest.importorskip("torch")
+    recipe = place / "empty"
+    assert main([verb, str(recipe), "--out", str(place / "trained")]) == 2
+    assert "there is nothing to" in capsys.readouterr().err and not (place / "trained").exists()
