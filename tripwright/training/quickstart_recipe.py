@@ -1,4 +1,4 @@
-"""The recipe of `tripwright quickstart`: nano worlds, a model of 3.5 million parameters, minutes on two CPU cores."""
+"""The recipe of `tripwright quickstart`: nano worlds, a model of 3.4 million parameters, minutes on two CPU cores."""
 
 from __future__ import annotations
 

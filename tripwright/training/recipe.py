@@ -160,8 +160,22 @@ def _check(recipe: Recipe, where: str) -> None:
     for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), ("grpo", recipe.grpo)):
         if settings and settings.optimizer.name not in OPTIMIZERS:
             raise UserError(f"{where}: unknown {name}.optimizer.name '{settings.optimizer.name}'. Accepted: {', '.join(OPTIMIZERS)}.")
+    if recipe.copy and (recipe.copy.max_steps < 1 or not recipe.copy.lengths or min(recipe.copy.lengths) < 2):
+        raise UserError(f"{where}: copy needs max_steps ≥ 1 and lengths ≥ 2.")
+    if recipe.sft:
+        _check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, where)
+        if recipe.sft.rows_per_step < 1:
+            raise UserError(f"{where}: sft.rows_per_step must be at least 1, found {recipe.sft.rows_per_step}.")
     if recipe.grpo:
+        _check_end("grpo", recipe.grpo.steps, recipe.grpo.max_minutes, where)
         _check_grpo(recipe.grpo, where)
+
+
+def _check_end(stage: str, steps: int | None, max_minutes: float | None, where: str) -> None:
+    if steps is None and max_minutes is None:
+        raise UserError(f"{where}: {stage} would never end: give steps, max_minutes or both.")
+    if (steps is not None and steps < 1) or (max_minutes is not None and max_minutes <= 0):
+        raise UserError(f"{where}: {stage} needs steps ≥ 1 and max_minutes above 0, found {steps} and {max_minutes}.")
 
 
 def _check_grpo(settings: GrpoSettings, where: str) -> None:
