@@ -9,7 +9,7 @@ from tripwright.training.recipe import DataSettings, Recipe
 from tripwright.training.sft import SftSettings
 
 FIXED_MINUTES = 4.0  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given
-COLD_START_SHARE = 0.3
+COLD_START_SHARE = 0.45
 
 
 def quickstart_recipe(minutes: float) -> Recipe:
@@ -17,7 +17,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
     left = max(1.0, minutes - FIXED_MINUTES)
     return Recipe(
         name="quickstart",
-        data=DataSettings(training_mix=Mix(levels=(1, 3, 3))),  # easy trips are learned first; the exam keeps 4:3:3
+        data=DataSettings(rl_mix=Mix(levels=(1, 3, 3))),  # groups that all pass teach nothing; the exam keeps 4:3:3
         copy=CopySettings(),
         sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * left, 2)),
         grpo=GrpoSettings(steps=None, max_minutes=round((1 - COLD_START_SHARE) * left, 2)),

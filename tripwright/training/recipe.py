@@ -36,13 +36,13 @@ NONE = "none"
 class DataSettings:
     """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file.
 
-    `mix` is what the exam asks. Training may dwell on what is hard (row S8): `training_mix`, None for the same as the exam.
+    `mix` is what the exam and the cold start ask. RL may dwell on what is hard (row S8): `rl_mix`, None for the same.
     """
 
     scale: str = "nano"
     queries_per_world: int = 16
     mix: Mix = Mix()
-    training_mix: Mix | None = None
+    rl_mix: Mix | None = None
     world: str | None = None
     queries: str | None = None
 

@@ -39,6 +39,7 @@ from tripwright.world.store import World
 
 # Each stage draws from its own range of training worlds, so that no stage repeats another's trips.
 WORLDS_APART = 100_000
+MAKING, COLD_START, RL = 0, 1, 2
 # Trips without an answer of the expert's after which the cold start gives up: limits too tight for any plan would keep it looking for ever.
 MOST_IN_VAIN = 200
 
@@ -134,7 +135,7 @@ def make(run: RunFolder) -> None:
         ChatFormat(tokenizer, tool_schemas() if recipe.dialect.dialect().tools_in_prompt else None)  # refuse unfit templates now
     else:
         print("making a tokenizer and a model", file=sys.stderr)
-        stream = itertools.islice(trips(recipe, stage=0), settings.tokenizer_transcripts)
+        stream = itertools.islice(trips(recipe, MAKING), settings.tokenizer_transcripts)
         sessions = list(expert_sessions(stream, recipe.dialect.dialect(), None))
         words = set().union(*(content_words(world) for world in {id(s.tools.world): s.tools.world for s in sessions}.values()))
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
@@ -170,7 +171,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     model, tokenizer = load_model(run.model(after))
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
-    stream = (Task(f"train-{i}", query, world) for i, (query, world) in enumerate(trips(recipe, stage=2)))
+    stream = (Task(f"train-{i}", query, world) for i, (query, world) in enumerate(trips(recipe, RL)))
     steps = grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed)
     run.log("rl", steps, _end(recipe.grpo.steps, recipe.grpo.max_minutes))
     run.save("rl", model, tokenizer)
@@ -186,7 +187,8 @@ def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:
     """An endless stream of trips to train on: fresh generated ones, or the given queries in a new order every epoch."""
     data = recipe.data
     if data.world is None or data.queries is None:
-        yield from tasks(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, data.training_mix or data.mix)
+        mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
+        yield from tasks(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix)
         return
     world, queries = World.open(data.world), read_queries(data.queries)
     if not queries:
@@ -201,7 +203,7 @@ def expert_transcripts(recipe: Recipe, tokenizer: Any) -> Iterator[Transcript]:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
     in_vain = 0
-    for session in expert_sessions(trips(recipe, stage=1), dialect, chat):
+    for session in expert_sessions(trips(recipe, COLD_START), dialect, chat):
         if session.transcript.answer is not None:
             in_vain = 0
             yield session.transcript
