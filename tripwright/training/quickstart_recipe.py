@@ -19,6 +19,6 @@ def quickstart_recipe(minutes: float) -> Recipe:
         name="quickstart",
         data=DataSettings(rl_mix=Mix(levels=(1, 3, 3))),  # groups that all pass teach nothing; the exam keeps 4:3:3
         copy=CopySettings(),
-        sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * left, 2)),
+        sft=SftSettings(steps=None, rows_per_step=8, max_minutes=round(COLD_START_SHARE * left, 2)),
         grpo=GrpoSettings(steps=None, max_minutes=round((1 - COLD_START_SHARE) * left, 2)),
     )
