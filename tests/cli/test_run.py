@@ -43,6 +43,10 @@ def world(folder: Path) -> World:
     return World.open(folder / "world")
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 64  # the default of 5 drops connections of eight clients, and a dropped one is tried again a second later
+
+
 class Expert:
     """A real endpoint that plays the expert, by native tool calls. `mood` says how it misbehaves."""
 
@@ -72,7 +76,7 @@ class Expert:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http = Server(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
         threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
@@ -112,7 +116,8 @@ def command(folder: Path, out: Path, *words: str) -> list[str]:
 
 
 def at(expert: Expert, *words: str) -> list[str]:
-    return ["--policy", "endpoint", "--model", "m", "--base-url", expert.url, "--timeout", "1", "--retries", "0", *words]
+    timeout = "1" if expert.mood == "hangs" else "30"  # only a server that hangs should make anyone wait
+    return ["--policy", "endpoint", "--model", "m", "--base-url", expert.url, "--timeout", timeout, "--retries", "0", *words]
 
 
 def score_of(out: Path) -> dict[str, Any]:
