@@ -1,16 +1,34 @@
-"""Tiny models and a small tokenizer for the tests of what needs the 'train' extra; made only where a test asks for them."""
+"""What several rooms' tests share, made only where a test asks for it: the authors' data (looked for in TRIPWRIGHT_TRAVELPLANNER, else in
+../shared/travelplanner beside the repository), and tiny models with a small tokenizer for what needs the 'train' extra."""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import dialect_named
+from tripwright.world.importer import import_world
+from tripwright.world.store import World
+
+
+@pytest.fixture(scope="session")
+def travelplanner() -> Path:
+    folder = Path(os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or Path(__file__).parents[2] / "shared" / "travelplanner")
+    if not (folder / "database").is_dir():
+        pytest.skip(f"no TravelPlanner data at {folder}; set TRIPWRIGHT_TRAVELPLANNER to a folder with database/ and queries/")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
+    return import_world(travelplanner / "database", tmp_path_factory.mktemp("real") / "world")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,21 +12,7 @@ from tripwright.constraints.evaluate import judge
 from tripwright.episode import Task, play
 from tripwright.oracle.planner import solve
 from tripwright.trip.query import Query, read_queries
-from tripwright.world.importer import import_world
 from tripwright.world.store import World
-
-
-@pytest.fixture(scope="session")
-def travelplanner() -> Path:
-    folder = Path(os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or Path(__file__).parents[3] / "shared" / "travelplanner")
-    if not (folder / "database").is_dir():
-        pytest.skip(f"no TravelPlanner data at {folder}; set TRIPWRIGHT_TRAVELPLANNER to a folder with database/ and queries/")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
-    return import_world(travelplanner / "database", tmp_path_factory.mktemp("real") / "world")
 
 
 @pytest.fixture(scope="session")
