@@ -6,9 +6,9 @@ rule was never reached) is not "passed" either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 COMMONSENSE_NAMES = (
     "is_reasonable_visiting_city",
@@ -22,6 +22,8 @@ COMMONSENSE_NAMES = (
 )
 HARD_NAMES = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", "valid_cost")
 
+CostKind = Literal["flight", "self-driving", "taxi", "breakfast", "lunch", "dinner", "accommodation"]
+
 
 class State(StrEnum):
     PASSED = "passed"
@@ -31,10 +33,42 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """Where a constraint is broken and why, in words a traveller understands. `day` counts from 1; None: the trip as a whole."""
+
+    day: int | None
+    field: str | None  # the key of the official plan format: "breakfast", "transportation", …
+    found: str | None
+    needed: str | None
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One line of what a trip costs: `total_usd` = `unit_usd` × `count` (seats of a flight, vehicles, meals, rooms)."""
+
+    day: int
+    kind: CostKind
+    what: str
+    unit_usd: float
+    count: int
+
+    @property
+    def total_usd(self) -> float:
+        return self.unit_usd * self.count
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self) | {"total_usd": self.total_usd}
+
+
+@dataclass(frozen=True)
 class Fact:
     name: str
     state: State
     message: str | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def passed(self) -> bool | None:
@@ -42,7 +76,12 @@ class Fact:
         return {State.PASSED: True, State.FAILED: False}.get(self.state)
 
     def record(self) -> dict[str, Any]:
-        return {"passed": self.passed, "state": str(self.state), "message": self.message}
+        record: dict[str, Any] = {"passed": self.passed, "state": str(self.state), "message": self.message}
+        return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
+
+    @classmethod
+    def from_record(cls, name: str, record: dict[str, Any]) -> Fact:
+        return cls(name, State(record["state"]), record["message"], tuple(Evidence(**each) for each in record.get("evidence", ())))
 
 
 Facts = dict[str, Fact]
@@ -59,6 +98,7 @@ class Verdict:
     total_cost: float | None  # US dollars, whole party; known once the budget was judged
     error: str | None  # kind of the exception that the official code raises on this plan
     final: bool
+    costs: tuple[Cost, ...] = ()  # what `total_cost` is made of, in the order of the plan
 
     @classmethod
     def undelivered(cls, rules: str, error: str | None = None) -> Verdict:
@@ -70,9 +110,17 @@ class Verdict:
         groups: dict[str, Facts | None] = {}
         for group in ("commonsense", "hard"):
             found = record[group]
-            groups[group] = None if found is None else {n: Fact(n, State(f["state"]), f["message"]) for n, f in found.items()}
+            groups[group] = None if found is None else {n: Fact.from_record(n, f) for n, f in found.items()}
+        costs = tuple(Cost(**{k: v for k, v in each.items() if k != "total_usd"}) for each in record.get("costs", ()))
         return cls(
-            rules, record["delivered"], groups["commonsense"], groups["hard"], record["total_cost"], record["error"], record["final"]
+            rules,
+            record["delivered"],
+            groups["commonsense"],
+            groups["hard"],
+            record["total_cost"],
+            record["error"],
+            record["final"],
+            costs,
         )
 
     def to_contract(self, line: int) -> dict[str, Any]:
@@ -85,4 +133,5 @@ class Verdict:
             "hard": None if self.hard is None else {name: fact.record() for name, fact in self.hard.items()},
             "total_cost": self.total_cost,
             "error": self.error,
+            **({"costs": [cost.record() for cost in self.costs]} if self.costs else {}),
         }
