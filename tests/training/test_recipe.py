@@ -88,12 +88,14 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[grpo]\ngroup = 1", r"group ≥ 2 and prompts ≥ 1, found 1 and"),
         ("[grpo]\nprompts = 0", r"group ≥ 2 and prompts ≥ 1, found 8 and 0"),
         ("[grpo]\nminibatches = 0", r"minibatches ≥ 1 and rows ≥ 1, found 0 and 8"),
+        ("[grpo]\nfinal_rate = 1.5", r"share of the learning rate, from 0 to 1; found 1\.5"),
+        ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
         ("[grpo]\ntemperature = 0", r"temperature must be above 0"),
         ('[grpo]\naggregation = "sum"', r"unknown grpo\.aggregation 'sum'\. Accepted: token-mean, trajectory-mean"),
         ('[grpo.curriculum]\nstages = [["stage4", 3]]', r"unknown \['stage4'\]\. Accepted: stage1"),
         ("[grpo.curriculum]\nstages = []", r"unknown empty list"),
         ('[sft.optimizer]\nname = "sgd"', r"unknown sft\.optimizer\.name 'sgd'\. Accepted: muon, adamw"),
-        ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: bfloat16"),
+        ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16"),
     ],
 )
 def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path) -> None:

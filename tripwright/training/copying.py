@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from tripwright.agent.policies.local_decoder import Decoder
+from tripwright.agent.policies.local_precision import AUTO, autocast, precision_named
 from tripwright.training.optim import Optimizers, OptimizerSettings
 
 
@@ -24,6 +25,7 @@ class CopySettings:
     learned_at: float = 0.3  # loss on the repetition at which the length doubles
     tokens_per_step: int = 2048
     max_steps: int = 900
+    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
@@ -38,7 +40,7 @@ def warm_up(model: Any, settings: CopySettings, seed: int) -> Iterator[dict[str,
         once = torch.randint(0, model.config.vocab_size, (rows, length), generator=rng)
         ids = torch.cat((once, once), dim=1)
         positions = torch.arange(2 * length - 1).expand(rows, -1)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with autocast(precision_named(settings.dtype)):
             logits = decoder.logits(decoder.hidden(ids[:, :-1], positions)[:, length:])
         loss = F.cross_entropy(logits.flatten(0, 1), ids[:, length + 1 :].flatten())
         loss.backward()

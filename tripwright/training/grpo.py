@@ -21,6 +21,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.local import LocalPolicy, Sampling
 from tripwright.agent.policies.local_decoder import Decoder
+from tripwright.agent.policies.local_precision import AUTO, autocast, precision_named
 from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.episode import Episode, Task, play
 from tripwright.rewards.shaped import Curriculum, Reward, reward
@@ -41,8 +42,10 @@ class GrpoSettings:
     aggregation: str = "token-mean"
     clip: Clip = Clip()
     temperature: float = 1.0
+    final_rate: float = 1.0  # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
     curriculum: Curriculum = Curriculum()
+    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
 
 
@@ -58,11 +61,12 @@ def train(
 ) -> Iterator[dict[str, Any]]:
     """Trains in place; yields the metrics of every step."""
     optimizers = Optimizers(model, settings.optimizer)
-    policy = LocalPolicy(model, chat, Sampling(settings.temperature, rows=settings.prompts * settings.group, seed=seed))
+    policy = LocalPolicy(model, chat, Sampling(settings.temperature, settings.prompts * settings.group, seed, settings.dtype))
     shuffle = torch.Generator().manual_seed(seed)
     started = time.monotonic()
     for step in itertools.count():
-        if progress_of(step, settings.steps, (time.monotonic() - started) / 60, settings.max_minutes) >= 1:
+        progress = progress_of(step, settings.steps, (time.monotonic() - started) / 60, settings.max_minutes)
+        if progress >= 1:
             return
         began = time.monotonic()
         queries = [next(tasks) for _ in range(settings.prompts)]
@@ -81,7 +85,7 @@ def train(
             for episode, made, advantage in zip(group, rewards_G, advantages_G, strict=True)
             if made is not None
         ]
-        scale = min(1.0, (step + 1) / max(1, settings.warm_up_steps))
+        scale = min(1.0, (step + 1) / max(1, settings.warm_up_steps)) * (1 - (1 - settings.final_rate) * progress)
         updates = update(model, optimizers, rollouts, settings, scale, shuffle)
         yield {
             **describe(rollouts),
@@ -143,7 +147,7 @@ def policy_loss(
 ) -> tuple[torch.Tensor, Any]:
     """The weighted clipped loss of some rows, and token sums for the log. Only the agent's own tokens are ever looked at."""
     said_NT = batch.mask > 0
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with autocast(precision_named(settings.dtype)):
         logits = token_logits(decoder, batch, said_NT) / settings.temperature
     everything = torch.log_softmax(logits, dim=-1)  # (tokens said, vocabulary)
     logprobs = everything.gather(1, batch.targets[said_NT][:, None])[:, 0]

@@ -8,6 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from tripwright.agent.policies.local_precision import fastest
+from tripwright.training.muon import Muon
+
 OPTIMIZERS = ("muon", "adamw")
 
 
@@ -38,9 +41,7 @@ class Optimizers:
             torch.optim.AdamW(rest, lr=settings.adamw_learning_rate, betas=settings.betas, weight_decay=settings.weight_decay)
         ]
         if matrices:
-            self.all.append(
-                torch.optim.Muon(matrices, lr=settings.learning_rate, momentum=settings.momentum, weight_decay=settings.weight_decay)
-            )
+            self.all.append(Muon(matrices, settings.learning_rate, settings.momentum, settings.weight_decay, fastest()))
         self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
 
     def step(self, scale: float = 1.0) -> float:

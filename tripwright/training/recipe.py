@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tripwright.agent.dialect import Dialect, dialect_named
-from tripwright.agent.policies.local import PRECISIONS
+from tripwright.agent.policies.local_precision import AUTO, PRECISIONS
 from tripwright.errors import UserError
 from tripwright.queries.sample import Mix
 from tripwright.rewards.shaped import STAGES
@@ -83,7 +83,7 @@ class EvaluationSettings:
     difficulty_queries: int = 1000
     per_world: int = 20
     rows: int = 100
-    dtype: str = "bfloat16"
+    dtype: str = AUTO
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,8 @@ def _check(recipe: Recipe, where: str) -> None:
     if recipe.evaluation.dtype not in PRECISIONS:
         raise UserError(f"{where}: unknown evaluation.dtype '{recipe.evaluation.dtype}'. Accepted: {', '.join(PRECISIONS)}.")
     for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), ("grpo", recipe.grpo)):
+        if settings and settings.dtype not in PRECISIONS:
+            raise UserError(f"{where}: unknown {name}.dtype '{settings.dtype}'. Accepted: {', '.join(PRECISIONS)}.")
         if settings and settings.optimizer.name not in OPTIMIZERS:
             raise UserError(f"{where}: unknown {name}.optimizer.name '{settings.optimizer.name}'. Accepted: {', '.join(OPTIMIZERS)}.")
     if recipe.copy and (recipe.copy.max_steps < 1 or not recipe.copy.lengths or min(recipe.copy.lengths) < 2):
@@ -183,6 +185,8 @@ def _check_grpo(settings: GrpoSettings, where: str) -> None:
         raise UserError(f"{where}: grpo needs group ≥ 2 and prompts ≥ 1, found {settings.group} and {settings.prompts}.")
     if settings.minibatches < 1 or settings.rows < 1:
         raise UserError(f"{where}: grpo needs minibatches ≥ 1 and rows ≥ 1, found {settings.minibatches} and {settings.rows}.")
+    if not 0 <= settings.final_rate <= 1:
+        raise UserError(f"{where}: grpo.final_rate is a share of the learning rate, from 0 to 1; found {settings.final_rate}.")
     if settings.temperature <= 0:
         raise UserError(f"{where}: grpo.temperature must be above 0, found {settings.temperature}: a greedy group has nothing to compare.")
     if settings.aggregation not in AGGREGATIONS:

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 
 from tripwright.agent.policies.local_decoder import Decoder
+from tripwright.agent.policies.local_precision import AUTO, autocast, precision_named
 from tripwright.training.batches import collate, token_logits
 from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.transcript import Transcript
@@ -28,6 +28,7 @@ class SftSettings:
     rows_per_step: int = 4
     observation_weight: float = 0.1
     max_minutes: float | None = None  # the learning rate follows whichever of steps and minutes is further
+    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
@@ -40,7 +41,7 @@ def fine_tune(model: Any, transcripts: Iterator[Transcript], settings: SftSettin
         if progress >= 1:
             return
         batch = collate([(row.token_ids, row.loss_mask, row.logprobs) for row in rows])
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with autocast(precision_named(settings.dtype)):
             logits = token_logits(decoder, batch, batch.real)
         nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
         said = batch.mask[batch.real]

@@ -20,10 +20,9 @@ from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.policies.local_decoder import Cache, Decoder, round_up
+from tripwright.agent.policies.local_precision import AUTO, precision_named
 from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
-
-PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -33,14 +32,12 @@ class Sampling:
     temperature: float = 0.0
     rows: int = 64
     seed: int = 0
-    dtype: str = "bfloat16"  # one of PRECISIONS
+    dtype: str = AUTO  # one of local_precision.PRECISIONS
     gather: float = 0.25  # share of the rows that must be waiting before their tool answers are read in
 
     @property
     def precision(self) -> torch.dtype:
-        if self.dtype not in PRECISIONS:
-            raise UserError(f"Unknown dtype '{self.dtype}'. Accepted: {', '.join(PRECISIONS)}.")
-        return PRECISIONS[self.dtype]
+        return precision_named(self.dtype)
 
 
 @dataclass
