@@ -248,14 +248,71 @@ def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> N
     assert judge(query, nothing, world) == Verdict.undelivered("official")
 
 
-@pytest.mark.parametrize(("rules", "expected"), [("strict", "not built yet"), ("star", "not built yet"), ("mine", "Unknown rules 'mine'")])
-def test_other_rules_are_refused(query: Query, plan: Plan, world: World, rules: Any, expected: str) -> None:
-    with pytest.raises(UserError, match=expected):
-        judge(query, plan, world, rules)
+def test_other_rules_are_refused(query: Query, plan: Plan, world: World) -> None:
+    with pytest.raises(UserError, match="Unknown rules 'mine'. Available: official, star, strict."):
+        judge(query, plan, world, "mine")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("day", "change", "constraint", "found", "needed"),
+    [
+        (2, {"dinner": "Grill A, Aston"}, "is_valid_restaurants", "Grill A, Aston", "a restaurant not yet visited"),
+        (2, {"accommodation": "Barn, Aston"}, "is_valid_accommodation", "1 in Inn by the lake, Aston", "at least 2 nights in a row"),
+        (1, {"dinner": "Home Cooking, Far"}, "is_valid_information_in_current_city", "Home Cooking, Far", "something in Homer or Aston"),
+        (2, {"lunch": "-"}, "is_not_absent", "nothing", "three meals on a day without travel"),
+        (
+            3,
+            {"current_city": "from Aston to Brook"},
+            "is_reasonable_visiting_city",
+            "Homer – Aston – Brook",
+            "a trip that ends where it began",
+        ),
+    ],
+)
+def test_a_failed_fact_says_where_and_why(
+    query: Query, plan: Plan, world: World, day: int, change: dict[str, Any], constraint: str, found: str, needed: str
+) -> None:
+    (evidence,) = (judge(query, changed(plan, day, **change), world).commonsense or {})[constraint].evidence
+    assert (evidence.found, evidence.needed) == (found, needed)
+    if constraint in ("is_valid_restaurants", "is_not_absent", "is_valid_information_in_current_city"):
+        assert (evidence.day, evidence.field) == (day, next(iter(change)))
+
+
+def test_every_failed_fact_has_evidence(query: Query, plan: Plan, world: World) -> None:
+    for day, change, _ in COMMONSENSE_CASES:
+        verdict = judge(query, changed(plan, day, **change), world)
+        for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
+            assert bool(fact.evidence) == (fact.passed is False)
+            assert all(each.found and each.needed for each in fact.evidence)
+
+
+def test_costs_add_up_per_day_and_kind(query: Query, plan: Plan, world: World) -> None:
+    verdict = judge(query, plan, world)
+    assert [(cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs] == [
+        (1, "flight", "F1 from Homer to Aston", 100, 3),
+        (1, "dinner", "Grill A", 10, 3),
+        (1, "accommodation", "Inn by the lake", 100, 2),
+        (2, "breakfast", "Grill B", 10, 3),
+        (2, "lunch", "Dal Palace", 20.5, 3),
+        (2, "dinner", "Grill C", 10, 3),
+        (2, "accommodation", "Inn by the lake", 100, 2),
+        (3, "flight", "F2 from Aston to Homer", 120, 3),
+        (3, "breakfast", "Grill D", 10, 3),
+    ]
+    assert sum(cost.total_usd for cost in verdict.costs) == verdict.total_cost
 
 
 def test_the_contract_object(query: Query, plan: Plan, world: World) -> None:
     record = judge(query, plan, world).to_contract(4)
-    assert list(record) == ["line", "final", "delivered", "commonsense", "hard", "total_cost", "error"]
+    assert list(record) == ["line", "final", "delivered", "commonsense", "hard", "total_cost", "error", "costs"]
+    assert record["costs"][0] == {
+        "day": 1, "kind": "flight", "what": "F1 from Homer to Aston", "unit_usd": 100.0, "count": 3, "total_usd": 300.0
+    }  # fmt: skip
     assert record["hard"]["valid_cuisine"] == {"passed": None, "state": "not_applicable", "message": None}
     assert record["hard"]["valid_cost"] == {"passed": True, "state": "passed", "message": None}
+    assert Verdict.from_contract(record, "official") == judge(query, plan, world)
+    repeated = judge(query, changed(plan, 2, dinner="Grill A, Aston"), world)
+    assert repeated.to_contract(1)["commonsense"]["is_valid_restaurants"]["evidence"] == [
+        {"day": 2, "field": "dinner", "found": "Grill A, Aston", "needed": "a restaurant not yet visited"}
+    ]
+    assert Verdict.from_contract(repeated.to_contract(1), "official") == repeated

@@ -5,8 +5,13 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
+from tripwright.constraints.evaluate import judge
+from tripwright.constraints.facts import Fact, State, Verdict
 from tripwright.errors import UserError
-from tripwright.evals.score import METRICS, score_file, scored_lines
+from tripwright.evals.lines import read_query
+from tripwright.evals.query_file import QueryFile
+from tripwright.evals.score import METRICS, Tally, score_file, scored_lines
+from tripwright.evals.tally import SPLITS, split_denominators
 from tripwright.world.store import World, WorldTables, write_world
 
 QUERY: dict[str, Any] = {
@@ -98,10 +103,13 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
         ("[" * 100_000, "line 1: not JSON"),
         ("[]", 'expected an object with "query" and "plan", found a list'),
         ({"query": QUERY}, 'expected an object with "query" and "plan"'),
-        ({"query": "Plan a trip", "plan": []}, "'query' must be a query record, found a string"),
+        ({"query": 7, "plan": []}, "'query' must be a query record or its text, found a number"),
+        ({"query": "Plan a trip", "plan": []}, "could not infer days: the text names no date"),
         ({"query": QUERY, "plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
         ({"query": QUERY | {"days": "three"}, "plan": []}, "query field 'days'"),
-        ({"query": {k: v for k, v in QUERY.items() if k != "org"}, "plan": []}, "query field 'org'"),
+        ({"query": {k: v for k, v in QUERY.items() if k != "org"}, "plan": []}, "could not infer org: the text names no city"),
+        ({"query": {**EASY, "query": None, "dest": None}, "plan": []}, "could not infer dest: the query has no text"),
+        ({"query": {k: v for k, v in EASY.items() if k != "query"}, "plan": []}, "query field 'query'"),
     ],
 )
 def test_a_bad_line_is_named_and_the_others_are_scored(world: World, tmp_path: Path, line: Any, expected: str) -> None:
@@ -114,6 +122,137 @@ def test_a_bad_line_is_named_and_the_others_are_scored(world: World, tmp_path: P
     *_, summary = score_file(path, world, "official")
     assert (summary["n"], summary["bad_lines"]) == (2, 1)
     assert summary["final_pass_rate"] == {"value": 0.5, "numerator": 1, "denominator": 2}
+
+
+def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    return {name: (rates[name]["numerator"], rates[name]["denominator"]) for name in METRICS}
+
+
+def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(world: World, tmp_path: Path) -> None:
+    query = EASY | {"level": "easy"}
+    path = write_lines(tmp_path, {"query": query, "plan": P3_PLAN}, {"query": query | {"query": "other"}, "plan": None}, "oops")
+    *_, summary = score_file(path, world, "official", split="validation")
+    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == ("validation", 3, 177, 1)
+    assert [denominator for _, denominator in counts_of(summary).values()] == [180, 1440, 180, 420, 180, 180]
+    assert counts_of(summary["honest"]) == {
+        "delivery_rate": (1, 3),
+        "commonsense_micro": (8, 24),
+        "commonsense_macro": (1, 3),
+        "hard_micro": (1, 3),
+        "hard_macro": (1, 3),
+        "final_pass_rate": (1, 3),
+    }
+    assert [denominator for _, denominator in counts_of(summary["by_level"]["easy"]).values()] == [60, 480, 60, 60, 60, 60]
+    assert [denominator for _, denominator in counts_of(summary["cells"]["easy"]["3"]).values()] == [20, 160, 20, 20, 20, 20]
+    assert counts_of(summary["cells"]["easy"]["3"]["honest"])["final_pass_rate"] == (1, 2)
+    assert counts_of(summary["by_days"]["unknown"]["honest"])["hard_micro"] == (0, 1)  # the bad line asks for a budget, as everybody
+    assert summary["by_level"]["unknown"]["final_pass_rate"] == {"value": None, "numerator": 0, "denominator": None}
+
+
+@pytest.mark.parametrize(("split", "queries", "hard"), [("train", 45, 105), ("validation", 180, 420), ("test", 1000, 2290)])
+def test_the_official_constants_are_the_sums_of_their_levels(split: str, queries: int, hard: int) -> None:
+    assert split_denominators(split) == (queries, hard)
+    by_level = [split_denominators(split, level) for level in SPLITS[split]]
+    assert tuple(map(sum, zip(*by_level, strict=True))) == (queries, hard)
+    by_days = [split_denominators(split, None, days) for days in ("3", "5", "7")]
+    if split == "test":
+        assert by_days == [None] * 3  # how it divides by days is not published
+    else:
+        assert tuple(map(sum, zip(*by_days, strict=True))) == (queries, hard)
+
+
+def test_unknown_splits_are_user_errors(world: World, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Unknown split 'dev'. Available: train, validation, test"):
+        list(score_file(write_lines(tmp_path), world, "official", split="dev"))
+
+
+def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World) -> None:
+    """The official counts know the thirteen constraints only; the honest ones whatever the rules spoke of."""
+    query = read_query(QUERY | {"query": "?"})
+    verdict = judge(read_query(EASY), [{}], world)  # crashes
+    tally = Tally()
+    tally.add(query, verdict)
+    passed = {name: Fact(name, State.PASSED) for name in ("is_not_absent", "is_kind")}
+    hard = {"valid_cost": Fact("valid_cost", State.NOT_EVALUATED), "valid_room_rule": Fact("valid_room_rule", State.PASSED)}
+    hard["valid_cuisine"] = Fact("valid_cuisine", State.NOT_APPLICABLE)
+    tally.add(query, Verdict("strict", True, passed, hard, None, None, False))
+    summary = tally.summary("strict")
+    assert counts_of(summary)["commonsense_micro"] == (1, 16)
+    assert counts_of(summary["honest"])["commonsense_micro"] == (2, 10)
+    assert counts_of(summary["honest"])["commonsense_macro"] == (1, 2)
+    assert counts_of(summary)["hard_micro"] == counts_of(summary["honest"])["hard_micro"] == (1, 4)
+    assert counts_of(summary["honest"])["hard_macro"] == (0, 2)
+    named = {name: (rate["numerator"], rate["denominator"]) for name, rate in summary["constraints"].items()}
+    assert named["is_not_absent"] == (1, 2)
+    assert named["is_kind"] == (1, 1)
+    assert named["valid_cost"] == (0, 2)
+    assert "valid_cuisine" not in named
+
+
+TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-03-01 to 2022-03-03, with a budget of $1,000."
+
+
+def test_a_request_without_fields_is_read_from_its_text_and_labelled(world: World, tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path,
+        {"query": {"query": TEXT, "level": "easy", "days": 3}, "plan": P3_PLAN},
+        {"query": EASY, "plan": P3_PLAN},
+        {"query": TEXT + " The accommodation must allow smoking.", "plan": P3_PLAN},
+        {"query": TEXT.replace("budget of $1,000", "small budget"), "plan": P3_PLAN},
+    )
+    *verdicts, summary = score_file(path, world, "official")
+    assert "budget" in verdicts[0]["inferred"]
+    assert "days" not in verdicts[0]["inferred"]
+    assert "inferred" not in verdicts[1]
+    assert [verdict["final"] for verdict in verdicts] == [True, True, False, False]
+    assert verdicts[2]["hard"]["valid_room_rule"]["passed"] is False
+    assert "line 4: could not infer budget" in verdicts[3]["problem"]
+    assert (summary["inferred"], summary["bad_lines"]) == (2, 1)
+    assert counts_of(summary["by_source"]["inferred"]["honest"])["hard_micro"] == (2, 3)
+    assert counts_of(summary["by_source"]["given"]["honest"])["hard_micro"] == (1, 2)
+
+
+def query_file(folder: Path, *records: dict[str, Any]) -> QueryFile:
+    path = folder / "queries.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return QueryFile(path)
+
+
+def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(world: World, tmp_path: Path) -> None:
+    queries = query_file(tmp_path, QUERY | {"query": "smoker", "idx": 7}, EASY | {"query": "non-smoker", "idx": 8})
+    path = write_lines(
+        tmp_path,
+        {"idx": 8, "query": "smoker", "plan": P3_PLAN},  # the text counts
+        {"idx": 8, "plan": P3_PLAN},
+        {"query": EASY | {"query": "smoker"}, "plan": P3_PLAN},
+        {"idx": 9, "plan": P3_PLAN},
+        {"idx": 7, "query": "somebody", "plan": P3_PLAN},
+        {"idx": True, "plan": P3_PLAN},
+    )
+    found = list(scored_lines(path, world, "official", queries))
+    assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
+    assert [line.is_bad_input for line in found] == [False] * 3 + [True] * 3
+    assert [(line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
+        "line 4: unknown query: idx 9 is none of the 2",
+        "line 5: unknown query: none of the 2",
+    ]
+    assert "line 6: expected" in (found[5].problem or "")
+
+
+def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
+    path = write_lines(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
+    assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True, True]
+    first, second = scored_lines(path, world, "official", split="train")
+    assert first.verdict.final and second.is_bad_input
+    assert second.problem == "line 2: a second plan for the request of line 1; a split has one plan per request"
+
+
+def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: Path) -> None:
+    path = write_lines(tmp_path, {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN}, {"query": EASY, "plan": P3_PLAN})
+    stranger, neighbour = scored_lines(path, world, "official")
+    assert stranger.problem == "line 1: org 'Rivendell' is no city of world 'tiny': is it the right world?"
+    assert stranger.verdict.delivered and not stranger.verdict.final
+    assert neighbour.problem is None and neighbour.verdict.final
 
 
 def test_an_empty_file_has_no_rates(world: World, tmp_path: Path) -> None:
@@ -147,7 +286,7 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(world: World, tmp_pat
     assert "1 of 2 lines could not be read" in printed.err
 
 
-@pytest.mark.parametrize("rules", ["strict", "nice"])
+@pytest.mark.parametrize("rules", ["Strict", "nice"])
 def test_the_verb_refuses_other_rules_in_one_line(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], rules: str) -> None:
     path = write_lines(tmp_path)
     assert main(["score", str(path), "--world", str(world.folder), "--rules", rules, "--json"]) == 2

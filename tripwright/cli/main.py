@@ -39,14 +39,22 @@ VERBS = (
     Verb("query make", "tripwright.cli.query", "make", "Make trip requests that a world can meet."),
     Verb("query check", "tripwright.cli.query", "check", "Check that trip requests can be met."),
     Verb("solve", "tripwright.cli.solve", "solve", "Plan trips exactly, or prove that no plan exists."),
-    Verb("score", "tripwright.cli.score", "score", "Judge plans under the official rules, bug for bug."),
+    Verb("score", "tripwright.cli.score", "score", "Judge plans: verdicts, costs, TravelPlanner's metrics, rule sets compared."),
+    Verb("show", "tripwright.cli.show", "show", "Show one plan with its verdict beside what it concerns."),
+    Verb("format", "tripwright.cli.format", "format_itineraries", "Turn itineraries in words into plans."),
+    Verb("submission write", "tripwright.cli.submission", "write", "Write plans as a submission for the leaderboard."),
+    Verb("submission check", "tripwright.cli.submission", "check", "Check a submission's format."),
     Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
     Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),
 )
 
-GROUPS = {"world": "Build, import and inspect worlds.", "query": "Make and check trip requests."}
+GROUPS = {
+    "world": "Build, import and inspect worlds.",
+    "query": "Make and check trip requests.",
+    "submission": "Write and check leaderboard submissions.",
+}
 
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 

@@ -1,88 +1,108 @@
-"""`tripwright score`: judge a file of plans."""
+"""`tripwright score`: judge a file of plans, under one rule set or under two at once."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tripwright.constraints.facts import Facts
+from tripwright.cli.score_tables import HEADER, compared_row, comparison_table, partial, row, summary_table
+from tripwright.constraints.evaluate import RULES
 from tripwright.errors import UserError
-from tripwright.evals.score import METRICS, ScoredLine, Tally, scored_lines
+from tripwright.evals.compare import HackingMeter, compared_lines
+from tripwright.evals.query_file import QueryFile
+from tripwright.evals.score import Tally, scored_lines
+from tripwright.evals.tally import SPLITS, split_size
 from tripwright.world.store import World
+
+MOST_ROWS = 20  # of a comparison, printed for people
 
 
 def score(
     plans: Annotated[Path, typer.Argument(help='JSONL, {"query": …, "plan": …} per line; official plan format or Planner-R1\'s schema.')],
     world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")],
-    rules: Annotated[str, typer.Option(help="Rule set: official.")] = "official",
+    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = "official",
+    queries: Annotated[
+        Path | None, typer.Option(help="Requests that the lines name by text or idx, as a submission does.", show_default=False)
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help=f"Count against the official numbers of a split: {', '.join(SPLITS)}.", show_default=False)
+    ] = None,
+    compare: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="RULES RULES", help="Judge under both; show what differs.", show_default=False)
+    ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per line and a summary, instead of a table.")] = False,
 ) -> None:
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
-    A line that is not a query and a plan is named on stderr and counted as not delivered; the others are still judged, and the exit
-    code is then 2.
+    Official rates divide by the fixed numbers of the split (without --split: by those of the plans given), honest rates by the
+    constraints that exist for the plans given. A request without structured fields is read from its text, and marked as inferred.
+
+    A line that cannot be read is named on stderr and counted as not delivered; the others are still judged, and the exit code is then 2.
 
     Examples:
       tripwright score plans.jsonl --world worlds/nano
       tripwright score plans.jsonl --world worlds/real --rules official --json > verdicts.jsonl
+      tripwright score submission.jsonl --world worlds/real --queries validation.jsonl --split validation
+      tripwright score plans.jsonl --world worlds/real --compare official strict
     """
     place = World.open(world)
-    tally, at_home = Tally(), 0
-    for scored in scored_lines(plans, place, rules):
+    asked = QueryFile(queries) if queries else None
+    if compare:
+        _compare(plans, place, compare, asked, split, json_lines)
+        return
+    tally, noted = Tally(split), Notes(plans)
+    for scored in scored_lines(plans, place, rules, asked, split):
         if not (tally.n or json_lines):
-            typer.echo(_HEADER)
-        at_home += scored.query is not None and scored.query.org in place.cities
-        tally.add(scored.query, scored.verdict)
-        if scored.problem:
-            typer.echo(f"{plans}: {scored.problem}", err=True)
-        typer.echo(json.dumps(scored.to_contract()) if json_lines else _row(scored))
+            typer.echo(HEADER)
+        tally.add(scored.query, scored.verdict, bool(scored.inferred))
+        noted.add(scored.problem, scored.is_bad_input, scored.verdict.error is None)
+        typer.echo(json.dumps(scored.to_contract()) if json_lines else row(scored))
     summary = tally.summary(rules)
-    typer.echo(json.dumps(summary) if json_lines else _summary_table(summary))
-    if not tally.n:
-        raise UserError(f'No plans in \'{plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
-    if tally.bad_lines:
-        raise UserError(f"{plans}: {tally.bad_lines} of {tally.n} lines could not be read (named above); they count as not delivered.")
-    if not at_home:
-        print(f"warning: no query of '{plans}' starts in a city of world '{place.name}': is it the right world?", file=sys.stderr)
+    typer.echo(json.dumps(summary) if json_lines else summary_table(summary))
+    if (said := partial(summary)) and tally.n:
+        typer.echo(said, err=True)
+    noted.end(tally.n, split)
 
 
-_HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
+def _compare(plans: Path, world: World, rules: tuple[str, str], queries: QueryFile | None, split: str | None, as_json: bool) -> None:
+    meter, noted, shown = HackingMeter(rules), Notes(plans), 0
+    for compared in compared_lines(plans, world, rules, queries, split):
+        meter.add(compared)
+        noted.add(compared.line.problem, compared.line.query is None, compared.line.error is None)
+        if as_json:
+            typer.echo(json.dumps(compared.record()))
+        elif compared.verdicts[0].final != compared.verdicts[1].final:
+            shown += 1
+            if shown <= MOST_ROWS:
+                typer.echo(compared_row(compared))
+    if shown > MOST_ROWS:
+        typer.echo(f"… and {shown - MOST_ROWS} more plans that only one passes (--json has every line)")
+    summary = meter.summary()
+    typer.echo(json.dumps(summary) if as_json else comparison_table(summary))
+    noted.end(meter.n, split)
 
 
-def _row(scored: ScoredLine) -> str:
-    verdict = scored.verdict
-    cost = "-" if verdict.total_cost is None else f"${verdict.total_cost:,.2f}"
-    final = "pass" if verdict.final else "fail"
-    judged = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
-    return f"{scored.line:>5}  {final:<5}  {judged}  {cost:>10}  {_first_problem(scored)}".rstrip()
+class Notes:
+    """Problems of lines: each is named as it comes, and their number ends the verb."""
 
+    def __init__(self, plans: Path):
+        self._plans, self._bad, self._off_world = plans, 0, 0
 
-def _passed(facts: Facts | None) -> str:
-    judged = [fact.passed for fact in (facts or {}).values() if fact.passed is not None]
-    return f"{sum(judged)}/{len(judged)}" if judged else "-"
+    def add(self, problem: str | None, is_bad: bool, is_judged: bool) -> None:
+        self._bad += is_bad
+        self._off_world += problem is not None and is_judged
+        if problem:
+            typer.echo(f"{self._plans}: {problem}", err=True)
 
-
-def _first_problem(scored: ScoredLine) -> str:
-    verdict = scored.verdict
-    if verdict.error:
-        return verdict.error
-    if not verdict.delivered:
-        return "no plan"
-    for facts in (verdict.commonsense, verdict.hard):
-        for fact in (facts or {}).values():
-            if fact.passed is False:
-                return f"{fact.name}: {' '.join(ascii(fact.message)[1:-1].split())}" if fact.message else fact.name
-    return ""
-
-
-def _summary_table(summary: dict[str, Any]) -> str:
-    lines = ["", f"{summary['n']} plans, {summary['rules']} rules"]
-    for name in METRICS:
-        rate = summary[name]
-        value = "     -" if rate["value"] is None else f"{rate['value']:6.1%}"
-        lines.append(f"  {name.replace('_', ' '):<18} {value}  {rate['numerator']}/{rate['denominator']}")
-    return "\n".join(lines)
+    def end(self, n: int, split: str | None) -> None:
+        if not n:
+            raise UserError(f'No plans in \'{self._plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
+        if self._bad:
+            raise UserError(f"{self._plans}: {self._bad} of {n} lines could not be read (named above); they count as not delivered.")
+        if self._off_world:
+            raise UserError(f"{self._plans}: {self._off_world} of {n} requests start outside the world (named above): is it the right one?")
+        if split is not None and n > split_size(split):
+            raise UserError(f"{self._plans}: {n} plans, but the {split} split has {split_size(split)}: the official rates mean nothing.")

@@ -6,9 +6,9 @@ rule was never reached) is not "passed" either.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 COMMONSENSE_NAMES = (
     "is_reasonable_visiting_city",
@@ -42,7 +42,7 @@ class Evidence:
     needed: str | None
 
     def record(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"day": self.day, "field": self.field, "found": self.found, "needed": self.needed}
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,36 @@ class Cost:
         return self.unit_usd * self.count
 
     def record(self) -> dict[str, Any]:
-        return asdict(self) | {"total_usd": self.total_usd}
+        said = {"day": self.day, "kind": self.kind, "what": self.what, "unit_usd": self.unit_usd, "count": self.count}
+        return said | {"total_usd": self.total_usd}
+
+
+class Result(NamedTuple):
+    """What one rule finds. `passed` is None where it says nothing about the plan."""
+
+    passed: bool | None
+    message: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+PASS = Result(True)
+NOT_ASKED = Result(None)
+
+
+def failed(message: str | None, day: int | None, field: str | None, found: Any, needed: str) -> Result:
+    return Result(False, message, (Evidence(day, field, shown(found), needed),))
+
+
+def shown(value: Any) -> str:
+    """A piece of a plan in evidence: short, whatever it is. It is never called for what passes."""
+    if isinstance(value, str):
+        if value in ("", "-"):
+            return "nothing"
+        return "blank text" if value.isspace() else value if len(value) <= 120 else f"{value[:117]}..."
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
+        return str(value)
+    kinds = {type(None): "null", bool: "true or false", dict: "an object", list: "a list"}
+    return f"{kinds.get(type(value), 'a number')} instead of text"
 
 
 @dataclass(frozen=True)
@@ -73,11 +102,16 @@ class Fact:
     @property
     def passed(self) -> bool | None:
         """True or False; None where the rule says nothing about the plan."""
-        return {State.PASSED: True, State.FAILED: False}.get(self.state)
+        return True if self.state is State.PASSED else False if self.state is State.FAILED else None
 
     def record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"passed": self.passed, "state": str(self.state), "message": self.message}
         return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
+
+    @classmethod
+    def of(cls, name: str, result: Result) -> Fact:
+        state = State.NOT_APPLICABLE if result.passed is None else State.PASSED if result.passed else State.FAILED
+        return cls(name, state, result.message, result.evidence)
 
     @classmethod
     def from_record(cls, name: str, record: dict[str, Any]) -> Fact:

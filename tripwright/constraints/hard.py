@@ -8,16 +8,17 @@ nothing: the strict rules differ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from tripwright.constraints.commonsense import PASS, Days, Result, flight_number, travel_route
-from tripwright.constraints.lookup import first_accommodation, first_restaurant, flights_numbered, road_cost_usd
-from tripwright.constraints.text import filled, name_and_city
-from tripwright.trip.plan import MEALS
+from tripwright.constraints.facts import NOT_ASKED, PASS, Cost, CostKind, Result, failed
+from tripwright.constraints.lookup import Found, road_cost_usd
+from tripwright.constraints.route import Days
+from tripwright.constraints.sandbox import flight_number, travel_route
+from tripwright.constraints.text import filled
 from tripwright.trip.query import Query
-from tripwright.world.store import World
 
-NOT_ASKED: Result = (None, None)
+MEALS: tuple[CostKind, ...] = ("breakfast", "lunch", "dinner")
 FORBIDDING_RULE = {
     "smoking": "No smoking",
     "parties": "No parties",
@@ -29,7 +30,7 @@ REQUIRED_ROOM = {"shared room": "Shared room", "private room": "Private room", "
 SEATS = {"self-driving": 5, "taxi": 4}  # per vehicle
 
 
-def valid_cuisine(query: Query, days: Days, world: World) -> Result:
+def valid_cuisine(query: Query, days: Days, found: Found) -> Result:
     """Every wanted cuisine at some meal away from home. A meal at home ends its whole day (the official `continue`)."""
     wanted = query.local_constraint.cuisine
     if not wanted:
@@ -39,98 +40,115 @@ def valid_cuisine(query: Query, days: Days, world: World) -> Result:
         for meal in MEALS:
             if not filled(day[meal]):
                 continue
-            if name_and_city(day[meal])[1] == query.org:
+            if found.city_of_meal(day[meal]) == query.org:
                 break
-            row = first_restaurant(world, day[meal])
+            row = found.restaurant(day[meal])
             if row is not None:
                 tasted.update(cuisine for cuisine in wanted if cuisine in row.cuisines)
     if len(tasted) == len(wanted):
         return PASS
     for cuisine in wanted:
         if cuisine not in tasted:
-            return False, f"The cuisine {cuisine} is not satisfied."
+            tried = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
+            return failed(f"The cuisine {cuisine} is not satisfied.", None, None, tried, f"a meal away from home that is {cuisine}")
     raise TypeError("a cuisine is asked for twice: the official code returns nothing and fails on that")
 
 
-def valid_room_rule(query: Query, days: Days, world: World) -> Result:
+def valid_room_rule(query: Query, days: Days, found: Found) -> Result:
     rule = query.local_constraint.house_rule
     if rule is None:
         return NOT_ASKED
     forbidding = FORBIDDING_RULE.get(rule)
-    for day in days:
+    for number, day in enumerate(days, start=1):
         if filled(day["accommodation"]):
-            row = first_accommodation(world, day["accommodation"])
+            row = found.stay(day["accommodation"])
             if row is not None and forbidding is not None and forbidding in row.house_rules:
-                return False, f"The house rule should be {rule}."
+                said = f"{row.name}: {row.house_rules}"
+                return failed(f"The house rule should be {rule}.", number, "accommodation", said, f"a place that allows {rule}")
     return PASS
 
 
-def valid_transportation(query: Query, days: Days, world: World) -> Result:
+def valid_transportation(query: Query, days: Days, found: Found) -> Result:
     """Case-sensitive, unlike modes and costs."""
     wish = query.local_constraint.transportation
     if wish is None:
         return NOT_ASKED
     forbidden = {"no flight": "Flight", "no self-driving": "Self-driving"}.get(wish)
-    for day in days:
+    for number, day in enumerate(days, start=1):
         if filled(day["transportation"]) and forbidden is not None and forbidden in day["transportation"]:
-            return False, f"The transportation should not be {wish}."
+            return failed(f"The transportation should not be {wish}.", number, "transportation", day["transportation"], wish)
     return PASS
 
 
-def valid_room_type(query: Query, days: Days, world: World) -> Result:
+def valid_room_type(query: Query, days: Days, found: Found) -> Result:
     wish = query.local_constraint.room_type
     if wish is None:
         return NOT_ASKED
-    for day in days:
+    for number, day in enumerate(days, start=1):
         if filled(day["accommodation"]):
-            row = first_accommodation(world, day["accommodation"])
-            if row is not None and not _is_wanted_room(wish, row.room_type):
-                return False, f"The room type should be {wish}."
+            row = found.stay(day["accommodation"])
+            if row is not None and not is_wanted_room(wish, row.room_type):
+                said = f"{row.name}: {row.room_type}"
+                return failed(f"The room type should be {wish}.", number, "accommodation", said, wish)
     return PASS
 
 
-def _is_wanted_room(wish: str, room_type: str) -> bool:
+def is_wanted_room(wish: str, room_type: str) -> bool:
+    """Unknown wishes are met by every room."""
     if wish == "not shared room":
         return room_type != "Shared room"
     return wish not in REQUIRED_ROOM or room_type == REQUIRED_ROOM[wish]
 
 
-def total_cost_usd(query: Query, days: Days, world: World) -> float:
-    """What the official rules charge the whole party."""
+def costs_of(query: Query, days: Days, found: Found) -> Iterator[Cost]:
+    """What the official rules charge the whole party, in the order in which they add it up."""
     party_size = query.people_number
-    total: float = 0
-    for day in days:
+    for number, day in enumerate(days, start=1):
         if filled(day["transportation"]):
-            total += _transport_cost_usd(day, party_size, world)
+            yield from _transport_cost(day, number, party_size, found)
         for meal in MEALS:
             if filled(day[meal]):
-                restaurant = first_restaurant(world, day[meal])
-                total += restaurant.average_cost_usd * party_size if restaurant is not None else 0
+                restaurant = found.restaurant(day[meal])
+                if restaurant is not None:
+                    yield Cost(number, meal, restaurant.name, restaurant.average_cost_usd, party_size)
         if filled(day["accommodation"]):
-            stay = first_accommodation(world, day["accommodation"])
-            total += stay.price_usd * math.ceil(party_size / stay.maximum_occupancy) if stay is not None else 0
-    return total
+            stay = found.stay(day["accommodation"])
+            if stay is not None:
+                yield Cost(number, "accommodation", stay.name, stay.price_usd, math.ceil(party_size / stay.maximum_occupancy))
 
 
-def _transport_cost_usd(day: dict[str, str], party_size: int, world: World) -> float:
+def _transport_cost(day: Any, number: int, party_size: int, found: Found) -> Iterator[Cost]:
     origin, destination = travel_route(day)
     if origin is None or destination is None:
-        return 0
+        return
     said = day["transportation"]
     lowered = said.lower()
+    route = f"from {origin} to {destination}"
     if "flight number" in lowered:
-        rows = flights_numbered(world, flight_number(said))
-        return rows[0].price_usd * party_size if rows else 0
-    mode = "self-driving" if "self-driving" in lowered else "taxi" if "taxi" in lowered else None
-    if mode is None:
-        return 0
-    per_vehicle_usd = road_cost_usd(world, origin, destination, mode)
-    if per_vehicle_usd is None:
-        raise TypeError("a road without a known cost has no price")  # shut out by the gate on the sandbox rule
-    return per_vehicle_usd * math.ceil(party_size / SEATS[mode])
+        rows = found.flights_numbered(flight_number(said))
+        if rows:
+            yield Cost(number, "flight", f"{rows[0].number} {route}", rows[0].price_usd, party_size)
+    elif "self-driving" in lowered or "taxi" in lowered:
+        mode: CostKind = "self-driving" if "self-driving" in lowered else "taxi"
+        per_vehicle_usd = road_cost_usd(found.world, origin, destination, mode)
+        if per_vehicle_usd is None:
+            raise TypeError("a road without a known cost has no price")  # shut out by the gate on the sandbox rule
+        yield Cost(number, mode, route, per_vehicle_usd, math.ceil(party_size / SEATS[mode]))
 
 
-WISHES: tuple[tuple[str, Callable[[Query, Days, World], Result]], ...] = (
+def total_usd(costs: Sequence[Cost]) -> float:
+    return sum(cost.total_usd for cost in costs)
+
+
+def valid_cost(query: Query, costs: Sequence[Cost]) -> Result:
+    """The official rule gives no message, so this one has evidence only."""
+    total = total_usd(costs)
+    if total <= query.budget:
+        return PASS
+    return failed(None, None, None, f"${total:,.2f} for the whole party", f"at most ${query.budget:,}")
+
+
+WISHES: tuple[tuple[str, Callable[[Query, Days, Found], Result]], ...] = (
     ("valid_cuisine", valid_cuisine),
     ("valid_room_rule", valid_room_rule),
     ("valid_transportation", valid_transportation),

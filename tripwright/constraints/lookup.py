@@ -1,5 +1,6 @@
 """Finding in the world what a plan names: by substring, first row of the city, as the official rules do (row T3).
 
+`Found` answers for one plan, whose texts several rules ask for: each is read and looked up once, and forgotten with the plan.
 `city_lookup` and `flight_lookup` are the callbacks with which `trip.plan` translates between the two plan formats.
 """
 
@@ -8,29 +9,65 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.constraints.text import before_parenthesis, name_and_city
+from tripwright.constraints.text import before_parenthesis, from_to, name_and_city
 from tripwright.trip.plan import CityOf, FlightDetails, PlaceKind
 from tripwright.world.store import Accommodation, Flight, Restaurant, World
 
 
-def first_restaurant(world: World, said: Any) -> Restaurant | None:
-    name, city = name_and_city(said)
-    return next((row for row in _of_city(world, "restaurant", city) if name in row.name), None)
+class Found:
+    """The official look-ups for one plan. What is not text raises TypeError, as there."""
 
+    def __init__(self, world: World):
+        self.world = world
+        self._routes: dict[str, list[Any]] = {}
+        self._restaurants: dict[str, tuple[str, Restaurant | None]] = {}
+        self._stays: dict[str, list[Accommodation]] = {}
+        self._flights: dict[str, list[Flight]] = {}
 
-def accommodations_named(world: World, said: Any) -> list[Accommodation]:
-    name, city = name_and_city(said)
-    return [row for row in _of_city(world, "accommodation", city) if name in row.name]
+    def route_of_day(self, current_city: Any) -> list[str]:
+        """[A, B] for 'from A to B', else [city]; states in parentheses dropped. 'from' without 'to' raises TypeError."""
+        if current_city.__class__ is str and (known := self._routes.get(current_city)):
+            return known
+        if "from" in current_city:
+            origin, destination = from_to(current_city)
+            route = [before_parenthesis(origin), before_parenthesis(destination)]
+        else:
+            route = [before_parenthesis(current_city)]
+        self._routes[current_city] = route
+        return route
 
+    def restaurant(self, said: Any) -> Restaurant | None:
+        return self._restaurant(said)[1]
 
-def first_accommodation(world: World, said: Any) -> Accommodation | None:
-    name, city = name_and_city(said)
-    return next((row for row in _of_city(world, "accommodation", city) if name in row.name), None)
+    def city_of_meal(self, said: Any) -> str:
+        return self._restaurant(said)[0]
 
+    def _restaurant(self, said: Any) -> tuple[str, Restaurant | None]:
+        if said not in self._restaurants:
+            name, city = name_and_city(said)
+            row = next((row for row in _of_city(self.world, "restaurant", city) if name in row.name), None)
+            self._restaurants[said] = city, row
+        return self._restaurants[said]
 
-def has_attraction(world: World, said: Any) -> bool:
-    name, city = name_and_city(said)
-    return any(name in row.name for row in _of_city(world, "attraction", city))
+    def stays(self, said: Any) -> list[Accommodation]:
+        """Every row that matches, in file order: minimum nights count how many there are."""
+        if said not in self._stays:
+            name, city = name_and_city(said)
+            self._stays[said] = [row for row in _of_city(self.world, "accommodation", city) if name in row.name]
+        return self._stays[said]
+
+    def stay(self, said: Any) -> Accommodation | None:
+        rows = self.stays(said)
+        return rows[0] if rows else None
+
+    def has_attraction(self, said: Any) -> bool:
+        name, city = name_and_city(said)
+        return any(name in row.name for row in _of_city(self.world, "attraction", city))
+
+    def flights_numbered(self, number: str) -> list[Flight]:
+        if number not in self._flights:
+            self._flights[number] = flights_numbered(self.world, number)
+        return self._flights[number]
 
 
 def flights_numbered(world: World, number: str) -> list[Flight]:
@@ -72,9 +109,6 @@ def flight_lookup(world: World) -> FlightDetails:
 
 
 def _of_city(world: World, kind: PlaceKind, city: str) -> list[Any]:
-    try:
-        if kind == "restaurant":
-            return world.restaurants(city)
-        return world.attractions(city) if kind == "attraction" else world.accommodations(city)
-    except UnicodeEncodeError:
-        return []
+    if kind == "restaurant":
+        return world.restaurants(city)
+    return world.attractions(city) if kind == "attraction" else world.accommodations(city)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 _SHORT = 120  # characters; up to here the regular expression itself is fast enough even at its worst
 _FROM_TO = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
 _FROM = re.compile(r"from(?=\s)")
-_TO = re.compile(r"(?<=\s)to(?=\s)")
+_TO = re.compile(r"(?<!\s)\s+(to)(?=\s)")
+_NOT_BLANK = re.compile(r"\S")
 
 
 def filled(value: Any) -> bool:
@@ -39,21 +40,26 @@ def from_to(text: Any) -> tuple[str, str] | tuple[None, None]:
 
 
 def _from_to_linear(text: str) -> tuple[str, str] | tuple[None, None]:
-    """The same search by hand, over the places where ' to B' can begin."""
-    tails = list(_tails(text))
-    following = 0
+    """The same search by hand, over the places where ' to B' can begin; no place is looked at twice."""
+    tails = _tails(text)
+    previous, following, line_end = None, next(tails, None), -1
     for match in _FROM.finditer(text):
         blanks = match.end()
         start = _end_of_blanks(text, blanks)
-        while following < len(tails) and tails[following].blanks <= start:
-            following += 1
-        if following < len(tails) and text.find("\n", start, tails[following].blanks) < 0:  # A does not cross line ends
-            return text[start : tails[following].blanks], _up_to_comma(text, tails[following].destination)
+        while following is not None and following.blanks <= start:
+            previous, following = following, next(tails, None)
+        if following is None and (previous is None or previous.word < start):
+            return None, None
+        if line_end < start:
+            line_end = text.find("\n", start)
+            line_end = len(text) if line_end < 0 else line_end
+        if following is not None and line_end >= following.blanks:  # A does not cross line ends
+            return text[start : following.blanks], _up_to_comma(text, following.destination)
         # The expression then gives blanks back: in 'from   to B' one of the blanks is A.
-        if following and tails[following - 1].word == start:
+        if previous is not None and previous.word == start:
             for blank in range(start - 2, blanks, -1):
                 if text[blank] != "\n":
-                    return text[blank], _up_to_comma(text, tails[following - 1].destination)
+                    return text[blank], _up_to_comma(text, previous.destination)
     return None, None
 
 
@@ -73,10 +79,7 @@ def _tails(text: str) -> Iterator[_Tail]:
             destination -= 1  # nothing but blanks follows: B is the last of them, if one is left for the blank after 'to'
             if destination <= match.end():
                 continue
-        blanks = match.start()
-        while blanks > 0 and text[blanks - 1].isspace():
-            blanks -= 1
-        yield _Tail(blanks, match.start(), destination)
+        yield _Tail(match.start(), match.start(1), destination)
 
 
 def _up_to_comma(text: str, start: int) -> str:
@@ -85,26 +88,26 @@ def _up_to_comma(text: str, start: int) -> str:
 
 
 def _end_of_blanks(text: str, position: int) -> int:
-    while position < len(text) and text[position].isspace():
-        position += 1
-    return position
+    found = _NOT_BLANK.search(text, position)
+    return found.start() if found else len(text)
 
 
 def before_parenthesis(text: Any) -> str:
     """'Rockford(Illinois)' → 'Rockford'; blanks before the parenthesis stay; without a pair the text stays."""
-    start = _text(text).find("(")
-    if start < 0 or text.find(")", start) < 0 or "\n" in text[:start]:
-        return str(text)
-    return str(text[:start])
+    said = _text(text)
+    start = said.find("(")
+    return said if start < 0 or said.find(")", start) < 0 or "\n" in said[:start] else said[:start]
 
 
 def name_and_city(text: Any) -> tuple[str, str]:
     """'Name, with commas, City(State)' → ('Name, with commas', 'City'). No comma, or nothing after the last one → ('-', '-')."""
-    name, comma, city = _text(text).rpartition(",")
-    if not comma or not city:
+    name, _, city = _text(text).rpartition(",")
+    if not city or len(city) == len(text):
         return "-", "-"
-    line = name.rpartition("\n")[2]  # the expression's '.' does not cross line ends
-    return line.strip(), before_parenthesis(city.strip()).strip()
+    if "\n" in name:
+        name = name.rpartition("\n")[2]  # the expression's '.' does not cross line ends
+    city = city.strip()
+    return name.strip(), before_parenthesis(city).strip() if "(" in city else city
 
 
 def travel_mode(text: Any) -> str | None:

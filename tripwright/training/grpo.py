@@ -22,6 +22,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.local import LocalPolicy, Sampling
 from tripwright.agent.policies.local_decoder import Decoder
 from tripwright.agent.policies.local_precision import AUTO, autocast, precision_named
+from tripwright.constraints.evaluate import Rules
 from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.episode import Episode, Task, play
 from tripwright.rewards.shaped import Curriculum, Reward, reward
@@ -44,6 +45,7 @@ class GrpoSettings:
     temperature: float = 1.0
     final_rate: float = 1.0  # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
+    rules: Rules = "strict"  # what the reward is made of: under official rules RL finds every hole of docs/judging.md
     curriculum: Curriculum = Curriculum()
     dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
@@ -70,7 +72,7 @@ def train(
             return
         began = time.monotonic()
         queries = [next(tasks) for _ in range(settings.prompts)]
-        groups_PG = roll_out(policy, dialect, queries, settings.group)
+        groups_PG = roll_out(policy, dialect, queries, settings.group, settings.rules)
         weights = settings.curriculum.weights_at(step)
         rewards_PG = [
             [reward(e.verdict, e.asked_hard, e.schema_valid, weights) if e.verdict else None for e in group] for group in groups_PG
@@ -98,10 +100,10 @@ def train(
         }
 
 
-def roll_out(policy: LocalPolicy, dialect: Dialect, queries: list[Task], group: int) -> list[list[Episode]]:
+def roll_out(policy: LocalPolicy, dialect: Dialect, queries: list[Task], group: int, rules: Rules = "strict") -> list[list[Episode]]:
     """`group` episodes of each task, in the order of the tasks. Group members are neighbours, so that they share their prompt's prefill."""
     copies = (Task(f"{task.id}/{g}", task.query, task.world) for task in queries for g in range(group))
-    found = {episode.task.id: episode for episode in play(policy, copies, dialect, policy.chat)}
+    found = {episode.task.id: episode for episode in play(policy, copies, dialect, policy.chat, rules)}
     return [[found[f"{task.id}/{g}"] for g in range(group)] for task in queries]
 
 

@@ -35,7 +35,7 @@ class Query(BaseModel):
     days: int = Field(ge=1)
     visiting_city_number: int = Field(ge=1)
     date: list[str]
-    people_number: int = Field(ge=1)
+    people_number: int = Field(ge=1, le=100_000)
     local_constraint: LocalConstraint = Field(default_factory=lambda: LocalConstraint.model_validate({}))
     budget: int | float
     query: str

@@ -1,55 +1,85 @@
-"""An official-format plan as a page for people in a terminal. It shows whatever is there, however odd: it never judges and never raises."""
+"""An official-format plan as rows for people. It shows whatever is there, however odd: it never judges and never raises."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tripwright.trip.query import Query
 
-_ROWS = ("transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
-_LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
+FIELDS = ("transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
+LONGEST = 600  # characters of one piece
+
+
+@dataclass(frozen=True)
+class DayRows:
+    """What one day says: printable text only. A field that says nothing has no pieces; `odd` is a day that is no object."""
+
+    number: int
+    date: str
+    city: str
+    pieces: dict[str, list[str]]
+    odd: str | None = None
 
 
 def render_plan(query: Query, official_plan: Sequence[Any] | None) -> str:
     """The request in one line, then every day with what is filled in."""
-    lines = [_request(query)]
+    lines = [request_line(query)]
     if not official_plan:
         return "\n".join([*lines, "  no plan"])
-    for number, day in enumerate(official_plan, start=1):
-        if isinstance(day, dict) and day:
-            lines += ["", *_day(number, day, query)]
-        elif day:
-            lines += ["", f"Day {number}  {_printable(day)}"]
+    for day in day_rows(official_plan, query):
+        lines += ["", f"{day_title(day)}  {day.city if day.odd is None else day.odd}"]
+        for field, pieces in day.pieces.items():
+            labels = [LABELS.get(field, field)] + [""] * len(pieces)
+            lines += [f"  {label:<10} {piece}" for label, piece in zip(labels, pieces, strict=False)]
     return "\n".join(lines)
 
 
-def _request(query: Query) -> str:
-    party = "1 person" if query.party_size == 1 else f"{query.party_size} people"
+def request_line(query: Query) -> str:
+    party = "1 person" if query.party_size == 1 else "nobody knows how many" if query.party_size is None else f"{query.party_size} people"
     when = f", {query.date[0]} to {query.date[-1]}" if query.date else ""
     wishes = query.local_constraint
     said = [wishes.house_rule and f"{wishes.house_rule} allowed", wishes.room_type, wishes.transportation, *(wishes.cuisine or [])]
     told = "; ".join(str(wish) for wish in said if wish)
-    return f"{query.org} to {query.dest}, {query.days} days{when}, {party}, budget ${query.budget:,}" + (f"; {told}" if told else "")
+    budget = "no budget" if query.budget is None else f"budget ${query.budget:,}"
+    return printable(f"{query.org} to {query.dest}, {query.days} days{when}, {party}, {budget}" + (f"; {told}" if told else ""))
 
 
-def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
-    date = f" {query.date[number - 1]}" if number <= len(query.date) else ""
-    lines = [f"Day {number}{date}  {_printable(day.get('current_city', '?'))}"]
-    for key in _ROWS:
-        value = day.get(key)
-        if value in (None, "", "-", [], {}):
-            continue
-        pieces = [value]
-        if key == "attraction" and isinstance(value, str):
-            pieces = [piece.strip() for piece in value.split(";") if piece.strip()]
-        for position, piece in enumerate(pieces):
-            label = _LABELS.get(key, key) if position == 0 else ""
-            lines.append(f"  {label:<10} {_printable(piece)}")
-    return lines
+def day_title(day: DayRows) -> str:
+    return f"Day {day.number} {day.date}".rstrip()
 
 
-def _printable(value: Any) -> str:
-    """One line, and no control characters from a model's text into somebody's terminal."""
-    text = " ".join(str(value).split())
+def day_rows(plan: Sequence[Any], query: Query | None) -> list[DayRows]:
+    """Every day but padding (`{}` and null)."""
+    dates = query.date if query else []
+    rows = []
+    for number, day in enumerate(plan, start=1):
+        date = printable(dates[number - 1]) if number <= len(dates) else ""
+        if isinstance(day, dict) and day:
+            city = printable(day.get("current_city", day.get("city", "?")))
+            rows.append(DayRows(number, date, city, {field: pieces for field in FIELDS if (pieces := _pieces(field, day.get(field)))}))
+        elif day:
+            rows.append(DayRows(number, date, "", {}, printable(day)))
+    return rows
+
+
+def _pieces(field: str, value: Any) -> list[str]:
+    if value in (None, "", "-", [], {}):
+        return []
+    if field == "attraction" and isinstance(value, str):
+        return [printable(piece) for piece in value.split(";") if piece.strip()]
+    return [printable(value)]
+
+
+def printable(value: Any) -> str:
+    """One line of bounded length, and no control characters from a model's text into somebody's terminal."""
+    try:
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        said = f"({type(value).__name__})"
+    text = " ".join(said[: 4 * LONGEST].split())
+    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)

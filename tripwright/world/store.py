@@ -325,10 +325,12 @@ class World:
 
     def ground(self, origin: str, destination: str) -> Ground | None:
         """The road connection: the first row of the pair, as the official tool reads it; None where the table has no row."""
+        o, d = self._places.get(origin), self._places.get(destination)
+        if o is None or d is None:
+            return None
         key = ("ground", origin, destination)
         known = self._known_rows()
         if key not in known:
-            o, d = self._places.get(origin), self._places.get(destination)
             row = (
                 self._db()
                 .execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq LIMIT 1", (o, d))
@@ -355,10 +357,13 @@ class World:
         )
 
     def _of_city(self, table: str, city: str, columns: str, record: Any) -> list[Any]:
+        place = self._places.get(city)
+        if place is None:  # and nothing is remembered: what is asked for may be any text that a model wrote
+            return []
         key = (table, city)
         known = self._known_rows()
         if key not in known:
-            rows = self._db().execute(f"SELECT {columns} FROM {table} WHERE place = ?1 ORDER BY seq", (self._places.get(city), city))
+            rows = self._db().execute(f"SELECT {columns} FROM {table} WHERE place = ?1 ORDER BY seq", (place, city))
             known[key] = [record(row) for row in rows]
         found: list[Any] = known[key]
         return found

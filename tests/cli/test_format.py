@@ -1,0 +1,188 @@
+"""`tripwright format` as a user types it: by the parser, and by a real endpoint that dies, lies and comes back."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.constraints.lookup import city_lookup
+from tripwright.queries.sample import make_queries
+from tripwright.trip.itinerary import render_itinerary
+from tripwright.trip.parse import parse_days
+from tripwright.trip.plan import to_official
+from tripwright.world.generator import build_world
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world, and 6 itineraries: 4 of the expert, one refusal, one missing."""
+    folder = tmp_path_factory.mktemp("format")
+    world = build_world(folder / "world", "nano", 2)
+    lines = []
+    for query in make_queries(world, 6, 1):
+        days = parse_days((query.model_extra or {})["oracle"]["plan"]).days or []
+        plan = to_official(days, city_lookup(world))
+        lines.append({"query": query.record(), "itinerary": render_itinerary(query, plan), "plan": plan})
+    lines[2] |= {"itinerary": "I am sorry, I cannot plan this.", "plan": None}
+    lines[4] |= {"itinerary": None, "plan": None}
+    (folder / "itineraries.jsonl").write_text("".join(json.dumps({k: line[k] for k in ("query", "itinerary")}) + "\n" for line in lines))
+    (folder / "expected.json").write_text(json.dumps([line["plan"] for line in lines]))
+    return folder
+
+
+class Formatter:
+    """An endpoint that formats as the parser would; `mood` says how it misbehaves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mood, self.requests = "well", 0
+        asked = [json.loads(line) for line in (folder / "itineraries.jsonl").read_text().splitlines()]
+        plans = json.loads((folder / "expected.json").read_text())
+        self.plans = {line["itinerary"]: plan for line, plan in zip(asked, plans, strict=True)}
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests += 1
+                itinerary = body["messages"][-1]["content"].partition("The itinerary:\n")[2]
+                failing = outer.mood == "sick" or (outer.mood == "half" and outer.requests % 2)
+                content = json.dumps(outer.plans.get(itinerary) or [])
+                raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+                self.send_response(500 if failing else 200)
+                self.send_header("Content-Length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
+        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+
+@pytest.fixture
+def formatter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Formatter]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    formatter = Formatter(folder)
+    yield formatter
+    formatter.http.shutdown()
+    formatter.http.server_close()
+
+
+def command(folder: Path, out: Path, *words: str) -> list[str]:
+    return ["format", str(folder / "itineraries.jsonl"), "--out", str(out), *words]
+
+
+def by(formatter: Formatter, *words: str) -> list[str]:
+    return ["--model", "m", "--base-url", formatter.url, "--retries", "0", "--concurrency", "1", *words]
+
+
+def plans(out: Path) -> list[Any]:
+    return [json.loads(line)["plan"] for line in out.read_text().splitlines()]
+
+
+def expected(folder: Path) -> list[Any]:
+    found: list[Any] = json.loads((folder / "expected.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("with_world", [False, True])
+def test_the_parser_and_then_the_judge(folder: Path, tmp_path: Path, with_world: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "plans.jsonl"
+    assert main(command(folder, out, *(["--world", str(folder / "world")] if with_world else []))) == 0
+    told = capsys.readouterr()
+    assert "6 itineraries: 4 plans, 2 not readable" in told.out
+    assert "line 3: no line begins a day" in told.err and "6/6 itineraries" in told.err
+    assert plans(out) == expected(folder)
+    assert [path.name for path in out.parent.iterdir()] == ["plans.jsonl"]
+    assert main(["score", str(out), "--world", str(folder / "world"), "--rules", "official", "--json"]) == 0
+    judged = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["final"] for line in judged[:6]] == [plan is not None for plan in expected(folder)]
+
+
+def test_a_model_reads_them(folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "plans.jsonl"
+    assert main(command(folder, out, *by(formatter, "--json"))) == 0
+    assert json.loads(capsys.readouterr().out) == {"itineraries": 6, "plans": 4, "unreadable": 2, "unscored": 0}
+    assert plans(out) == expected(folder)
+
+
+def test_what_the_model_was_not_asked_is_asked_by_the_same_command(
+    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plans.jsonl"
+    formatter.mood = "half"
+    assert main(command(folder, out, *by(formatter))) == 0
+    told = capsys.readouterr()
+    assert "3 unscored" in told.out and "The same command tries them again" in told.err
+    assert len(plans(out)) == 3
+    with out.open("a") as torn:
+        torn.write('{"line": 1, "que')
+    formatter.mood, asked = "well", formatter.requests
+    assert main(command(folder, out, *by(formatter))) == 0
+    assert formatter.requests - asked == 3  # what is there is not asked again
+    assert plans(out) == expected(folder) and "3 of 6 itineraries are there already" in capsys.readouterr().err
+
+
+def test_a_file_of_something_else_is_not_touched(
+    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plans.jsonl"
+    assert main(command(folder, out)) == 0  # by the parser
+    before = out.read_bytes()
+    assert main(command(folder, out, *by(formatter))) == 2
+    assert "was not made from these itineraries by 'm'" in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "No file at"),
+        ("", "No itineraries in"),
+        ("{", "in.jsonl:1: not JSON"),
+        ("[]", 'in.jsonl:1: expected an object with "query" and "itinerary"'),
+        ('{"query": {}, "itinerary": 5}', 'expected an object with "query" and "itinerary"'),
+        ('{"query": {}, "itinerary": ""}', "in.jsonl:1: query field 'org'"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, text: str | None, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "in.jsonl"
+    if text is not None:
+        path.write_text(text)
+    before = sorted(tmp_path.iterdir())
+    assert main(["format", str(path), "--out", str(tmp_path / "new" / "out.jsonl")]) == 2
+    problem = capsys.readouterr().err
+    assert told in problem and problem.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_model_needs_its_endpoint(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command(folder, tmp_path / "out.jsonl", "--model", "m")) == 2
+    assert "--model and --base-url go together" in capsys.readouterr().err
+
+
+def test_a_request_without_its_text_can_be_formatted(tmp_path: Path) -> None:
+    query = {
+        "org": "A",
+        "dest": "B",
+        "days": 3,
+        "visiting_city_number": 1,
+        "date": [],
+        "people_number": None,
+        "budget": None,
+        "query": None,
+    }
+    (tmp_path / "in.jsonl").write_text(json.dumps({"query": query, "itinerary": "Day 1\n- Lunch: X"}))
+    assert main(["format", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl")]) == 0
+    assert plans(tmp_path / "out.jsonl")[0][0]["lunch"] == "X, A"
