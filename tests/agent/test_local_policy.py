@@ -138,7 +138,7 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Any) -> None:
 
 def test_an_unknown_precision_is_refused(nano_tokenizer: Any, tiny_model: Make) -> None:
     policy = LocalPolicy(tiny_model("qwen3", len(nano_tokenizer)), ChatFormat(nano_tokenizer), Sampling(dtype="int4"))
-    with pytest.raises(UserError, match="'int4'. Accepted: bfloat16, float16, float32"):
+    with pytest.raises(UserError, match="'int4'. Accepted: auto, bfloat16, float16, float32"):
         list(policy.play([]))
 
 

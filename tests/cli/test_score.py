@@ -29,6 +29,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "q.jsonl", records)
     write(folder / "plans.jsonl", [{"query": query, "plan": plan} for query, plan in zip(records, plans, strict=True)])
     hacked = [[day | {"transportation": bus(day["transportation"])} for day in plan] for plan in plans]
+    write(folder / "empty.jsonl", [])
     write(folder / "hacked.jsonl", [{"query": query, "plan": plan} for query, plan in zip(records, hacked, strict=True)])
     return folder
 
@@ -56,7 +57,7 @@ def run(place: Path, words: str, capsys: pytest.CaptureFixture[str]) -> tuple[in
 def test_a_part_of_a_split_is_scored_and_said_to_be_one(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(place, "score {p}/plans.jsonl --world {p}/w --split validation", capsys)
     assert code == 0
-    assert "3 of 180 validation queries: 177 missing count as not delivered under the official denominators." in err
+    assert "3 of 180 validation queries answered: 177 missing count as not delivered under the official denominators." in err
     assert "final pass rate      1.7%  3/180          100.0%  3/3" in out
     assert "  3 days " in out
     assert "is_valid_information_in_sandbox" in out
@@ -111,7 +112,9 @@ def test_a_submission_is_written_checked_and_scored(place: Path, capsys: pytest.
         ("score {p}/plans.jsonl --world {p}/w --split dev", "Unknown split 'dev'. Available: train, validation, test."),
         ("score {p}/plans.jsonl --world {p}/w --compare official nice", "Unknown rules 'nice'"),
         ("score {p}/plans.jsonl --world {p}/w --compare strict strict", "Nothing to compare"),
+        ("score {p}/plans.jsonl --world {p}/w --rules strict --compare official star", "leave --rules out"),
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/none", "No query file at"),
+        ("submission write {p}/empty.jsonl --queries {p}/q.jsonl --out {p}/s.jsonl", "No plan in"),
         ("submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}", "is a folder"),
         ("submission write {p}/none --queries {p}/q.jsonl --out {p}/s.jsonl", "No plans at"),
         ("submission check {p}/none", "No submission file at"),

@@ -99,16 +99,14 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("oops", "line 1: not JSON"),
-        ("[" * 100_000, "line 1: not JSON"),
+        ("oops", "line 1: not JSON (Expecting value at column 1)"),
+        ("[" * 100_000, "line 1: not JSON (nested too deeply)"),
+        ("9" * 5000, "line 1: not JSON (a number with too many digits)"),
         ("[]", 'expected an object with "query" and "plan", found a list'),
         ({"query": QUERY}, 'expected an object with "query" and "plan"'),
         ({"query": 7, "plan": []}, "'query' must be a query record or its text, found a number"),
-        ({"query": "Plan a trip", "plan": []}, "could not infer days: the text names no date"),
         ({"query": QUERY, "plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
         ({"query": QUERY | {"days": "three"}, "plan": []}, "query field 'days'"),
-        ({"query": {k: v for k, v in QUERY.items() if k != "org"}, "plan": []}, "could not infer org: the text names no city"),
-        ({"query": {**EASY, "query": None, "dest": None}, "plan": []}, "could not infer dest: the query has no text"),
         ({"query": {k: v for k, v in EASY.items() if k != "query"}, "plan": []}, "query field 'query'"),
     ],
 )
@@ -124,6 +122,27 @@ def test_a_bad_line_is_named_and_the_others_are_scored(world: World, tmp_path: P
     assert summary["final_pass_rate"] == {"value": 0.5, "numerator": 1, "denominator": 2}
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Plan a trip", "could not infer days: the text names no date"),
+        ({k: v for k, v in QUERY.items() if k != "org"}, "could not infer org: the text names no city"),
+        ({**EASY, "query": None, "dest": None}, "could not infer dest: the query has no text"),
+    ],
+)
+def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(world: World, tmp_path: Path, query: Any, expected: str) -> None:
+    """The limit is our reader's, but a pass cannot be claimed for what was not judged."""
+    path = write_lines(tmp_path, {"query": query, "plan": P3_PLAN}, {"query": query, "plan": None}, {"query": EASY, "plan": P3_PLAN})
+    *found, summary = score_file(path, world, "strict")
+    assert [(line["delivered"], line["final"], line["error"]) for line in found] == [
+        (True, False, "RequestNotInferred"),
+        (False, False, "RequestNotInferred"),
+        (True, True, None),
+    ]
+    assert f"line 1: {expected}" in found[0]["problem"]
+    assert (summary["delivery_rate"]["numerator"], summary["final_pass_rate"]["numerator"], summary["bad_lines"]) == (2, 1, 0)
+
+
 def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (rates[name]["numerator"], rates[name]["denominator"]) for name in METRICS}
 
@@ -132,7 +151,7 @@ def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(wo
     query = EASY | {"level": "easy"}
     path = write_lines(tmp_path, {"query": query, "plan": P3_PLAN}, {"query": query | {"query": "other"}, "plan": None}, "oops")
     *_, summary = score_file(path, world, "official", split="validation")
-    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == ("validation", 3, 177, 1)
+    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == ("validation", 3, 178, 1)
     assert [denominator for _, denominator in counts_of(summary).values()] == [180, 1440, 180, 420, 180, 180]
     assert counts_of(summary["honest"]) == {
         "delivery_rate": (1, 3),
@@ -207,7 +226,7 @@ def test_a_request_without_fields_is_read_from_its_text_and_labelled(world: Worl
     assert [verdict["final"] for verdict in verdicts] == [True, True, False, False]
     assert verdicts[2]["hard"]["valid_room_rule"]["passed"] is False
     assert "line 4: could not infer budget" in verdicts[3]["problem"]
-    assert (summary["inferred"], summary["bad_lines"]) == (2, 1)
+    assert (summary["inferred"], summary["bad_lines"]) == (2, 0)
     assert counts_of(summary["by_source"]["inferred"]["honest"])["hard_micro"] == (2, 3)
     assert counts_of(summary["by_source"]["given"]["honest"])["hard_micro"] == (1, 2)
 
@@ -245,6 +264,8 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     first, second = scored_lines(path, world, "official", split="train")
     assert first.verdict.final and second.is_bad_input
     assert second.problem == "line 2: a second plan for the request of line 1; a split has one plan per request"
+    path = write_lines(tmp_path, *({"query": EASY | {"query": f"to{blanks}Rome"}, "plan": P3_PLAN} for blanks in (" ", "  ", " \t")))
+    assert [line.is_bad_input for line in scored_lines(path, world, "official", split="train")] == [False, True, True]
 
 
 def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: Path) -> None:

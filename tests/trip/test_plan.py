@@ -22,7 +22,8 @@ DAY = {
 OFFICIAL = {
     "days": 1,
     "current_city": "from Home to Aston",
-    "transportation": "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00",
+    "transportation": "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
+    ", duration: 1 hours 0 minutes, distance: 106 miles, cost: 100",
     "breakfast": "-",
     "attraction": "Old Tower, Aston;Lake, Aston;",
     "lunch": "Station Grill, Home",
@@ -70,7 +71,14 @@ def test_road_and_stay_days() -> None:
 
 def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_found() -> None:
     bare = {key: value for key, value in FLIGHT.items() if key not in ("flight_number", "departure_time", "arrival_time")}
-    assert to_official(days(DAY | {"transportation": bare}))[0]["transportation"] == "Flight Number: , from Home to Aston"
+    written = to_official(days(DAY | {"transportation": bare}))[0]["transportation"]
+    assert written == "Flight Number: , from Home to Aston, duration: 1 hours 0 minutes, distance: 106 miles, cost: 100"
+
+
+def test_what_nobody_knows_of_a_flight_is_not_claimed() -> None:
+    unknown = FLIGHT | {"duration": "-", "distance": "-", "cost": 0}
+    said = to_official(days(DAY | {"transportation": unknown}))[0]["transportation"]
+    assert said == "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
 
 
 def test_blank_names_are_absent() -> None:

@@ -14,7 +14,7 @@ import typer
 
 from tripwright.agent.formatter import format_all
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError
+from tripwright.errors import UserError, json_problem
 from tripwright.evals.lines import BadLine, described, read_query
 from tripwright.files import write_atomically
 from tripwright.llm.client import ChatEndpoint
@@ -96,7 +96,7 @@ def _asked(line: bytes, number: int, where: str) -> Asked:
     try:
         record = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not JSON ({error}).") from None
+        raise UserError(f"{where}: not JSON ({json_problem(error)}).") from None
     if not isinstance(record, dict) or "query" not in record or not isinstance(record.get("itinerary", 0), str | None):
         raise UserError(f'{where}: expected an object with "query" and "itinerary" (text or null), found {described(record)}.')
     try:

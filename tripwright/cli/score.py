@@ -12,9 +12,10 @@ from tripwright.cli.score_tables import HEADER, compared_row, comparison_table, 
 from tripwright.constraints.evaluate import RULES
 from tripwright.errors import UserError
 from tripwright.evals.compare import HackingMeter, compared_lines
+from tripwright.evals.lines import NOT_INFERRED
 from tripwright.evals.query_file import QueryFile
 from tripwright.evals.score import Tally, scored_lines
-from tripwright.evals.tally import SPLITS, split_size
+from tripwright.evals.tally import BAD_LINE, SPLITS, split_size
 from tripwright.world.store import World
 
 MOST_ROWS = 20  # of a comparison, printed for people
@@ -23,7 +24,7 @@ MOST_ROWS = 20  # of a comparison, printed for people
 def score(
     plans: Annotated[Path, typer.Argument(help='JSONL, {"query": …, "plan": …} per line; official plan format or Planner-R1\'s schema.')],
     world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")],
-    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = "official",
+    rules: Annotated[str | None, typer.Option(help=f"Rule set: {', '.join(RULES)}. [default: official]", show_default=False)] = None,
     queries: Annotated[
         Path | None, typer.Option(help="Requests that the lines name by text or idx, as a submission does.", show_default=False)
     ] = None,
@@ -38,7 +39,8 @@ def score(
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
     Official rates divide by the fixed numbers of the split (without --split: by those of the plans given), honest rates by the
-    constraints that exist for the plans given. A request without structured fields is read from its text, and marked as inferred.
+    constraints that exist for the plans given. Only --queries ties the lines to the requests of a split. A request without structured
+    fields is read from its text, and marked as inferred.
 
     A line that cannot be read is named on stderr and counted as not delivered; the others are still judged, and the exit code is then 2.
 
@@ -51,16 +53,18 @@ def score(
     place = World.open(world)
     asked = QueryFile(queries) if queries else None
     if compare:
+        if rules is not None:
+            raise UserError("--compare names its two rule sets itself: leave --rules out.")
         _compare(plans, place, compare, asked, split, json_lines)
         return
     tally, noted = Tally(split), Notes(plans)
-    for scored in scored_lines(plans, place, rules, asked, split):
+    for scored in scored_lines(plans, place, rules or "official", asked, split):
         if not (tally.n or json_lines):
             typer.echo(HEADER)
         tally.add(scored.query, scored.verdict, bool(scored.inferred))
-        noted.add(scored.problem, scored.is_bad_input, scored.verdict.error is None)
+        noted.add(scored.problem, scored.verdict.error)
         typer.echo(json.dumps(scored.to_contract()) if json_lines else row(scored))
-    summary = tally.summary(rules)
+    summary = tally.summary(rules or "official")
     typer.echo(json.dumps(summary) if json_lines else summary_table(summary))
     if (said := partial(summary)) and tally.n:
         typer.echo(said, err=True)
@@ -71,7 +75,7 @@ def _compare(plans: Path, world: World, rules: tuple[str, str], queries: QueryFi
     meter, noted, shown = HackingMeter(rules), Notes(plans), 0
     for compared in compared_lines(plans, world, rules, queries, split):
         meter.add(compared)
-        noted.add(compared.line.problem, compared.line.query is None, compared.line.error is None)
+        noted.add(compared.line.problem, compared.line.error)
         if as_json:
             typer.echo(json.dumps(compared.record()))
         elif compared.verdicts[0].final != compared.verdicts[1].final:
@@ -89,11 +93,12 @@ class Notes:
     """Problems of lines: each is named as it comes, and their number ends the verb."""
 
     def __init__(self, plans: Path):
-        self._plans, self._bad, self._off_world = plans, 0, 0
+        self._plans, self._bad, self._off_world, self._not_inferred = plans, 0, 0, 0
 
-    def add(self, problem: str | None, is_bad: bool, is_judged: bool) -> None:
-        self._bad += is_bad
-        self._off_world += problem is not None and is_judged
+    def add(self, problem: str | None, error: str | None) -> None:
+        self._bad += error == BAD_LINE
+        self._not_inferred += error == NOT_INFERRED
+        self._off_world += problem is not None and error is None
         if problem:
             typer.echo(f"{self._plans}: {problem}", err=True)
 
@@ -102,6 +107,11 @@ class Notes:
             raise UserError(f'No plans in \'{self._plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
         if self._bad:
             raise UserError(f"{self._plans}: {self._bad} of {n} lines could not be read (named above); they count as not delivered.")
+        if self._not_inferred:
+            raise UserError(
+                f"{self._plans}: {self._not_inferred} of {n} requests could not be read from their text (named above); "
+                "their plans count as delivered and as failed."
+            )
         if self._off_world:
             raise UserError(f"{self._plans}: {self._off_world} of {n} requests start outside the world (named above): is it the right one?")
         if split is not None and n > split_size(split):

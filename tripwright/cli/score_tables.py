@@ -8,6 +8,7 @@ from tripwright.constraints.facts import Fact, Facts
 from tripwright.evals.compare import ComparedLine
 from tripwright.evals.score import ScoredLine
 from tripwright.evals.tally import METRICS, split_size
+from tripwright.trip.render import printable
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
 SHORT = dict(zip(METRICS, ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final"), strict=True))
@@ -46,15 +47,16 @@ def _told(fact: Fact) -> str:
 
 def one_line(text: str) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
-    return " ".join(ascii(text)[1:-1].split())
+    return printable(text)
 
 
 def partial(summary: dict[str, Any]) -> str | None:
     """Said where a split is named and not all of it is there."""
     if not summary.get("missing"):
         return None
-    split, n, missing = summary["split"], summary["n"], summary["missing"]
-    return f"{n} of {split_size(split)} {split} queries: {missing} missing count as not delivered under the official denominators."
+    split, missing = summary["split"], summary["missing"]
+    size = split_size(split)
+    return f"{size - missing} of {size} {split} queries answered: {missing} missing count as not delivered under the official denominators."
 
 
 def summary_table(summary: dict[str, Any]) -> str:

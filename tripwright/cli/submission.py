@@ -35,6 +35,8 @@ def write(
     asked = QueryFile(queries)
     submission = Submission(asked, World.open(world) if world else None)
     submission.read(source)
+    if not (submission.delivered or submission.notes):
+        raise UserError(f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the transcripts of a run.')
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, "".join(submission.lines()))
     count, delivered = len(asked.records), submission.delivered

@@ -90,8 +90,9 @@ def city_lookup(world: World) -> CityOf:
     """(kind, name, cities) → the first of the cities that has a place of exactly this name, None if none has."""
 
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
+        name = name.strip()  # some names of the tables have blanks around them, which no plan can show
         for city in cities:
-            if any(row.name == name for row in _of_city(world, kind, before_parenthesis(city).strip())):
+            if any(row.name.strip() == name for row in _of_city(world, kind, before_parenthesis(city).strip())):
                 return city
         return None
 

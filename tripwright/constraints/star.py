@@ -27,8 +27,9 @@ def judge_star(query: Query, plan: list[Any] | None, world: World) -> Verdict:
     rules = "star"
     if not plan:
         return Verdict.undelivered(rules)
-    days, found = plan[: query.days], StarFound(world)
+    found = StarFound(world)
     try:
+        days = plan[: query.days]
         checked = {name: Fact.of(name, check(query, days, found)) for name, check in CHECKS}
     except PLAN_FAULTS as error:
         return Verdict(rules, True, None, None, None, type(error).__name__, False)

@@ -41,7 +41,8 @@ def _is_padding(day: Any) -> bool:
 
 
 def _is_number(value: Any, number: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value == number
+    """3, 3.0 and '3' are all day 3: JSON has one type of number, and a number in quotes misleads nobody."""
+    return value == number and not isinstance(value, bool) if isinstance(value, int | float) else value == str(number)
 
 
 def _malformed(day: Day) -> Iterator[Evidence]:
@@ -55,7 +56,7 @@ def _malformed(day: Day) -> Iterator[Evidence]:
             yield Evidence(day.number, field, shown(day.raw[field]), "text, or '-' for nothing")
     for key in DAY_NUMBERS:
         if key in day.raw and not _is_number(day.raw[key], day.number):
-            yield Evidence(day.number, key, shown(day.raw[key]), f"{day.number}: days are counted from 1, in order")
+            yield Evidence(day.number, key, shown(day.raw[key]), f"the number {day.number}: days are counted from 1, in order")
 
 
 def _missing(day: Day, last: int) -> Iterator[Evidence]:

@@ -88,7 +88,9 @@ def valid_cost(plan: StrictPlan, costs: Sequence[Cost]) -> Iterator[Evidence]:
     budget = plan.query.budget
     if plan.query.people_number is None or budget is None:  # a judged request may lack either
         yield Evidence(None, None, "a request without a budget or a number of people", "both, to know what the trip may cost")
-    elif not total_usd(costs) <= budget:  # NaN is no budget
+    elif not -math.inf < budget < math.inf:
+        yield Evidence(None, None, f"a budget of {budget}", "an amount of money")
+    elif total_usd(costs) > budget:
         yield Evidence(None, None, f"${total_usd(costs):,.2f} for the whole party", f"at most ${budget:,}")
 
 

@@ -6,6 +6,7 @@ plan can mean. What is kept from one plan to the next is rows of the world, neve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -68,8 +69,14 @@ class Places:
                 name = row.name.strip()
                 if name not in ("", "-"):
                     named.setdefault(name, Named(_folded(name), [])).rows.append(row)
-            self._known[table, city] = named
+            self._known[table, city] = named = _apart(named)
         return named
+
+
+def _apart(named: dict[str, Named]) -> dict[str, Named]:
+    """Places of one city whose names differ in case or blanks alone are different places: each is then known by its exact name."""
+    shared = Counter(each.folded for each in named.values())
+    return {name: each if shared[each.folded] == 1 else Named(name, each.rows) for name, each in named.items()}
 
 
 def city_named(said: str, world: World) -> str | None:

@@ -17,7 +17,7 @@ from tripwright.errors import UserError
 from tripwright.evals.lines import Line, LineReader
 from tripwright.evals.query_file import QueryFile
 from tripwright.evals.score import judge_line
-from tripwright.evals.tally import asked_of, constraint_place
+from tripwright.evals.tally import BAD_LINE, asked_of, constraint_place
 from tripwright.world.store import World
 
 EXAMPLES = 5  # line numbers kept for each difference
@@ -109,7 +109,7 @@ class HackingMeter:
     def add(self, compared: ComparedLine) -> None:
         line, verdicts = compared.line, compared.verdicts
         self.n += 1
-        self.bad_lines += line.query is None
+        self.bad_lines += line.error == BAD_LINE
         asked = [commonsense | hard for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)]
         facts = [_facts(verdict) for verdict in verdicts]
         self._gaps[FINAL].add(

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError
-from tripwright.evals.query_file import QueryFile, UnknownQuery
+from tripwright.errors import UserError, json_problem
+from tripwright.evals.query_file import QueryFile, UnknownQuery, plain
 from tripwright.evals.tally import BAD_LINE, check_split, split_size
 from tripwright.queries.reading import Gazetteer, complete
 from tripwright.queries.wishes import CouldNotInfer
@@ -28,6 +28,7 @@ from tripwright.trip.query import Query, first_problem
 from tripwright.world.store import World
 
 BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks P3's schema
+NOT_INFERRED = "RequestNotInferred"  # the `error` of a plan whose request could not be read from its text: our reader's limit
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Line:
     number: int
     query: Query | None
     plan: list[Any] | None = None  # official format
-    error: str | None = None  # BAD_LINE or BAD_PLAN
+    error: str | None = None  # BAD_LINE, BAD_PLAN or NOT_INFERRED
     problem: str | None = None
     inferred: tuple[str, ...] = ()
 
@@ -67,8 +68,10 @@ class LineReader:
             record = read_record(line)
             query, inferred = self._request(record)
             self._check_first(number, query)
-        except (BadLine, CouldNotInfer, UnknownQuery) as problem:
+        except (BadLine, UnknownQuery) as problem:
             return Line(number, None, None, BAD_LINE, f"line {number}: {problem}")
+        except CouldNotInfer as problem:
+            return Line(number, None, record["plan"], NOT_INFERRED, f"line {number}: {problem}: delivered, and counted as failed")
         plan, problem_of_plan = record["plan"], None
         if plan and is_p3(plan):
             answer = parse_days(plan)
@@ -98,7 +101,7 @@ class LineReader:
     def _check_first(self, number: int, query: Query) -> None:
         if self._split is None or not query.query or len(self._answered) > split_size(self._split):
             return
-        first = self._answered.setdefault(query.query, number)
+        first = self._answered.setdefault(plain(query.query), number)
         if first != number:
             raise BadLine(f"a second plan for the request of line {first}; a split has one plan per request")
 
@@ -112,7 +115,7 @@ def read_record(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"not JSON ({error})") from None
+        raise BadLine(f"not JSON ({json_problem(error)})") from None
     if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):

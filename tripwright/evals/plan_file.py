@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError
+from tripwright.errors import UserError, json_problem
 from tripwright.evals.lines import BadLine, described, is_p3, read_query
 from tripwright.queries.reading import Gazetteer, complete
 from tripwright.queries.wishes import CouldNotInfer
@@ -80,7 +80,7 @@ def _json(text: bytes, where: str) -> Any:
     except RecursionError:
         raise UserError(f"{where}: nested too deeply to be a plan.") from None
     except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}).") from None
+        raise UserError(f"{where}: not JSON ({json_problem(error)}).") from None
 
 
 def _found(where: str, record: Any, world: World | None) -> Found:

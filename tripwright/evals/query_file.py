@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, json_problem
 
 
 class UnknownQuery(ValueError):
@@ -28,7 +28,7 @@ class QueryFile:
             raise UserError(f"No queries in '{path}'. Expected a JSONL file, one query record per line.")
         self.ids: list[int] = [record.get("idx", place) for place, record in enumerate(self.records)]
         self._by_id = {idx: place for place, idx in enumerate(self.ids)}
-        self._by_text = {_plain(record["query"]): place for place, record in enumerate(self.records)}
+        self._by_text = {plain(record["query"]): place for place, record in enumerate(self.records)}
         for index, what in ((self._by_id, "idx"), (self._by_text, "text")):
             if len(index) < len(self.records):
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
@@ -37,7 +37,7 @@ class QueryFile:
         """The place of the request that a line means. `said` is its text, or a record that holds it, or None."""
         text = said.get("query") if isinstance(said, dict) else said
         if isinstance(text, str):
-            if (place := self._by_text.get(_plain(text))) is None:
+            if (place := self._by_text.get(plain(text))) is None:
                 raise UnknownQuery(f"unknown query: none of the {len(self.records)} of '{self.path}' has the text {_short(text)}")
             return place
         if idx is None and isinstance(said, dict):
@@ -52,7 +52,7 @@ class QueryFile:
         try:
             record = json.loads(line.decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{self.path}:{number}: not JSON ({error}).") from None
+            raise UserError(f"{self.path}:{number}: not JSON ({json_problem(error)}).") from None
         if not isinstance(record, dict) or not isinstance(record.get("query"), str):
             raise UserError(f"{self.path}:{number}: expected a query record with its text in 'query'.")
         idx = record.get("idx", 0)
@@ -61,10 +61,11 @@ class QueryFile:
         return record
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """By which two texts are the same request: blanks do not count."""
     return " ".join(text.split())
 
 
 def _short(text: str) -> str:
-    shown = ascii(_plain(text))
+    shown = ascii(plain(text))
     return shown if len(shown) <= 60 else f"{shown[:57]}...'"

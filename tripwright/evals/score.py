@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tripwright.constraints.evaluate import Rules, check_rules, judge
 from tripwright.constraints.facts import Verdict
-from tripwright.evals.lines import Line, LineReader, read_query
+from tripwright.evals.lines import NOT_INFERRED, Line, LineReader, read_query
 from tripwright.evals.query_file import QueryFile
 from tripwright.evals.tally import BAD_LINE, METRICS, Tally
 from tripwright.trip.query import Query
@@ -63,6 +63,8 @@ def scored_lines(
 
 
 def judge_line(line: Line, world: World, rules: str) -> Verdict:
+    if line.error == NOT_INFERRED:
+        return Verdict(rules, bool(line.plan), None, None, None, line.error, False)
     if line.query is None or line.error:
         return Verdict.undelivered(rules, line.error)
     return judge(line.query, line.plan, world, cast(Rules, rules))

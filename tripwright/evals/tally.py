@@ -135,7 +135,7 @@ class Tally:
         for (level, days), counts in self._by(0, 1).items():
             cells.setdefault(level, {})[days] = self._record(counts, level, days)
         total = self._by().get((), Counts())
-        named = {} if self.split is None else {"split": self.split, "missing": max(0, split_size(self.split) - self.n)}
+        named = {} if self.split is None else {"split": self.split, "missing": max(0, split_size(self.split) - (self.n - self.bad_lines))}
         sources = {source: self._record(counts, UNKNOWN) for (source,), counts in self._by(2).items()}
         return {
             "kind": "summary",

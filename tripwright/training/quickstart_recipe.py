@@ -21,7 +21,7 @@ def quickstart_recipe(minutes: float) -> Recipe:
     episodes that RL can play in minutes move nothing (docs/log.md, 2026-11-21).
     """
     left = max(1.0, minutes - FIXED_MINUTES)
-    rate = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
+    rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
     return Recipe(
         name="quickstart",
         data=DataSettings(rl_mix=Mix(levels=(1, 3, 3))),  # groups that all pass teach nothing; the exam keeps 4:3:3

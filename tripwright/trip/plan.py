@@ -185,8 +185,14 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
         return "-"
     route = f"from {transport.origin} to {transport.destination}"
     if transport.mode == "flight":
-        times = [("Departure Time", transport.departure_time), ("Arrival Time", transport.arrival_time)]
-        said = "".join(f", {label}: {time}" for label, time in times if time is not None)
+        claims = [("Departure Time", transport.departure_time), ("Arrival Time", transport.arrival_time)]
+        if (
+            transport.duration,
+            transport.distance,
+            transport.cost,
+        ) != UNKNOWN_FLIGHT:  # the official rules read past these, strict ones don't
+            claims += [("duration", transport.duration), ("distance", transport.distance), ("cost", str(transport.cost))]
+        said = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
         return f"Flight Number: {transport.flight_number or ''}, {route}{said}"  # no number stays a flight, and an invalid one
     word = "Taxi" if transport.mode == "taxi" else "Self-driving"
     return f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost: {transport.cost}"
@@ -194,15 +200,20 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
 
 # ---- official → P3
 
+UNKNOWN_FLIGHT = ("-", "-", 0)  # duration, distance, cost where the official text does not say and nobody was asked
+
 _ROUTE = re.compile(r"from (.+?) to ([^,]+)")
-_FLIGHT = re.compile(r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?")
+_FLIGHT = re.compile(
+    r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
+    r"(?:, duration: ([^,]*), distance: (.*?), cost: (\d+))?"
+)
 _ROAD = re.compile(r"(Self-driving|Taxi), from (.+?) to ([^,]+), duration: ([^,]*), distance: (.*?), cost: (\d+)")
 
 
 def from_official(plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None) -> Plan:
     """The plan in P3's schema; padding (`{}`) is dropped. Raises ValueError where P3 cannot say the same.
 
-    The official text of a flight has no duration, distance or price: `flight_details` supplies them, else they read '-', '-' and 0.
+    The official text of a flight need not give duration, distance and price: `flight_details` supplies them, else they are UNKNOWN_FLIGHT.
     """
     return [_p3_day(number, day, flight_details) for number, day in enumerate(plan, start=1) if day]
 
@@ -243,8 +254,11 @@ def _p3_transport(number: int, said: str, flight_details: FlightDetails | None) 
     if said == "-":
         return "-"
     if flight := _FLIGHT.fullmatch(said):
-        flight_number, origin, destination, departure, arrival = flight.groups()
-        duration, distance, cost_usd = (flight_details(flight_number) if flight_details else None) or ("-", "-", 0)
+        flight_number, origin, destination, departure, arrival, duration, distance, cost = flight.groups()
+        if cost is not None:
+            cost_usd = int(cost)
+        else:
+            duration, distance, cost_usd = (flight_details(flight_number) if flight_details else None) or UNKNOWN_FLIGHT
         record = {"mode": "flight", "from": origin, "to": destination, "duration": duration, "distance": distance, "cost": cost_usd}
         times = {key: time for key, time in (("departure_time", departure), ("arrival_time", arrival)) if time}
         return {**record, "flight_number": flight_number, **times}
