@@ -90,7 +90,11 @@ def test_blank_names_are_absent() -> None:
 def test_from_official_is_the_way_back() -> None:
     back = from_official([OFFICIAL, {}], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
     assert [day.record() for day in back] == [DAY]
-    assert from_official([OFFICIAL])[0].record()["transportation"]["cost"] == 0
+    assert from_official([OFFICIAL])[0].record() == DAY  # the text says it itself
+    silent = OFFICIAL | {"transportation": "Flight Number: F1, from Home to Aston"}
+    assert from_official([silent])[0].record()["transportation"]["cost"] == 0
+    asked = from_official([silent], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
+    assert asked[0].record()["transportation"]["cost"] == 100
 
 
 @pytest.mark.parametrize(

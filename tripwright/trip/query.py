@@ -95,6 +95,9 @@ def first_problem(error: ValidationError) -> str:
     """One line for the first problem of a Pydantic error: where, what, and what was found."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"]) or "record"
-    found = repr(problem.get("input"))
+    try:
+        found = repr(problem.get("input"))
+    except RecursionError:
+        found = "something nested too deeply to show"
     message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
     return f"field '{where}': {message}" + ("" if problem["type"] == "missing" else f" (found {found[:80]})")

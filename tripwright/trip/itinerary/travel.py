@@ -42,6 +42,7 @@ _OTHER_MODE = re.compile(r"\b(train|bus|ferry|boat|shuttle|coach|subway|walk)\b"
 _FLIGHT_NUMBER = re.compile(
     r"\bflight(?: number| no\.?)?:? ?(?:\[([^\[\]]+)\]|#?([A-Z]{1,3}\d+)\b)|\[([A-Z]{1,3}\d+)\]|\b([A-Z]{1,2}\d{3,})\b", re.IGNORECASE
 )
+FARE = "Fare per person"
 _TIME = r"\d{1,2}:\d{2}(?: ?[AaPp]\.?[Mm]\b\.?)?"
 _DEPARTURE = re.compile(rf"\b(?:departure|depart\w*|leav\w+)(?: time)?:? (?:at )?({_TIME})", re.IGNORECASE)
 _ARRIVAL = re.compile(rf"\barriv\w+(?: time)?:? (?:(?:in|at) [^|]*?\bat |at )?({_TIME})", re.IGNORECASE)
@@ -77,7 +78,7 @@ def read_journey(text: str) -> Journey:
     origin, destination = _route(said, mode)
     route = f"from {origin} to {destination}"
     if mode == "flight":
-        return Journey(origin, destination, f"Flight Number: {_flight_number(said)}, {route}{_times(said)}")
+        return Journey(origin, destination, f"Flight Number: {_flight_number(said)}, {route}{_times(said)}{_fare(said)}")
     return Journey(origin, destination, f"{mode}, {route}{_road_details(said)}")
 
 
@@ -123,12 +124,23 @@ def _times(said: str) -> str:
     return "".join(f", {label}: {found[1]}" for label, found in times if found)
 
 
+def _segments(said: str) -> dict[str, str]:
+    """'… | Duration: 2 hours | …' → {'duration': '2 hours'}: our own rendering, and the layouts that follow it."""
+    pairs = (segment.partition(": ") for segment in said.split(" | ")[1:])
+    return {key.strip().lower(): value.strip() for key, colon, value in pairs if colon}
+
+
+def _fare(said: str) -> str:
+    """What our own rendering says of a flight. A bare '$542' elsewhere may be the whole party's, and is not read."""
+    stated = _segments(said)
+    fare = stated.get(FARE.lower(), "").removeprefix("$")
+    if not fare.isdigit() or not stated.get("duration") or not stated.get("distance"):
+        return ""
+    return f", duration: {stated['duration']}, distance: {stated['distance']}, cost: {fare}"
+
+
 def _road_details(said: str) -> str:
-    stated: dict[str, str] = {}
-    for segment in said.split(" | ")[1:]:  # our own rendering, and the layouts that follow it: the value as it stands
-        key, colon, value = segment.partition(": ")
-        if colon and key.strip().lower() in ("duration", "distance"):
-            stated[key.strip().lower()] = value.strip()
+    stated = {key: value for key, value in _segments(said).items() if key in ("duration", "distance")}
     for key, pattern in (("duration", _DURATION), ("distance", _DISTANCE)):
         if key not in stated and (found := pattern.search(said)):
             stated[key] = found[1]

@@ -13,7 +13,7 @@ from typing import Any
 
 from tripwright.trip.itinerary.headings import day_heading, read_heading
 from tripwright.trip.itinerary.lines import read_line, split_label
-from tripwright.trip.itinerary.travel import Unreadable
+from tripwright.trip.itinerary.travel import FARE, Unreadable
 from tripwright.trip.query import Query
 from tripwright.trip.render import request_line
 
@@ -26,7 +26,10 @@ _LABELS = {
     "accommodation": "Stay",
 }
 _FIELDS = {"days", "current_city", *_LABELS}
-_FLIGHT = re.compile(r"Flight Number: ([^,]*), (from .+?)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?")
+_FLIGHT = re.compile(
+    r"Flight Number: ([^,]*), (from .+?)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
+    r"(?:, duration: ([^,]+), distance: ([^|]+?), cost: (\d+))?"
+)
 _ROAD = re.compile(r"([A-Z][\w-]+), (from .+?)(?:, duration: (.+?))?(?:, distance: (.+?))?(?:, cost: (.+))?")
 
 
@@ -91,9 +94,15 @@ def _readable(key: str, label: str, said: str) -> str | None:
 
 def _journey(said: str) -> str | None:
     if found := _FLIGHT.fullmatch(said):
-        number, route, departure, arrival = found.groups()
-        times = (("Departure", departure), ("Arrival", arrival))
-        return " | ".join([f"Flight [{number}] {route}", *(f"{label}: {time}" for label, time in times if time)])
+        number, route, departure, arrival, duration, distance, cost = found.groups()
+        details = (
+            ("Departure", departure),
+            ("Arrival", arrival),
+            ("Duration", duration),
+            ("Distance", distance),
+            (FARE, cost and f"${cost}"),
+        )
+        return " | ".join([f"Flight [{number}] {route}", *(f"{label}: {value}" for label, value in details if value)])
     if found := _ROAD.fullmatch(said):
         mode, route, duration, distance, cost = found.groups()
         details = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
