@@ -43,3 +43,13 @@ def test_a_bad_line_is_one_sentence_with_its_number(tmp_path, bad, said):
     path.write_bytes(line() + b"\n" + bad + b"\n")
     with pytest.raises(UserError, match=rf"queries.jsonl:2: .*{said}"):
         read_queries(path)
+
+
+@pytest.mark.parametrize("depth", [500, 900, 980])
+def test_a_value_nested_to_the_limit_of_reading_is_one_sentence(tmp_path, depth):
+    """It can be read, and then not be shown: repr needs more of the stack than the parser."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"days": ' + "[" * depth + "]" * depth + "}\n")
+    with pytest.raises(UserError, match=r"queries\.jsonl:1: ") as refused:
+        read_queries(path)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
