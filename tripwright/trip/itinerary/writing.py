@@ -105,8 +105,8 @@ def _journey(said: str) -> str | None:
         return " | ".join([f"Flight [{number}] {route}", *(f"{label}: {value}" for label, value in details if value)])
     if found := _ROAD.fullmatch(said):
         mode, route, duration, distance, cost = found.groups()
-        details = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
-        return " | ".join([f"{mode} {route}", *(f"{label}: {value}" for label, value in details if value)])
+        stated = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
+        return " | ".join([f"{mode} {route}", *(f"{label}: {value}" for label, value in stated if value)])
     return None
 
 
