@@ -35,7 +35,7 @@ from typing import Any, cast
 
 from tripwright.constraints.evaluate import RULES, Rules, judge
 from tripwright.constraints.text import attraction_pieces, filled, from_to, name_and_city
-from tripwright.evals.score import read_query
+from tripwright.evals.lines import read_query
 from tripwright.trip.plan import MEALS
 from tripwright.world.importer import import_world
 from tripwright.world.store import World

@@ -1,12 +1,16 @@
 """What several rooms' tests share, made only where a test asks for it: the authors' data (looked for in TRIPWRIGHT_TRAVELPLANNER, else in
-../shared/travelplanner beside the repository), and tiny models with a small tokenizer for what needs the 'train' extra."""
+../shared/travelplanner beside the repository), an endpoint on this machine that answers what a test wants, and tiny models with a small
+tokenizer for what needs the 'train' extra."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,53 @@ def travelplanner() -> Path:
 @pytest.fixture(scope="session")
 def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
     return import_world(travelplanner / "database", tmp_path_factory.mktemp("real") / "world")
+
+
+class Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64  # the default of 5 drops connections of many callers, and a dropped one is tried again a second later
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """serve(answer) → the URL of a chat endpoint on this machine, for one test.
+
+    answer(request) gets the body, with the "path" and the "key" sent, and gives (status, raw body, headers); None hangs until the test
+    ends. Every answer is JSON of the length that it has, unless the headers lie.
+    """
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    listeners: list[Listener] = []
+    ended = threading.Event()
+
+    def start(answer: Callable[[dict[str, Any]], tuple[int, bytes, dict[str, str]] | None]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                answered = answer({"path": self.path, "key": self.headers["Authorization"], **body})
+                if answered is None:
+                    ended.wait(20)
+                    return
+                status, raw, headers = answered
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        listener = Listener(("127.0.0.1", 0), Handler)
+        threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        listeners.append(listener)
+        return f"http://127.0.0.1:{listener.server_address[1]}/v1"
+
+    yield start
+    ended.set()
+    for listener in listeners:
+        listener.shutdown()
+        listener.server_close()
 
 
 @pytest.fixture(scope="session")

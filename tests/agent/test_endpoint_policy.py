@@ -11,15 +11,16 @@ from typing import Any, cast
 import pytest
 
 from tripwright.agent.dialect import Dialect, dialect_named
-from tripwright.agent.policies.endpoint import MOST_FAULTS, EndpointPolicy, messages
+from tripwright.agent.policies.endpoint import EndpointPolicy, messages
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.llm.threads import MOST_FAULTS
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException

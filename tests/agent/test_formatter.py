@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tripwright.agent.formatter import EXAMPLE_PLAN, EXAMPLE_TEXT, MOST_FAULTS, format_all, format_itinerary, messages, read_answer
+from tripwright.agent.formatter import EXAMPLE_PLAN, EXAMPLE_TEXT, format_all, format_itinerary, messages, read_answer
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion
+from tripwright.llm.threads import MOST_FAULTS
 from tripwright.trip.itinerary import Formatted, parse_itinerary, render_itinerary
 from tripwright.trip.query import Query
 
@@ -35,45 +34,23 @@ GOOD = json.dumps(EXAMPLE_PLAN)
 class Server:
     """Answers the n-th request with the n-th reply, the last one for ever: a text to say, or a status to fail with."""
 
-    def __init__(self) -> None:
+    def __init__(self, serve: Callable[..., str]) -> None:
         self.replies: list[str | int] = [GOOD]
         self.requests: list[list[dict[str, str]]] = []
-        outer = self
+        self.url = serve(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                outer.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"])
-                reply = outer.replies[min(len(outer.requests), len(outer.replies)) - 1]
-                said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
-                if isinstance(reply, str):
-                    said = {"choices": [{"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
-                raw = json.dumps(said).encode()
-                self.send_response(200 if isinstance(reply, str) else reply)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        class Listener(ThreadingHTTPServer):
-            request_queue_size = 64  # the default of 5 makes simultaneous callers wait a second for their connection
-
-        self.http = Listener(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        self.requests.append(request["messages"])
+        reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
+        said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
+        if isinstance(reply, str):
+            said = {"choices": [{"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
+        return 200 if isinstance(reply, str) else reply, json.dumps(said).encode(), {}
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = Server()
-    yield server
-    server.http.shutdown()
-    server.http.server_close()
+def server(serve: Callable[..., str]) -> Server:
+    return Server(serve)
 
 
 def at(server: Server, **settings: Any) -> ChatEndpoint:

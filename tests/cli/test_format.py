@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from tripwright.queries.sample import make_queries
 from tripwright.trip.itinerary import render_itinerary
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
-from tripwright.world.generator import build_world
+from tripwright.world.generator.build import build_world
 
 
 @pytest.fixture(scope="module")
@@ -40,43 +38,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Formatter:
     """An endpoint that formats as the parser would; `mood` says how it misbehaves."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, serve: Callable[..., str]) -> None:
         self.mood, self.requests = "well", 0
         asked = [json.loads(line) for line in (folder / "itineraries.jsonl").read_text().splitlines()]
         plans = json.loads((folder / "expected.json").read_text())
         self.plans = {line["itinerary"]: plan for line, plan in zip(asked, plans, strict=True)}
-        outer = self
+        self.url = serve(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.requests += 1
-                itinerary = body["messages"][-1]["content"].partition("The itinerary:\n")[2]
-                failing = outer.mood == "sick" or (outer.mood == "half" and outer.requests % 2)
-                content = json.dumps(outer.plans.get(itinerary) or [])
-                raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
-                self.send_response(500 if failing else 200)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        self.requests += 1
+        itinerary = request["messages"][-1]["content"].partition("The itinerary:\n")[2]
+        failing = self.mood == "sick" or (self.mood == "half" and self.requests % 2)
+        content = json.dumps(self.plans.get(itinerary) or [])
+        raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+        return 500 if failing else 200, raw, {}
 
 
 @pytest.fixture
-def formatter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Formatter]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    formatter = Formatter(folder)
-    yield formatter
-    formatter.http.shutdown()
-    formatter.http.server_close()
+def formatter(folder: Path, serve: Callable[..., str]) -> Formatter:
+    return Formatter(folder, serve)
 
 
 def command(folder: Path, out: Path, *words: str) -> list[str]:

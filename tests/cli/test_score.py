@@ -14,8 +14,9 @@ from tripwright.oracle.planner import plan_days, solve
 from tripwright.queries.sample import make_queries
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World, write_world
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from tripwright.queries.sample import make_queries
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_world
+from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
 
@@ -203,7 +203,7 @@ def test_any_plan_can_be_shown(plan: list[Any], rules: str) -> None:
 
 
 def _small_world() -> World:
-    from tripwright.world.store import WorldTables
+    from tripwright.world.records import WorldTables
 
     return World.in_memory(WorldTables([("Homer", "H"), ("Aston", "W")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], []))
 
@@ -279,3 +279,21 @@ def test_mistakes_are_one_line(folder: Path, words: str, told: str, capsys: pyte
     assert main(["show", *words.format(folder=folder).split()]) == 2
     problem = capsys.readouterr().err
     assert told in problem and problem.count("\n") == 1 and sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("p.json", '[{},\n {"days": 1},\n oops]\n', "p.json: not JSON (Expecting value at line 3 column 2)."),
+        ("p.json", '[{},\n {"days": \n\n', "p.json: not JSON (Expecting value at line 2 column 10)."),
+        ("p.json", '[{"days": 1}, oops]\r\n', "p.json: not JSON (Expecting value at column 15)."),
+        ("p.jsonl", '{"plan": null}\n{"plan": \n', "p.jsonl:2: not JSON (Expecting value at column 9)."),
+        ("p.json", "[\x0c]", "p.json: not JSON (Expecting value at column 2)."),
+        ("p.json", "[]\x0c", "p.json: not JSON (Extra data at column 3)."),
+        ("p.json", "[" * 100_000, "p.json: nested too deeply to be a plan."),
+    ],
+)
+def test_where_a_file_is_not_json(tmp_path: Path, name: str, text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    assert main(["show", str(tmp_path / name), *(["--line", "2"] if name == "p.jsonl" else [])]) == 2
+    assert capsys.readouterr().err.endswith(f"{told}\n")

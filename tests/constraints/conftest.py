@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tripwright.trip.query import Query
-from tripwright.world.store import World, WorldTables
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 
 def _flight(number: str, origin: str, destination: str, price_usd: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tripwright.queries.sample import Mix, make_queries
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import LocalConstraint, Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 Plan = list[dict[str, Any]]

@@ -23,10 +23,10 @@ from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.evals.run import ProgressLine, records, run
 from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
-from tripwright.evals.score import Tally
 from tripwright.evals.scoreboard import score_records
+from tripwright.evals.tally import Tally
 from tripwright.queries.sample import make_queries
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")

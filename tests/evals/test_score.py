@@ -10,9 +10,11 @@ from tripwright.constraints.facts import Fact, State, Verdict
 from tripwright.errors import UserError
 from tripwright.evals.lines import read_query
 from tripwright.evals.query_file import QueryFile
-from tripwright.evals.score import METRICS, Tally, score_file, scored_lines
-from tripwright.evals.tally import SPLITS, split_denominators
-from tripwright.world.store import World, WorldTables, write_world
+from tripwright.evals.score import score_file, scored_lines
+from tripwright.evals.tally import METRICS, SPLITS, Tally, split_denominators
+from tripwright.world.folder import write_world
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 QUERY: dict[str, Any] = {
     "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": ["2022-03-01", "2022-03-02", "2022-03-03"],

@@ -15,8 +15,9 @@ from tripwright.evals.submission import Submission, check_submission
 from tripwright.oracle.planner import plan_days, solve
 from tripwright.queries.sample import make_queries
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World, write_world
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
 
 DAY = {
     "days": 1,

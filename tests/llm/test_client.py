@@ -8,9 +8,8 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,45 +18,25 @@ from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall, _retry_after_s
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
-Reply = Callable[[BaseHTTPRequestHandler], None]
+Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs
 
 
 class Server:
     """Answers the n-th request with the n-th reply, the last one for ever."""
 
-    def __init__(self) -> None:
+    def __init__(self, serve: Callable[..., str]) -> None:
         self.replies: list[Reply] = []
         self.requests: list[dict[str, Any]] = []
-        self.released = threading.Event()
-        outer = self
+        self.url = serve(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.requests.append({"path": self.path, "key": self.headers["Authorization"], **body})
-                outer.replies[min(len(outer.requests), len(outer.replies)) - 1](self)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        class Listener(ThreadingHTTPServer):
-            request_queue_size = 64  # the default of 5 makes simultaneous callers wait a second for their connection
-
-        self.http = Listener(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    def answer(self, request: dict[str, Any]) -> Reply:
+        self.requests.append(request)
+        return self.replies[min(len(self.requests), len(self.replies)) - 1]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = Server()
-    yield server
-    server.released.set()
-    server.http.shutdown()
-    server.http.server_close()
+def server(serve: Callable[..., str]) -> Server:
+    return Server(serve)
 
 
 def endpoint(url: str, **settings: Any) -> ChatEndpoint:
@@ -66,15 +45,7 @@ def endpoint(url: str, **settings: Any) -> ChatEndpoint:
 
 def answers(body: Any, status: int = 200, **headers: str) -> Reply:
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-
-    def reply(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **headers}.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(raw)
-
-    return reply
+    return status, raw, {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 def says(message: Any, **more: Any) -> Reply:
@@ -185,7 +156,7 @@ def test_what_passed_is_a_completion(server: Server, reply: Reply, kind: str, sa
 
 
 def test_a_hanging_server_is_a_timeout(server: Server) -> None:
-    server.replies = [lambda handler: server.released.wait(5) and None]
+    server.replies = [None]
     started = time.monotonic()
     fault = endpoint(server.url, timeout_s=0.1, max_retries=1).complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("timeout", 2)

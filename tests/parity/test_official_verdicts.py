@@ -8,7 +8,9 @@ import pytest
 
 from tripwright.constraints.evaluate import judge
 from tripwright.constraints.lookup import city_lookup, flight_lookup
-from tripwright.evals.score import METRICS, read_query, score_file
+from tripwright.evals.lines import read_query
+from tripwright.evals.score import score_file
+from tripwright.evals.tally import METRICS
 from tripwright.trip.plan import from_official, to_official
 from tripwright.world.store import World
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tripwright.constraints.evaluate import judge
-from tripwright.evals.score import read_query
+from tripwright.evals.lines import read_query
 from tripwright.world.store import World
 
 

@@ -17,7 +17,7 @@ from tripwright.trip.itinerary import parse_itinerary, render_itinerary
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import PlaceKind, to_official
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_world
+from tripwright.world.generator.build import build_world
 
 FIELDS = ("days", "current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripwright.trip.parse import parse_days
-from tripwright.trip.plan import PLAN_SCHEMA, DayPlan, PlaceKind, from_official, to_official
+from tripwright.trip.plan import FIELDS_AS_CHECKED, OFFICIAL_FIELDS, PLAN_SCHEMA, DayPlan, PlaceKind, from_official, to_official
 from tripwright.trip.query import Query
 from tripwright.trip.render import render_plan
 
@@ -54,6 +54,11 @@ def test_a_travel_day_asks_the_city_of_arrival_first() -> None:
     assert to_official(days(DAY), city_of) == [OFFICIAL]
     assert ("restaurant", "Station Grill", ["Aston", "Home"]) in asked
     assert {kind for kind, _, _ in asked} == {"restaurant", "attraction", "accommodation"}
+
+
+def test_a_day_is_written_in_the_order_of_the_official_fields() -> None:
+    assert list(to_official(days(DAY))[0]) == ["days", *OFFICIAL_FIELDS]
+    assert sorted(FIELDS_AS_CHECKED) == sorted(OFFICIAL_FIELDS)
 
 
 def test_without_a_world_the_city_of_arrival_is_written() -> None:

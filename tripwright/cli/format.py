@@ -14,7 +14,7 @@ import typer
 
 from tripwright.agent.formatter import format_all
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError, json_problem
+from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.lines import BadLine, described, read_query
 from tripwright.files import write_atomically
 from tripwright.llm.client import ChatEndpoint
@@ -94,9 +94,9 @@ def _read(path: Path) -> Iterator[Asked]:
 
 def _asked(line: bytes, number: int, where: str) -> Asked:
     try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not JSON ({json_problem(error)}).") from None
+        record = read_json(line)
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
     if not isinstance(record, dict) or "query" not in record or not isinstance(record.get("itinerary", 0), str | None):
         raise UserError(f'{where}: expected an object with "query" and "itinerary" (text or null), found {described(record)}.')
     try:

@@ -14,8 +14,8 @@ from tripwright.errors import UserError
 from tripwright.evals.compare import HackingMeter, compared_lines
 from tripwright.evals.lines import NOT_INFERRED
 from tripwright.evals.query_file import QueryFile
-from tripwright.evals.score import Tally, scored_lines
-from tripwright.evals.tally import BAD_LINE, SPLITS, split_size
+from tripwright.evals.score import scored_lines
+from tripwright.evals.tally import BAD_LINE, SPLITS, Tally, split_size
 from tripwright.world.store import World
 
 MOST_ROWS = 20  # of a comparison, printed for people

@@ -8,11 +8,11 @@ from tripwright.constraints.facts import PASS, Result, failed
 from tripwright.constraints.lookup import Found
 from tripwright.constraints.route import CITY, Days, wrong_city_count
 from tripwright.constraints.text import filled
-from tripwright.trip.plan import MEALS
+from tripwright.trip.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.trip.query import Query
 
 UNUSED_DAY = "You don't need to fill in the information for this or later days."
-FIELDS = ("transportation", *MEALS, "attraction", "accommodation")
+FIELDS = FIELDS_AS_CHECKED[1:]  # the order decides which one is said to be missing; the city is read before
 
 
 def is_not_absent(query: Query, days: Days, found: Found) -> Result:

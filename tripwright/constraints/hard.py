@@ -16,9 +16,9 @@ from tripwright.constraints.lookup import Found, road_cost_usd
 from tripwright.constraints.route import Days
 from tripwright.constraints.sandbox import flight_number, travel_route
 from tripwright.constraints.text import filled
+from tripwright.trip.plan import MEALS
 from tripwright.trip.query import Query
 
-MEALS: tuple[CostKind, ...] = ("breakfast", "lunch", "dinner")
 FORBIDDING_RULE = {
     "smoking": "No smoking",
     "parties": "No parties",

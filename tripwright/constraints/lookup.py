@@ -11,7 +11,8 @@ from typing import Any
 
 from tripwright.constraints.text import before_parenthesis, from_to, name_and_city
 from tripwright.trip.plan import CityOf, FlightDetails, PlaceKind
-from tripwright.world.store import Accommodation, Flight, Restaurant, World
+from tripwright.world.records import Accommodation, Flight, Restaurant
+from tripwright.world.store import World
 
 
 class Found:

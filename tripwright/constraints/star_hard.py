@@ -16,6 +16,7 @@ from tripwright.constraints.route import Days
 from tripwright.constraints.sandbox import travel_route
 from tripwright.constraints.star_lookup import Mode, StarFound, flight_number, mode_of
 from tripwright.constraints.text import filled
+from tripwright.trip.plan import MEALS
 from tripwright.trip.query import Query
 
 FORBIDDEN_MODE: dict[str, Mode] = {"no flight": "flight", "no self-driving": "self-driving"}
@@ -28,7 +29,7 @@ def valid_cuisine(query: Query, days: Days, found: StarFound) -> Result:
         return NOT_ASKED
     tasted: set[str] = set()
     for day in days:
-        for meal in hard.MEALS:
+        for meal in MEALS:
             if filled(day.get(meal)) and found.city_of_meal(day[meal]) != query.org:
                 row = found.restaurant(day[meal])
                 tasted.update(cuisine for cuisine in wanted if row is not None and cuisine in row.cuisines)
@@ -76,7 +77,7 @@ def costs_of(query: Query, days: Days, found: StarFound) -> Iterator[Cost]:
     for number, day in enumerate(days, start=1):
         if filled(day.get("transportation")):
             yield from _transport_cost(day, number, party_size, found)
-        for meal in hard.MEALS:
+        for meal in MEALS:
             if filled(day.get(meal)) and (row := found.restaurant(day[meal])):
                 yield Cost(number, meal, row.name, row.average_cost_usd, party_size)
         if filled(day["accommodation"]) and (stay := found.stay(day["accommodation"])):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tripwright.constraints.lookup import Found, road_cost_usd
 from tripwright.constraints.text import from_to
-from tripwright.world.store import Accommodation, Restaurant
+from tripwright.world.records import Accommodation, Restaurant
 
 Mode = Literal["flight", "self-driving", "taxi"]
 FLIGHT_LABEL = "Flight Number: "

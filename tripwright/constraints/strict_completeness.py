@@ -13,8 +13,8 @@ from typing import Any
 from tripwright.constraints.completeness import UNUSED_DAY
 from tripwright.constraints.facts import Evidence, shown
 from tripwright.constraints.strict_plan import StrictPlan
-from tripwright.constraints.strict_reading import FIELDS, Day
-from tripwright.trip.plan import MEALS
+from tripwright.constraints.strict_reading import Day
+from tripwright.trip.plan import FIELDS_AS_CHECKED, MEALS
 
 DAY_NUMBERS = ("day", "days")
 
@@ -37,7 +37,7 @@ def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def _is_padding(day: Any) -> bool:
-    return isinstance(day, dict) and all(day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS if field in day)
+    return isinstance(day, dict) and all(day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS_AS_CHECKED if field in day)
 
 
 def _is_number(value: Any, number: int) -> bool:
@@ -47,9 +47,9 @@ def _is_number(value: Any, number: int) -> bool:
 
 def _malformed(day: Day) -> Iterator[Evidence]:
     if day.raw is None:
-        yield Evidence(day.number, None, "something that is not a day", f"an object with {', '.join(FIELDS)}")
+        yield Evidence(day.number, None, "something that is not a day", f"an object with {', '.join(FIELDS_AS_CHECKED)}")
         return
-    for field in FIELDS:
+    for field in FIELDS_AS_CHECKED:
         if field not in day.raw:
             yield Evidence(day.number, field, "no entry", "text, or '-' for nothing")
         elif not isinstance(day.raw[field], str):

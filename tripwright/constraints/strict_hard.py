@@ -14,7 +14,7 @@ from tripwright.constraints.facts import Cost, CostKind, Evidence, shown
 from tripwright.constraints.hard import FORBIDDING_RULE, REQUIRED_ROOM, SEATS, total_usd
 from tripwright.constraints.strict_plan import StrictPlan
 from tripwright.constraints.strict_stays import allows_rule, is_right_room, rooms
-from tripwright.world.store import Accommodation
+from tripwright.world.records import Accommodation
 
 Wish = Callable[[StrictPlan], Iterator[Evidence]]
 FORBIDDEN_MODE = {"no flight": "flight", "no self-driving": "self-driving"}

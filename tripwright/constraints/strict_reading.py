@@ -11,12 +11,11 @@ from typing import Any
 
 from tripwright.constraints.strict_lookup import Place, Places
 from tripwright.constraints.strict_transport import Leg, Route, read_leg, route_of
-from tripwright.trip.plan import MEALS
+from tripwright.trip.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.trip.query import Query
 from tripwright.world.store import World
 
 CITY = "current_city"
-FIELDS = (CITY, "transportation", *MEALS, "attraction", "accommodation")
 MOST_SIGHTS = 24  # in one day; nobody sees more, and reading a list of thousands would only cost time
 
 
@@ -65,7 +64,7 @@ def read_day(number: int, day: Any, query: Query, world: World, places: Places) 
 
 def _texts(day: dict[str, Any]) -> dict[str, str]:
     """'-', '' and what is no text say nothing. Blanks do say something: a place without a name."""
-    return {field: said for field in FIELDS if isinstance(said := day.get(field), str) and said not in ("-", "")}
+    return {field: said for field in FIELDS_AS_CHECKED if isinstance(said := day.get(field), str) and said not in ("-", "")}
 
 
 def _pieces(said: str) -> tuple[list[str], str]:

@@ -14,7 +14,7 @@ from tripwright.constraints.hard import FORBIDDING_RULE, REQUIRED_ROOM, is_wante
 from tripwright.constraints.strict_lookup import Key, Place
 from tripwright.constraints.strict_reading import Day
 from tripwright.trip.query import Query
-from tripwright.world.store import Accommodation
+from tripwright.world.records import Accommodation
 
 
 class Stay(NamedTuple):

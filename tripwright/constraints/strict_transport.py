@@ -16,7 +16,8 @@ from tripwright.constraints.facts import shown
 from tripwright.constraints.lookup import road_cost_usd
 from tripwright.constraints.strict_claims import Problem, false_claims
 from tripwright.constraints.strict_lookup import city_named
-from tripwright.world.store import Flight, World
+from tripwright.world.records import Flight
+from tripwright.world.store import World
 
 Mode = Literal["flight", "self-driving", "taxi"]
 FLIGHT_LABEL = "Flight Number: "

@@ -8,7 +8,6 @@ submission cannot soften what it answers. Where a split is named, a second plan 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError, json_problem
+from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.query_file import QueryFile, UnknownQuery, plain
 from tripwright.evals.tally import BAD_LINE, check_split, split_size
 from tripwright.queries.reading import Gazetteer, complete
@@ -113,9 +112,9 @@ class BadLine(ValueError):
 def read_record(line: bytes) -> dict[str, Any]:
     """The line's JSON object, with a "plan" that is a list or None and a "query" or "idx"."""
     try:
-        record = json.loads(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise BadLine(f"not JSON ({json_problem(error)})") from None
+        record = read_json(line)
+    except NotJson as problem:
+        raise BadLine(f"not JSON ({problem})") from None
     if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):

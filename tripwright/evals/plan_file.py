@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError, json_problem
+from tripwright.errors import NotJson, TooDeep, UserError, read_json
 from tripwright.evals.lines import BadLine, described, is_p3, read_query
 from tripwright.queries.reading import Gazetteer, complete
 from tripwright.queries.wishes import CouldNotInfer
@@ -76,11 +76,11 @@ def _id(line: bytes) -> str | None:
 
 def _json(text: bytes, where: str) -> Any:
     try:
-        return json.loads(text.decode("utf-8-sig"))
-    except RecursionError:
+        return read_json(text)
+    except TooDeep:
         raise UserError(f"{where}: nested too deeply to be a plan.") from None
-    except ValueError as error:
-        raise UserError(f"{where}: not JSON ({json_problem(error)}).") from None
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
 
 
 def _found(where: str, record: Any, world: World | None) -> Found:

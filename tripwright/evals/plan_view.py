@@ -14,6 +14,7 @@ from typing import Any
 
 from tripwright.constraints.facts import Cost, Evidence, Fact, State, Verdict
 from tripwright.evals.report.markup import constraint_words
+from tripwright.trip.plan import OFFICIAL_FIELDS
 from tripwright.trip.query import Query
 from tripwright.trip.render import FIELDS, LABELS, DayRows, day_rows, day_title, printable, request_line
 
@@ -126,13 +127,11 @@ def _whole_trip(rows: list[DayRows], query: Query | None) -> list[DayRows]:
 
 def _day(day: DayRows, trip_days: int | None, judged: bool, remarks: Remarks, costs: dict[tuple[int, str], list[Cost]]) -> DayView:
     lines: list[Line] = []
-    said: dict[str, list[tuple[str | None, str]]] = (
-        {field or "current_city": [] for number, field in remarks if number == day.number} if judged else {}
-    )
+    said: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
     for (number, field), found in remarks.items():
         if number == day.number:
             said[field or "current_city"] += found
-    for field in [*FIELDS, *(field for field in said if field not in (*FIELDS, "current_city"))]:
+    for field in [*FIELDS, *(field for field in said if field not in OFFICIAL_FIELDS)]:
         pieces = day.pieces.get(field, [])
         if pieces or field in said:
             lines += _lines(field, pieces or ["-"], said.get(field, []), costs[day.number, field])

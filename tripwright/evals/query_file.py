@@ -6,11 +6,10 @@ the text goes by the text. An idx is the record's own `idx`, or its place in the
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from tripwright.errors import UserError, json_problem
+from tripwright.errors import NotJson, UserError, read_json
 
 
 class UnknownQuery(ValueError):
@@ -50,9 +49,9 @@ class QueryFile:
 
     def _record(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            record = json.loads(line.decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{self.path}:{number}: not JSON ({json_problem(error)}).") from None
+            record = read_json(line)
+        except NotJson as problem:
+            raise UserError(f"{self.path}:{number}: not JSON ({problem}).") from None
         if not isinstance(record, dict) or not isinstance(record.get("query"), str):
             raise UserError(f"{self.path}:{number}: expected a query record with its text in 'query'.")
         idx = record.get("idx", 0)

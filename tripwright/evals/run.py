@@ -10,8 +10,9 @@ import fcntl
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +25,7 @@ from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import write_atomically
+from tripwright.tools.faults import Faults, fault_kind
 
 __all__ = ["run", "score_records"]
 
@@ -40,20 +42,24 @@ def run(
     emptied_tools: bool = False,
     card: dict[str, Any] | None = None,
     progress: bool = True,
+    faults: Faults | None = None,
 ) -> dict[str, Any]:
-    """Plays what `out` does not hold yet and returns the score of all that it then holds. `card` says what makes the episodes."""
+    """Plays what `out` does not hold yet and returns the score of all that it then holds. `card` says what makes the episodes.
+
+    With `faults` (row S9) the card and the score say so, and the score counts the calls that were hit.
+    """
     check_rules(rules)
     wanted = list(tasks)
     if len({task.id for task in wanted}) < len(wanted):
         raise ValueError("two tasks of a run have the same id")
-    card = settle_card(out, card or {})
+    card = _settled(out, card or {}, faults)
     path = out / TRANSCRIPTS
     with path.open("ab+") as lines:
         _own(lines, path)
         passed = _cut_torn_end_and_read(lines, path)
         remaining = [task for task in wanted if task.id not in passed]
         line = ProgressLine(len(wanted), played=[passed[task.id] for task in wanted if task.id in passed]) if progress else None
-        for episode in play(policy, remaining, dialect, chat, rules, emptied_tools):
+        for episode in play(policy, remaining, dialect, chat, rules, emptied_tools, faults):
             lines.write(json.dumps(episode.record()).encode() + b"\n")
             lines.flush()
             if line:
@@ -61,6 +67,8 @@ def run(
         if line:
             line.end()
     score = score_records(records(path), rules, card)
+    if faults:
+        score["faults"] = {"settings": card["faults"], **faults_met(records(path))}
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
     return score
 
@@ -70,6 +78,24 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str, Any]:
+    """The folder's card. Episodes on clean tools and on faulty ones are never counted together."""
+    asked = json.loads(json.dumps(asdict(faults))) if faults else None
+    settled = settle_card(out, {**card, "faults": asked} if asked else card)
+    if settled.get("faults") != asked:
+        there, here = (json.dumps(found) if found else "no faults" for found in (settled.get("faults"), asked))
+        raise UserError(f"'{out}' holds another run: tools with {there} there and with {here} here. Choose a new folder for --out.")
+    return settled
+
+
+def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """How many calls of how many were hit, by kind; of an episode that was tried again the last try counts."""
+    latest = {str(line["id"]): line["transcript"]["segments"] for line in lines}
+    calls = [segment["call"] for segments in latest.values() for segment in segments if segment.get("call")]
+    kinds = Counter(fault_kind(call["fault"]) for call in calls if call.get("fault"))
+    return {"calls": len(calls), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
 
 
 def _own(lines: BinaryIO, path: Path) -> None:

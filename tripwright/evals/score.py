@@ -13,13 +13,11 @@ from typing import Any, cast
 
 from tripwright.constraints.evaluate import Rules, check_rules, judge
 from tripwright.constraints.facts import Verdict
-from tripwright.evals.lines import NOT_INFERRED, Line, LineReader, read_query
+from tripwright.evals.lines import NOT_INFERRED, Line, LineReader
 from tripwright.evals.query_file import QueryFile
-from tripwright.evals.tally import BAD_LINE, METRICS, Tally
+from tripwright.evals.tally import BAD_LINE, Tally
 from tripwright.trip.query import Query
 from tripwright.world.store import World
-
-__all__ = ["BAD_LINE", "METRICS", "ScoredLine", "Tally", "judge_line", "read_query", "score_file", "scored_lines"]
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,13 @@ from tripwright.errors import UserError
 from tripwright.evals.lines import BadLine, described, is_p3, read_record
 from tripwright.evals.query_file import QueryFile, UnknownQuery
 from tripwright.trip.parse import parse_days
-from tripwright.trip.plan import MEALS, to_official
+from tripwright.trip.plan import FIELDS_AS_CHECKED, to_official
 from tripwright.world.store import World
 
 TRANSCRIPTS = "transcripts.jsonl"  # of a run folder
 
 _ROUTE = re.compile(r"from .+? to [^,]+")
 _TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
-_KEYS = ("current_city", "transportation", *MEALS, "attraction", "accommodation")
 
 
 class Submission:
@@ -138,7 +137,7 @@ def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
 
 
 def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
-    for key in _KEYS:
+    for key in FIELDS_AS_CHECKED:
         if key not in day:
             yield f"'{key}' is missing"
         elif not isinstance(day[key], str):

@@ -15,11 +15,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
 CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]  # (kind, name, candidate cities in order) → the city that has it
 FlightDetails = Callable[[str], tuple[str, str, int] | None]  # flight number → (duration, distance, cost per person in USD)
 
-MEALS = ("breakfast", "lunch", "dinner")
+MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
+# The fields of a day in the official format, beside "days": in the order in which a day is written, and in that in which rules check it.
+OFFICIAL_FIELDS = ("current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+FIELDS_AS_CHECKED = ("current_city", "transportation", *MEALS, "attraction", "accommodation")
 
 
 def _whole_number(value: Any) -> Any:

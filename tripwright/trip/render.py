@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tripwright.trip.plan import OFFICIAL_FIELDS
 from tripwright.trip.query import Query
 
-FIELDS = ("transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
 LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
 LONGEST = 600  # characters of one piece
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterable, Iterator
-from queue import SimpleQueue
 from typing import Any, Literal
 
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.llm.threads import MOST_FAULTS, map_unordered
 from tripwright.transcript import Transcript
 
-MOST_FAULTS = 20  # in a row: then the endpoint counts as dead, and nobody waits for it any more
 TOOL_CALL = "<tool_call>"
 
 HERMES_PROMPT = """{system}
@@ -52,31 +51,17 @@ class EndpointPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """In the order they finish. What can never work (a wrong key, an unknown model) is raised at once, as UserError."""
-        waiting, finished, breaker = iter(sessions), SimpleQueue[Session | BaseException](), _Breaker()
-        in_flight = 0
-        try:
-            while True:
-                while in_flight < self._concurrency and (session := next(waiting, None)) is not None:
-                    # Daemons: an interrupted run must not wait for the slowest answer before it can end.
-                    threading.Thread(target=self._run, args=(session, breaker, finished), daemon=True).start()
-                    in_flight += 1
-                if not in_flight:
-                    return
-                outcome = finished.get()
-                in_flight -= 1
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                yield outcome
-        finally:
-            breaker.abandoned = True
+        breaker = _Breaker()
 
-    def _run(self, session: Session, breaker: _Breaker, finished: SimpleQueue[Session | BaseException]) -> None:
-        try:
+        def play_one(session: Session) -> Session:
             while not session.done and not breaker.abandoned:
                 self._take_turn(session, breaker)
-            finished.put(session)
-        except BaseException as error:  # raised again by whoever consumes play()
-            finished.put(error)
+            return session
+
+        try:
+            yield from map_unordered(play_one, sessions, self._concurrency)
+        finally:
+            breaker.abandoned = True
 
     def _take_turn(self, session: Session, breaker: _Breaker) -> None:
         if breaker.is_open:
