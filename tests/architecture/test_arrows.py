@@ -16,7 +16,7 @@ ROOMS = (
     *("trip", "transcript", "llm", "world", "tools", "constraints", "verifiers", "oracle", "queries", "rewards", "agent", "episode"),
     *("training", "evals", "bridges", "web", "cli", "__main__"),
 )
-FREE = {"errors", "files", "__init__"}
+FREE = {"errors", "files", "progress", "__init__"}
 # Arrows that the order would allow and a law forbids. A change to a tool cannot move a score; oracle and judge share no code;
 # a trainer scores the episode it gets back; an evaluation never sees a weight.
 FORBIDDEN = {

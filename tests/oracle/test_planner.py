@@ -16,8 +16,9 @@ from tripwright.queries.sample import Mix, make_queries
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World, WorldTables
+from tripwright.world.generator.build import build_tables
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 ROOMS = ("Entire home/apt", "Private room", "Shared room")
 RULES = {"smoking": "No smoking", "pets": "No pets"}

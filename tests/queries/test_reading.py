@@ -13,7 +13,7 @@ from tripwright.queries.reading import Gazetteer, complete
 from tripwright.queries.wishes import CouldNotInfer
 from tripwright.queries.wording import HOUSE_RULE, OPENINGS, ROOM_TYPE, TRANSPORTATION, word
 from tripwright.trip.query import LocalConstraint
-from tripwright.world.generator import CUISINES
+from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
 FIELDS = ("days", "date", "visiting_city_number", "org", "dest", "people_number", "budget", "local_constraint")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
+import re
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.world.generator import CUISINES, build_tables, build_world
+from tripwright.world.generator.build import build_tables, build_world
+from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
 SEEDS = (0, 1, 2)
@@ -91,3 +96,74 @@ def test_the_tables_agree_with_each_other(worlds: list[World]) -> None:
     assert len(set(numbers)) == len(numbers)
     for city in world.cities:
         assert world.restaurants(city) and world.attractions(city) and world.accommodations(city)
+
+
+@pytest.fixture(scope="module")
+def small() -> World:
+    return World.in_memory(build_tables("small", 5))
+
+
+def test_distances_obey_the_map(worlds: list[World], small: World) -> None:
+    """Flight miles keep the triangle inequality up to rounding, and a road is never much shorter than the flight."""
+    for world in (worlds[0], small):
+        miles = {(a, b): found[0].distance_miles for a, b in world.routes() for date in world.dates if (found := world.flights(a, b, date))}
+        corners = [(a, b, c) for a, b in list(miles)[:200] for c in world.cities if (b, c) in miles and (a, c) in miles]
+        assert corners and all(miles[a, c] <= miles[a, b] + miles[b, c] + 30 for a, b, c in corners)
+        for (a, b), distance in miles.items():
+            road = world.ground(a, b)
+            if road is not None and road.distance:
+                assert float(road.distance.removesuffix(" km").replace(",", "")) > 1.609 * distance * 1.05 - 2
+
+
+def test_roads_read_like_the_official_table(small: World) -> None:
+    for a, b in permutations(list(small.cities)[:20], 2):
+        road = small.ground(a, b)
+        assert road is not None
+        assert re.fullmatch(r"(\d+ days? \d+ hours?|\d+ hours? \d+ mins?|\d+ mins?|)", road.duration)
+        assert re.fullmatch(r"([\d,]+(\.\d)? km|)", road.distance) and bool(road.duration) == bool(road.distance)
+
+
+def test_small_follows_the_real_marginals(small: World) -> None:
+    """Numbers counted in the real tables; tolerances are about four standard errors of these sample sizes."""
+    stays = [row for city in small.cities for row in small.accommodations(city)]
+    meals = [row for city in small.cities for row in small.restaurants(city)]
+
+    def share(rows: list[Any], holds: Callable[[Any], bool]) -> float:
+        return sum(map(holds, rows)) / len(rows)
+
+    assert abs(share(stays, lambda row: row.room_type == "Entire home/apt") - 0.522) < 0.09
+    assert abs(share(stays, lambda row: row.minimum_nights <= 2) - 0.493) < 0.09
+    assert abs(share(stays, lambda row: row.minimum_nights >= 28) - 0.098) < 0.06
+    assert abs(share(stays, lambda row: " & " not in row.house_rules) - 0.504) < 0.09
+    assert abs(share(stays, lambda row: row.maximum_occupancy == 1) - 0.238) < 0.08
+    assert all(row.maximum_occupancy == 1 for row in stays if row.room_type == "Shared room")
+    assert 50 <= min(row.price_usd for row in stays) < 75 and 1150 < max(row.price_usd for row in stays) <= 1200
+    for cuisine in CUISINES:
+        assert abs(share(meals, lambda row: cuisine in row.cuisines) - 0.143) < 0.045  # noqa: B023
+    assert abs(share(meals, lambda row: row.rating == 0) - 0.225) < 0.05
+    searches = [small.flights(a, b, date) or [] for a, b in permutations(small.cities, 2) for date in small.dates[::30]]
+    flights = [flight for found in searches for flight in found]
+    assert 0.35 < share(searches, lambda found: not found) < 0.65
+    assert 4 < len(flights) / sum(map(bool, searches)) < 8
+    ratios = [flight.price_usd / flight.distance_miles for flight in flights if flight.distance_miles > 100]
+    assert 0.15 < min(ratios) < 0.22 and 0.48 < max(ratios) < 0.62
+
+
+def test_a_season_runs_through_several_months(small: World) -> None:
+    by_day = small.flights_by_day
+    assert len({date[:7] for date in by_day}) == 3
+    saturdays = [count for date, count in by_day.items() if datetime.date.fromisoformat(date).weekday() == 5]
+    fridays = [count for date, count in by_day.items() if datetime.date.fromisoformat(date).weekday() == 4]
+    assert sum(saturdays) / len(saturdays) < 0.95 * sum(fridays) / len(fridays)
+    assert len({flight.number for a, b in small.routes() for flight in small.flights(a, b, small.dates[0]) or []}) == by_day[small.dates[0]]
+
+
+@pytest.mark.slow
+def test_official_has_the_official_row_counts(tmp_path: Path) -> None:
+    world = build_world(tmp_path / "official", "official", 1)
+    assert world.manifest["rows"] == {
+        "city": 312, "flight": 3_827_361, "ground": 17_602, "restaurant": 9_551, "attraction": 5_302, "accommodation": 4_285, "covered": 0,
+    }  # fmt: skip
+    assert len(world.states) == 64 and len(world.flights_numbered("F1000000")) <= 1
+    searches = [world.flights(a, b, world.dates[40]) or [] for a, b in permutations(world.cities, 2) if world.ground(a, b)]
+    assert 0.4 < sum(not found for found in searches) / len(searches) < 0.6

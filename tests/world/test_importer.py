@@ -1,13 +1,17 @@
 import csv
 import json
 import os
+import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.world.importer import SOURCES, import_world
+from tripwright.world.folder import verify
+from tripwright.world.importer import MISSING, SOURCES, import_world
+from tripwright.world.store import World
 
 ROWS = {
     "cities.csv": [["city", "state"], ["Aston", "Westland"], ["Brook", "Eastland"]],
@@ -137,20 +141,99 @@ def test_unreadable_files_are_one_clear_line(source: Path, tmp_path: Path, name:
     assert "\n" not in str(problem.value)
 
 
-def test_the_real_tables_have_the_published_numbers_of_usable_rows(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def real_tables() -> Path:
     folder = Path(os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or Path(__file__).parents[3] / "shared" / "travelplanner") / "database"
     if not folder.is_dir():
         pytest.skip(f"no TravelPlanner tables at {folder}; set TRIPWRIGHT_TRAVELPLANNER")
-    world = import_world(folder, tmp_path / "world")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def real(real_tables: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
+    return import_world(real_tables, tmp_path_factory.mktemp("real") / "world")
+
+
+def test_the_real_tables_have_the_published_numbers_of_usable_rows(real: World) -> None:
+    world = real
     rows = world.manifest["rows"]
-    assert {name: rows[name] for name in ("city", "ground", "restaurant", "attraction", "accommodation")} == {
+    assert {name: rows[name] for name in ("city", "flight", "ground", "restaurant", "attraction", "accommodation", "covered")} == {
         "city": 312,
+        "flight": 1_485,
         "ground": 17_602,
         "restaurant": 9_551,
         "attraction": 5_302,
         "accommodation": 4_285,
+        "covered": 512,
     }
     assert world.manifest["incomplete_rows"]["accommodations"] == 5_047 - 4_285
     assert len(world.states) in (63, 64)
     assert not world.flights_complete
     assert {source.name for source in SOURCES} == set(world.manifest["incomplete_rows"])
+    assert len(set(verify(world))) == 1
+
+
+def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(real: World, real_tables: Path) -> None:
+    """The scan is of the files' own text, by Python's csv reader alone; the empty result is asked for, too."""
+
+    def table(name: str) -> list[dict[str, str]]:
+        with (real_tables / f"{name}.csv").open(newline="", encoding="utf-8") as text:
+            return list(csv.DictReader(text))
+
+    def scan(rows: list[dict[str, str]], columns: Sequence[str], **equal: str) -> list[tuple[str, ...]]:
+        names = {key: {"origin": "OriginCityName", "destination": "DestCityName", "date": "FlightDate"}.get(key, key) for key in equal}
+        found = [row for row in rows if all(row.get(names[key], row.get(key)) == value for key, value in equal.items())]
+        return [tuple(row[column] for column in columns) for row in found]
+
+    rng = random.Random(7)
+    flights, roads = table("flights"), table("distances")
+    covered = json.loads((real_tables / "flights_coverage.json").read_text())
+    for origin, destination, date, count in rng.sample(covered, 350):
+        expected = scan(flights, SOURCES[1].columns, origin=origin, destination=destination, date=date)
+        assert real.flight_texts(origin, destination, date) == expected and len(expected) == count
+        assert real.flights(origin, destination, date) == [(*row[:1], float(row[1]), *row[2:8], float(row[8])) for row in expected]
+    pairs = [(row["origin"], row["destination"]) for row in rng.sample(roads, 200)] + [
+        tuple(rng.sample(list(real.cities), 2)) for _ in range(50)
+    ]
+    for origin, destination in pairs:
+        expected = [row for row in scan(roads, SOURCES[2].columns[:2] + ("duration", "distance")) if row[:2] == (origin, destination)]
+        assert real.ground_texts(origin, destination) == expected
+        assert real.ground(origin, destination) == (expected[0] if expected else None)
+    for kind, city_column in ((SOURCES[3], "City"), (SOURCES[4], "City"), (SOURCES[5], "city")):
+        rows = [row for row in table(kind.name) if MISSING.isdisjoint(row[column] for column in kind.columns)]
+        columns = [column for column in kind.columns if column != city_column]
+        for city in [*rng.sample(list(real.cities), 130), "Nowhere", ""]:
+            assert real.city_texts(kind.name[:-1], city) == scan(rows, columns, **{city_column: city})
+
+
+def test_the_real_tables_can_be_filled_and_known_searches_stay(real: World, real_tables: Path, tmp_path: Path) -> None:
+    world = import_world(real_tables, tmp_path / "filled", fill_seed=0)
+    covered = json.loads((real_tables / "flights_coverage.json").read_text())
+    for origin, destination, date, _ in covered:
+        assert world.flight_texts(origin, destination, date) == real.flight_texts(origin, destination, date)
+    assert world.flights("Boston", "Pellston", "2022-03-16") is not None and real.flights("Boston", "Pellston", "2022-03-16") is None
+    assert world.flights("Boston", "Pellston", "2022-04-01") is None
+    assert world.manifest["filled"] | {"known_searches": ""} == {
+        "seed": 0, "from": "2022-03-01", "to": "2022-03-31", "known_flights": 1485, "known_searches": "",
+    }  # fmt: skip
+    rng = random.Random(5)
+    known_routes = {(a, b) for a, b, *_ in covered}
+    pairs = [pair for pair in {(a, b) for a in world.cities for b in world.cities if world.ground(a, b)} if pair not in known_routes]
+    searches = [(*pair, rng.choice(world.dates)) for pair in rng.sample(sorted(pairs), 1500)]
+    found = [world.flights(*search) or [] for search in searches]
+    known = [real.flights(*search[:3]) or [] for search in covered]
+    assert abs(_share(found) - _share(known)) < 0.05  # of searches without any flight
+    ratios = [sorted(f.price_usd / f.distance_miles for flights in rows for f in flights) for rows in (found, known)]
+    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
+        new, old = (values[int(len(values) * share)] for values in ratios)
+        assert abs(new - old) < 0.02  # dollars per mile
+
+
+def _share(searches: Sequence[Sequence[object]]) -> float:
+    return sum(not flights for flights in searches) / len(searches)
+
+
+def test_flights_without_coverage_cannot_be_filled(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Nothing to fill: '.*' has no flights_coverage.json"):
+        import_world(source, tmp_path / "world", fill_seed=0)
+    assert not (tmp_path / "world").exists()

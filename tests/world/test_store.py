@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.world.generator import build_tables, build_world
-from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, WorldTables, write_world
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables, build_world
+from tripwright.world.records import WorldTables
+from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
 
 
 def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:
@@ -157,7 +159,7 @@ def test_a_store_without_one_of_its_tables_is_named(tmp_path):
         World.open(folder)
 
 
-@pytest.mark.parametrize("manifest", [b"\xff\xfe", b'{"schema_version": 1}', b'{"schema_version": 1, "rows": []}', b"[]"])
+@pytest.mark.parametrize("manifest", [b"\xff\xfe", b'{"schema_version": 2}', b'{"schema_version": 2, "rows": []}', b"[]"])
 def test_an_unusable_manifest_is_named(tmp_path, manifest):
     folder = tmp_path / "world"
     write_world(folder, small_tables())

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.errors import UserError
-from tripwright.world.generator import SCALES
-from tripwright.world.generator import build_world as generate_world
+from tripwright.progress import StatusLine
+from tripwright.world.folder import verify
+from tripwright.world.generator.build import build_world as generate_world
+from tripwright.world.generator.scales import SCALES
 from tripwright.world.importer import import_world as import_tables
-from tripwright.world.store import World
+from tripwright.world.store import STORE_FILE, World
 
 
 def build_world(
@@ -24,57 +26,114 @@ def build_world(
 ) -> None:
     """Generate a world: the same scale and seed give the same world everywhere.
 
+    nano: 24 cities, 2 weeks, short tables for tiny models. small: 40 cities, 3 months, tables like the real ones. official: 312 cities
+    in 64 states and the row counts of TravelPlanner, 3,827,361 flights among them (about a minute, a file of 230 MB).
+
     Examples:
       tripwright world build worlds/nano --scale nano --seed 7
+      tripwright world build worlds/official --scale official --seed 7
       tripwright world build --scale nano --seed 7 --out worlds/nano
     """
     target = folder or out
     if target is None or (folder and out):
         raise UserError("Name the world's new folder once: 'tripwright world build DIR' or '--out DIR'.")
-    _describe(generate_world(target, scale, seed), as_json)
+    with Progress() as progress:
+        world = generate_world(target, scale, seed, progress.report)
+    _describe(world, as_json)
 
 
 def import_world(
     source: Annotated[Path, typer.Argument(help="Folder with the official tables (CSV), flat or in the official subfolders.")],
     folder: Annotated[Path, typer.Argument(help="New folder for the world.")],
+    fill_flights: Annotated[
+        int | None, typer.Option(min=0, metavar="SEED", show_default=False, help="Generate flights for the searches that are not covered.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
 ) -> None:
     """Import the official TravelPlanner tables as a world.
 
     Rows with an empty needed value are left out, as the official code does. With a flights_coverage.json beside the flights, a
-    search it does not list is unknown; without one the flights are all there are.
+    search it does not list is unknown; without one the flights are all there are. --fill-flights gives the unknown searches (the pairs
+    of the distance table, on all days from the first to the last covered one) generated flights that follow what the known ones
+    show; known answers stay as they are, and nothing in an answer tells which is which.
 
     Examples:
       tripwright world import TravelPlanner/database worlds/real
+      tripwright world import TravelPlanner/database worlds/filled --fill-flights 0
     """
-    _describe(import_tables(source, folder), as_json)
+    with Progress() as progress:
+        world = import_tables(source, folder, fill_flights, progress.report)
+    _describe(world, as_json)
 
 
 def info(
     world: Annotated[Path, typer.Argument(help="World folder.")],
+    check: Annotated[bool, typer.Option("--verify", help="Read every row and check the content hash; exit code 1 if it differs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
 ) -> None:
-    """Say what is in a world: rows per table, how complete its flights are, its content hash.
+    """Say what is in a world: rows per table, size, dates, how complete its flights are, its content hash.
 
     Examples:
       tripwright world info worlds/nano
+      tripwright world info worlds/real --verify
       tripwright world info worlds/real --json
     """
-    _describe(World.open(world), as_json)
+    opened = World.open(world)
+    said, found = verify(opened) if check else ("", "")
+    _describe(opened, as_json, {"verified": said == found} if check else {})
+    if check and not as_json:
+        typer.echo("the rows match the hash" if said == found else f"the rows do not match the hash: found {found}", err=said != found)
+    if said != found:
+        raise typer.Exit(1)
 
 
-def _describe(world: World, as_json: bool) -> None:
+def _describe(world: World, as_json: bool, more: dict[str, Any] | None = None) -> None:
+    assert world.folder is not None
+    size_mb = (world.folder / STORE_FILE).stat().st_size / 1e6
+    dates = world.dates
     if as_json:
-        typer.echo(json.dumps(world.manifest | {"folder": str(world.folder), "flights_complete": world.flights_complete}))
+        about = {"folder": str(world.folder), "size_mb": round(size_mb, 1), "flights_complete": world.flights_complete}
+        about |= {"first_date": dates[0] if dates else None, "last_date": dates[-1] if dates else None}
+        typer.echo(json.dumps(world.manifest | about | (more or {})))
         return
-    lines = [f"World '{world.name}' in {world.folder}"]
+    lines = [f"World '{world.name}' in {world.folder} ({size_mb:,.1f} MB)"]
     lines += [f"  {table:<14} {count:>11,}" for table, count in world.manifest["rows"].items() if table != "covered"]
-    covered = f"{world.manifest['rows']['covered']:,} searches are known, any other is unknown"
-    lines.append(f"  flights: {'every search is known' if world.flights_complete else covered}")
+    if dates:
+        lines.append(f"  flights from {dates[0]} to {dates[-1]}, on {len(dates)} days")
+    lines.append(f"  flights: {_coverage(world)}")
     lines += _left_out(world.manifest)
     typer.echo("\n".join([*lines, f"  content hash {world.content_hash}"]))
+
+
+def _coverage(world: World) -> str:
+    covered = world.manifest["rows"]["covered"]
+    if world.flights_complete:
+        return "every search is known"
+    if (dates := world.filled_dates) is None:
+        return f"{covered:,} searches are known, any other is unknown"
+    seed = world.manifest.get("filled", {}).get("seed")
+    return (
+        f"{covered:,} searches are known; pairs of the road table have generated flights from {dates[0]} to {dates[1]} (seed {seed}); "
+        "any other search is unknown"
+    )
 
 
 def _left_out(manifest: dict[str, Any]) -> list[str]:
     left_out = {table: count for table, count in manifest.get("incomplete_rows", {}).items() if count}
     return [f"  left out, incomplete: {count:,} {table}" for table, count in left_out.items()]
+
+
+class Progress:
+    """Says which table is being written, and how far it is."""
+
+    def __init__(self) -> None:
+        self._line = StatusLine()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.end()
+
+    def report(self, table: str, rows: int) -> None:
+        self._line.show(f"{table}{f': {rows:,} rows' if rows else ''}, {self._line.seconds:.0f} s")

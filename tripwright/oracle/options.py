@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from tripwright.trip.query import Query
-from tripwright.world.store import Accommodation, Attraction, Flight, Ground, Restaurant, World
+from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant
+from tripwright.world.store import World
 
 FORBIDDEN_BY_RULE = {
     "smoking": "No smoking",

@@ -31,7 +31,8 @@ from tripwright.oracle.options import (
     stays,
 )
 from tripwright.trip.query import Query
-from tripwright.world.store import Restaurant, World
+from tripwright.world.records import Restaurant
+from tripwright.world.store import World
 
 
 class Status(StrEnum):

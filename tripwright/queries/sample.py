@@ -16,7 +16,7 @@ from tripwright.errors import UserError
 from tripwright.oracle.planner import Solution, plan_days, solve
 from tripwright.queries.wording import HOUSE_RULE, TRANSPORTATION, word
 from tripwright.trip.query import LocalConstraint, Query
-from tripwright.world.generator import CUISINES
+from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
 KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}  # the official weights for hard queries

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tripwright.world.generator import CUISINES
+from tripwright.world.generator.scales import CUISINES
 
 
 class CouldNotInfer(ValueError):

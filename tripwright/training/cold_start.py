@@ -15,8 +15,8 @@ from tripwright.agent.session import Session
 from tripwright.queries.sample import Mix, make_queries
 from tripwright.tools.toolbox import ToolBox
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
-from tripwright.world.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
+from tripwright.world.generator.build import build_tables
+from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
 from tripwright.world.store import World
 
 TRAINING_WORLDS = 0  # first seed of training worlds
@@ -35,7 +35,8 @@ def tasks(scale: str, first_world: int, per_world: int, mix: Mix | None = None) 
 
 def expert_sessions(stream: Iterator[tuple[Query, World]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
     """Sessions played by the expert; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
-    yield from ExpertPolicy().play(Session(query, ToolBox(world, dialect.face), dialect, chat) for query, world in stream)
+    opened = (Session(query, ToolBox(world, dialect.face, page_rows=dialect.page_rows), dialect, chat) for query, world in stream)
+    yield from ExpertPolicy().play(opened)
 
 
 def content_words(world: World) -> set[str]:

@@ -10,14 +10,22 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.world.store import World, WorldTables, write_world
+from tripwright.world.fill import fill_flights
+from tripwright.world.folder import check_target, write_world
+from tripwright.world.geography import Position
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
+from tripwright.world.writing import Report
 
 # What pandas reads as a missing value, and the official code therefore drops.
 MISSING = frozenset(
@@ -82,10 +90,11 @@ class _Table:
     incomplete_rows: int = field(default=0)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        kind = self.source
+        kind, self.incomplete_rows = self.source, 0
         numeric = [(kind.columns.index(column), column) for column in kind.numbers]
+        width, columns = max(self.positions) + 1, itemgetter(*self.positions)
         for line, record in _records(self.path):
-            row = tuple(record[position] if position < len(record) else "" for position in self.positions)
+            row = columns(record if len(record) >= width else [*record, *[""] * (width - len(record))])
             if kind.keep_incomplete:
                 yield tuple("" if value in MISSING else value for value in row)
                 continue
@@ -98,8 +107,12 @@ class _Table:
             yield row
 
 
-def import_world(source: Path, folder: Path) -> World:
-    """Writes the tables found under `source` as a world to the new folder `folder`."""
+def import_world(source: Path, folder: Path, fill_seed: int | None = None, report: Report | None = None) -> World:
+    """Writes the tables found under `source` as a world to the new folder `folder`.
+
+    With `fill_seed`, searches outside the coverage get generated flights (see `fill.py`). `report` is told each table's rows so far.
+    """
+    check_target(folder)
     tables = {kind.name: _open_table(source, kind) for kind in SOURCES}
     incomplete_rows: dict[str, int] = {}
     about: dict[str, Any] = {"name": folder.name, "kind": "imported", "source": str(source), "incomplete_rows": incomplete_rows}
@@ -108,19 +121,49 @@ def import_world(source: Path, folder: Path) -> World:
         yield from tables[name]
         incomplete_rows[name] = tables[name].incomplete_rows  # read by the manifest, which is written after all rows
 
+    covered = _covered_searches(tables["flights"].path.parent, source)
+    flights: Iterable[tuple[str, ...]] = counted("flights")
+    filled_dates = None
+    if fill_seed is not None:
+        if covered is None:
+            raise UserError(f"Nothing to fill: '{source}' has no {COVERAGE_FILE}, so its flights are taken to be all there are.")
+        known = list(flights)
+        flights, filled_dates = fill_flights(known, covered, _road_km(tables["grounds"]), _positions(tables["attractions"]), fill_seed)
+        about["filled"] = {"seed": fill_seed, "from": filled_dates[0], "to": filled_dates[1], "known_flights": len(known)}
+        about["filled"]["known_searches"] = "those in the table 'covered'; any other answer is generated"
     return write_world(
         folder,
         WorldTables(
             cities=[(row[0], row[1]) for row in counted("cities")],
-            flights=counted("flights"),
+            flights=flights,
             grounds=counted("grounds"),
             restaurants=counted("restaurants"),
             attractions=counted("attractions"),
             accommodations=counted("accommodations"),
-            covered_searches=_covered_searches(tables["flights"].path.parent, source),
+            covered_searches=covered,
+            filled_dates=filled_dates,
             about=about,
         ),
+        report,
     )
+
+
+def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
+    """The listed pairs in file order; the first row of a pair counts."""
+    found: dict[tuple[str, str], float | None] = {}
+    for origin, destination, _, distance in grounds:
+        kilometres = distance.replace(",", "").removesuffix(" km")
+        found.setdefault((origin, destination), float(kilometres) if _is_number(kilometres) else None)
+    return found
+
+
+def _positions(attractions: _Table) -> dict[str, Position]:
+    """Where a city lies: the median of its sights."""
+    sights: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for row in attractions:
+        if _is_number(row[1]) and _is_number(row[2]):
+            sights[row[6]].append((float(row[1]), float(row[2])))
+    return {city: Position(median(x for x, _ in found), median(y for _, y in found)) for city, found in sights.items()}
 
 
 def _open_table(source: Path, kind: Source) -> _Table:
@@ -176,7 +219,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _covered_searches(*folders: Path) -> Iterable[tuple[str, str, str]] | None:
+def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
     path = next((folder / COVERAGE_FILE for folder in folders if (folder / COVERAGE_FILE).is_file()), None)
     if path is None:
         return None

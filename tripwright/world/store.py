@@ -1,185 +1,31 @@
 """The closed world (row T1): tables in one SQLite file, clustered by the keys the tools and the judge ask for.
 
 A world is a folder with `manifest.json` and `world.sqlite`, opened read-only (`immutable`), so that any number of processes and
-threads share its pages. Every value is stored as the text it came with; records parse numbers on the way out. Rows of one key
-keep the order of the source file, because the official rules look at "the first row".
+threads share its pages; each thread gets its own connection without asking. Every value is stored as the text it came with; records
+parse numbers on the way out. Rows of one key keep the order of the source file, because the official rules look at "the first row".
 
-A flight search has three outcomes: rows, no rows, or *unknown* (None): an imported world knows only the searches it lists as covered.
+A flight search has three outcomes: rows, no rows, or *unknown* (None): an imported world knows only the searches it lists as covered,
+and, if it was filled, those of the pairs in its road table on the days it was filled for.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripwright.errors import UserError
+from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant, Texts, WorldTables
+from tripwright.world.writing import ALL_TABLES, DAY_BITS, PLACE_BITS, ROW_BITS, content_hash, search_key, write_tables
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 STORE_FILE = "world.sqlite"
 MANIFEST_FILE = "manifest.json"
-
-
-class Flight(NamedTuple):
-    number: str
-    price_usd: float  # per person
-    departure_time: str
-    arrival_time: str
-    duration: str
-    date: str
-    origin: str
-    destination: str
-    distance_miles: float
-
-
-class Ground(NamedTuple):
-    """A road connection. Missing values are empty text, as in the source."""
-
-    origin: str
-    destination: str
-    duration: str
-    distance: str
-
-
-class Restaurant(NamedTuple):
-    name: str
-    city: str
-    cuisines: str
-    average_cost_usd: float  # per person and meal
-    rating: float
-
-
-class Attraction(NamedTuple):
-    name: str
-    latitude: str
-    longitude: str
-    address: str
-    phone: str
-    website: str
-    city: str
-
-
-class Accommodation(NamedTuple):
-    name: str
-    room_type: str
-    price_usd: float  # per room and night
-    minimum_nights: float
-    rating: float
-    house_rules: str
-    maximum_occupancy: int
-    city: str
-
-
-FLIGHT_COLUMNS = ("number", "price", "departure_time", "arrival_time", "duration", "date", "origin", "destination", "distance")
-
-
-@dataclass
-class WorldTables:
-    """Rows to be written, as text tuples in the field order of the record types above (flights: FLIGHT_COLUMNS)."""
-
-    cities: Sequence[tuple[str, str]]  # (city, state)
-    flights: Iterable[tuple[str, ...]]
-    grounds: Iterable[tuple[str, ...]]
-    restaurants: Iterable[tuple[str, ...]]
-    attractions: Iterable[tuple[str, ...]]
-    accommodations: Iterable[tuple[str, ...]]
-    covered_searches: Iterable[tuple[str, str, str]] | None = None  # None: every search is known
-    about: dict[str, Any] = field(default_factory=dict)  # goes into the manifest: name, seed, source
-
-
-_DDL = """
-CREATE TABLE place (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE city (seq INTEGER PRIMARY KEY, place INTEGER NOT NULL, state TEXT NOT NULL);
-CREATE TABLE flight (origin INTEGER, destination INTEGER, date TEXT, seq INTEGER, number TEXT, price TEXT, departure_time TEXT,
-  arrival_time TEXT, duration TEXT, distance TEXT, PRIMARY KEY (origin, destination, date, seq)) WITHOUT ROWID;
-CREATE TABLE ground (origin INTEGER, destination INTEGER, seq INTEGER, duration TEXT, distance TEXT,
-  PRIMARY KEY (origin, destination, seq)) WITHOUT ROWID;
-CREATE TABLE restaurant (place INTEGER, seq INTEGER, name TEXT, cuisines TEXT, cost TEXT, rating TEXT,
-  PRIMARY KEY (place, seq)) WITHOUT ROWID;
-CREATE TABLE attraction (place INTEGER, seq INTEGER, name TEXT, latitude TEXT, longitude TEXT, address TEXT, phone TEXT, website TEXT,
-  PRIMARY KEY (place, seq)) WITHOUT ROWID;
-CREATE TABLE accommodation (place INTEGER, seq INTEGER, name TEXT, room_type TEXT, price TEXT, minimum_nights TEXT, rating TEXT,
-  house_rules TEXT, maximum_occupancy TEXT, PRIMARY KEY (place, seq)) WITHOUT ROWID;
-CREATE TABLE covered (origin INTEGER, destination INTEGER, date TEXT, PRIMARY KEY (origin, destination, date)) WITHOUT ROWID;
-CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT);
-"""
-_TABLES = ("city", "flight", "ground", "restaurant", "attraction", "accommodation", "covered")
-
-
-def write_tables(db: sqlite3.Connection, tables: WorldTables) -> dict[str, Any]:
-    """Fills an empty database and returns its row counts."""
-    db.executescript(_DDL)
-    places: dict[str, int] = {}
-
-    def place(name: str) -> int:
-        return places.setdefault(name, len(places) + 1)
-
-    db.executemany("INSERT INTO city VALUES (?,?,?)", ((i, place(c), s) for i, (c, s) in enumerate(tables.cities)))
-    db.executemany(
-        "INSERT INTO flight VALUES (?,?,?,?,?,?,?,?,?,?)",
-        ((place(r[6]), place(r[7]), r[5], i, r[0], r[1], r[2], r[3], r[4], r[8]) for i, r in enumerate(tables.flights)),
-    )
-    db.executemany(
-        "INSERT INTO ground VALUES (?,?,?,?,?)", ((place(r[0]), place(r[1]), i, r[2], r[3]) for i, r in enumerate(tables.grounds))
-    )
-    db.executemany(
-        "INSERT INTO restaurant VALUES (?,?,?,?,?,?)", ((place(r[1]), i, r[0], r[2], r[3], r[4]) for i, r in enumerate(tables.restaurants))
-    )
-    db.executemany("INSERT INTO attraction VALUES (?,?,?,?,?,?,?,?)", ((place(r[6]), i, *r[:6]) for i, r in enumerate(tables.attractions)))
-    db.executemany(
-        "INSERT INTO accommodation VALUES (?,?,?,?,?,?,?,?,?)", ((place(r[7]), i, *r[:7]) for i, r in enumerate(tables.accommodations))
-    )
-    if tables.covered_searches is not None:
-        db.executemany(
-            "INSERT OR IGNORE INTO covered VALUES (?,?,?)", ((place(o), place(d), date) for o, d, date in tables.covered_searches)
-        )
-    db.executemany("INSERT INTO place VALUES (?,?)", ((i, name) for name, i in places.items()))
-    db.execute("INSERT INTO setting VALUES ('flights', ?)", ("covered" if tables.covered_searches is not None else "complete",))
-    db.execute("CREATE INDEX flight_number ON flight (number, seq)")
-    db.commit()
-    return {"rows": {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in _TABLES}}
-
-
-def content_hash(db: sqlite3.Connection) -> str:
-    """sha256 over every row of every table in key order: equal worlds have equal hashes whatever wrote them."""
-    digest = hashlib.sha256()
-    for name in ("place", *_TABLES, "setting"):
-        digest.update(name.encode())
-        for row in db.execute(f"SELECT * FROM {name} ORDER BY 1, 2" + (", 3, 4" if name == "flight" else "")):
-            digest.update(repr(row).encode())
-    return digest.hexdigest()
-
-
-def write_world(folder: str | Path, tables: WorldTables) -> World:
-    """Writes a world folder atomically (a killed write leaves only a `.partial` folder) and opens it."""
-    folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise UserError(f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this one first.")
-    partial = folder.with_name(folder.name + ".partial")
-    partial.mkdir(parents=True, exist_ok=True)
-    for stale in partial.iterdir():
-        stale.unlink()
-    try:
-        db = sqlite3.connect(partial / STORE_FILE)
-        db.execute("PRAGMA journal_mode=OFF")
-        db.execute("PRAGMA synchronous=OFF")
-        manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables), "content_hash": content_hash(db)}
-        db.execute("VACUUM")
-        db.close()
-    except sqlite3.OperationalError as error:
-        raise UserError(f"'{partial}' cannot be written: {error}. Is the disk full, or the folder read-only?") from None
-    (partial / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    if folder.exists():
-        folder.rmdir()
-    os.replace(partial, folder)
-    return World.open(folder)
 
 
 class World:
@@ -259,69 +105,129 @@ class World:
             found = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
         except sqlite3.DatabaseError:
             found = set()
-        if path.stat().st_size < expected_bytes or not found.issuperset((*_TABLES, "place", "setting")):
+        if path.stat().st_size < expected_bytes or not found.issuperset(ALL_TABLES):
             raise UserError(f"'{path}' is damaged or not a world's store. Build or import the world again.")
 
-    # ---- places
+    # ---- places and days
 
     @cached_property
     def _places(self) -> dict[str, int]:
         return dict(self._db().execute("SELECT name, id FROM place"))
 
     @cached_property
+    def _days(self) -> dict[str, int]:
+        return dict(self._db().execute("SELECT date, id FROM day"))
+
+    @cached_property
+    def _words(self) -> tuple[list[str], list[float]]:
+        """The texts of the flights' columns by number, and what they say as numbers (0.0 where they are none)."""
+        rows = [("", "")] + self._db().execute("SELECT id, text FROM word ORDER BY id").fetchall()
+        return [text for _, text in rows], [_number(text) for _, text in rows]
+
+    @cached_property
+    def _city_states(self) -> list[tuple[str, str]]:
+        return self._db().execute("SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq").fetchall()
+
+    @cached_property
     def cities(self) -> dict[str, str]:
         """City → state, in file order."""
-        rows = self._db().execute("SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq")
         found: dict[str, str] = {}
-        for city, state in rows:
+        for city, state in self._city_states:
             found.setdefault(city, state)
         return found
 
     @cached_property
     def states(self) -> dict[str, list[str]]:
         """State → its cities, in file order."""
-        rows = self._db().execute("SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq")
         found: dict[str, list[str]] = {}
-        for city, state in rows:
+        for city, state in self._city_states:
             found.setdefault(state, []).append(city)
         return found
 
     @cached_property
+    def _settings(self) -> dict[str, str]:
+        return dict(self._db().execute("SELECT key, value FROM setting"))
+
+    @cached_property
     def flights_complete(self) -> bool:
-        """Whether every flight search is known (a generated world), or only the covered ones (an imported one)."""
-        return bool(self._db().execute("SELECT value FROM setting WHERE key = 'flights'").fetchone()[0] == "complete")
+        """Whether every flight search is known (a generated world), or only the covered and filled ones (an imported one)."""
+        return self._settings["flights"] == "complete"
+
+    @property
+    def filled_dates(self) -> tuple[str, str] | None:
+        """First and last day for which flights were generated beside the known ones; None in a world that was not filled."""
+        found = self._settings
+        return (found["filled_from"], found["filled_to"]) if "filled_from" in found else None
+
+    @cached_property
+    def flights_by_day(self) -> dict[str, int]:
+        """Day → number of flights, for the days that have any, in order."""
+        return dict(self._db().execute("SELECT date, flights FROM day WHERE flights > 0 ORDER BY date"))
 
     @cached_property
     def dates(self) -> list[str]:
         """Days with at least one flight, in order."""
-        return [row[0] for row in self._db().execute("SELECT DISTINCT date FROM flight ORDER BY date")]
+        return list(self.flights_by_day)
 
     # ---- point look-ups
 
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:
         """Flights of one route and day in file order; [] where there is none; None where this world does not know."""
-        o, d = self._places.get(origin), self._places.get(destination)
-        if o is not None and d is not None:
-            rows = self._db().execute(
-                "SELECT number, price, departure_time, arrival_time, duration, date, ?, ?, distance FROM flight"
-                " WHERE origin = ? AND destination = ? AND date = ? ORDER BY seq",
-                (origin, destination, o, d, date),
-            )
-            found = [_flight(row) for row in rows]
+        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
+        if o is not None and d is not None and day is not None:
+            text, value = self._words
+            new, record = tuple.__new__, Flight  # half the cost of calling the record's constructor
+            found = [
+                new(record, (number, value[price], text[left], text[there], text[long], date, origin, destination, value[miles]))
+                for number, price, left, there, long, miles in self._flight_rows(search_key(o, d, day))
+            ]
             if found or self.flights_complete:
                 return found
-            if self._db().execute("SELECT 1 FROM covered WHERE origin = ? AND destination = ? AND date = ?", (o, d, date)).fetchone():
+            if self._db().execute("SELECT 1 FROM covered WHERE search = ?", (search_key(o, d, day),)).fetchone():
                 return []
-        return [] if self.flights_complete else None
+        return [] if self.flights_complete or self._filled(origin, destination, date) else None
+
+    def _flight_rows(self, search: int) -> sqlite3.Cursor:
+        return self._db().execute(
+            "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight WHERE key >= ? AND key < ? ORDER BY key",
+            (search << ROW_BITS, (search + 1) << ROW_BITS),
+        )
+
+    def _filled(self, origin: str, destination: str, date: str) -> bool:
+        dates = self.filled_dates
+        return dates is not None and dates[0] <= date <= dates[1] and self.ground(origin, destination) is not None
 
     def flights_numbered(self, number: str) -> list[Flight]:
         """Every flight with this number on any route and day, in file order."""
         rows = self._db().execute(
-            "SELECT f.number, f.price, f.departure_time, f.arrival_time, f.duration, f.date, a.name, b.name, f.distance FROM flight f"
-            " JOIN place a ON a.id = f.origin JOIN place b ON b.id = f.destination WHERE f.number = ? ORDER BY f.seq",
-            (number,),
+            "SELECT key, price, departure_time, arrival_time, duration, distance FROM flight WHERE number = ?", (number,)
         )
-        return [_flight(row) for row in rows]
+        text, value = self._words
+        found = []
+        for key, price, left, there, long, miles in sorted(rows, key=lambda row: row[0] & ((1 << ROW_BITS) - 1)):
+            origin, destination, date = self._search(key >> ROW_BITS)
+            found.append(Flight(number, value[price], text[left], text[there], text[long], date, origin, destination, value[miles]))
+        return found
+
+    @cached_property
+    def _names(self) -> tuple[dict[int, str], dict[int, str]]:
+        """Places and days by number."""
+        return {i: name for name, i in self._places.items()}, {i: date for date, i in self._days.items()}
+
+    def _search(self, search: int) -> tuple[str, str, str]:
+        places, days = self._names
+        route, day = divmod(search, 1 << DAY_BITS)
+        return places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)], days[day]
+
+    def routes(self, origin: str | None = None) -> Iterator[tuple[str, str]]:
+        """Ordered pairs with at least one flight, from one place or from all. One step down the tree per pair, not a scan of the rows."""
+        places = self._names[0]
+        shift = PLACE_BITS + DAY_BITS + ROW_BITS
+        start, end = (0, 1 << 62) if origin is None else (self._places.get(origin, 0) << shift, (self._places.get(origin, -1) + 1) << shift)
+        while (row := self._db().execute("SELECT min(key) FROM flight WHERE key >= ? AND key < ?", (start, end)).fetchone()[0]) is not None:
+            route = row >> (DAY_BITS + ROW_BITS)
+            yield places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
+            start = (route + 1) << (DAY_BITS + ROW_BITS)
 
     def ground(self, origin: str, destination: str) -> Ground | None:
         """The road connection: the first row of the pair, as the official tool reads it; None where the table has no row."""
@@ -331,42 +237,44 @@ class World:
         key = ("ground", origin, destination)
         known = self._known_rows()
         if key not in known:
-            row = (
-                self._db()
-                .execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq LIMIT 1", (o, d))
-                .fetchone()
-            )
-            known[key] = Ground(origin, destination, row[0], row[1]) if row else None
+            rows = self._ground_rows(o, d)
+            known[key] = Ground(origin, destination, *rows[0]) if rows else None
         found: Ground | None = known[key]
         return found
 
-    def restaurants(self, city: str) -> list[Restaurant]:
-        return self._of_city(
-            "restaurant", city, "name, ?2, cuisines, cost, rating", lambda r: Restaurant(r[0], r[1], r[2], float(r[3]), float(r[4]))
+    def _ground_rows(self, origin: int, destination: int) -> list[tuple[str, str]]:
+        return (
+            self._db()
+            .execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq", (origin, destination))
+            .fetchall()
         )
 
+    def restaurants(self, city: str) -> list[Restaurant]:
+        return self._of_city("restaurant", city, lambda r: Restaurant(r[0], city, r[1], float(r[2]), float(r[3])))
+
     def attractions(self, city: str) -> list[Attraction]:
-        return self._of_city("attraction", city, "name, latitude, longitude, address, phone, website, ?2", lambda r: Attraction(*r))
+        return self._of_city("attraction", city, lambda r: Attraction._make((*r, city)))
 
     def accommodations(self, city: str) -> list[Accommodation]:
         return self._of_city(
             "accommodation",
             city,
-            "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy, ?2",
-            lambda r: Accommodation(r[0], r[1], float(r[2]), float(r[3]), float(r[4]), r[5], int(float(r[6])), r[7]),
+            lambda r: Accommodation(r[0], r[1], float(r[2]), float(r[3]), float(r[4]), r[5], int(float(r[6])), city),
         )
 
-    def _of_city(self, table: str, city: str, columns: str, record: Any) -> list[Any]:
-        place = self._places.get(city)
-        if place is None:  # and nothing is remembered: what is asked for may be any text that a model wrote
+    def _of_city(self, table: str, city: str, record: Callable[[Texts], Any]) -> list[Any]:
+        if city not in self._places:  # and nothing is remembered: what is asked for may be any text that a model wrote
             return []
         key = (table, city)
         known = self._known_rows()
         if key not in known:
-            rows = self._db().execute(f"SELECT {columns} FROM {table} WHERE place = ?1 ORDER BY seq", (place, city))
-            known[key] = [record(row) for row in rows]
+            known[key] = [record(row) for row in self._city_rows_of(table, city)]
         found: list[Any] = known[key]
         return found
+
+    def _city_rows_of(self, table: str, city: str) -> list[Texts]:
+        place = self._places.get(city)
+        return self._db().execute(f"SELECT {_CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq", (place,)).fetchall()
 
     def _known_rows(self) -> dict[tuple[str, ...], Any]:
         """Bounded: a long run over the full distance table must not grow for ever. Other threads may still be reading the old one."""
@@ -374,6 +282,38 @@ class World:
             self._city_rows = {}
         return self._city_rows
 
+    # ---- the source's own words
 
-def _flight(row: Sequence[Any]) -> Flight:
-    return Flight(row[0], float(row[1]), row[2], row[3], row[4], row[5], row[6], row[7], float(row[8] or 0.0))
+    def flight_texts(self, origin: str, destination: str, date: str) -> list[Texts]:
+        """The rows of one search as the source wrote them, in the field order of `Flight`; [] where there is none."""
+        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
+        if o is None or d is None or day is None:
+            return []
+        text = self._words[0]
+        return [
+            (number, text[price], text[left], text[there], text[long], date, origin, destination, text[miles])
+            for number, price, left, there, long, miles in self._flight_rows(search_key(o, d, day))
+        ]
+
+    def ground_texts(self, origin: str, destination: str) -> list[Texts]:
+        """Every row of the pair as the source wrote it, in the field order of `Ground`."""
+        o, d = self._places.get(origin), self._places.get(destination)
+        return [] if o is None or d is None else [(origin, destination, *row) for row in self._ground_rows(o, d)]
+
+    def city_texts(self, table: str, city: str) -> list[Texts]:
+        """The rows of "restaurant", "attraction" or "accommodation" in one city as the source wrote them, without the city."""
+        return self._city_rows_of(table, city)
+
+
+_CITY_COLUMNS = {
+    "restaurant": "name, cuisines, cost, rating",
+    "attraction": "name, latitude, longitude, address, phone, website",
+    "accommodation": "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy",
+}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0

@@ -6,6 +6,7 @@ Names must be copied from tool answers, never remembered: the space is far large
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 ONSETS = (
     "Ash Bal Bram Bren Cal Cass Cor Dal Del Dor Dun El Fair Fen Gar Glen Had Hal Har Hol Is Jas Kel Ken Lan Lark Lin Lor "
@@ -43,19 +44,21 @@ class Namer:
         middle = self._rng.choice(MIDDLES) if self._rng.random() < 0.5 else ""
         return self._rng.choice(ONSETS) + middle + self._rng.choice(ENDINGS)
 
-    def city(self) -> str:
-        return self._unique(self.proper)
+    def cities(self, count: int) -> list[str]:
+        return self._apart(self.proper, count)
 
-    def state(self) -> str:
-        return self._unique(lambda: self._rng.choice(ONSETS) + self._rng.choice(STATE_ENDINGS))
+    def states(self, count: int) -> list[str]:
+        return self._apart(lambda: self._rng.choice(ONSETS) + self._rng.choice(STATE_ENDINGS), count)
 
-    def place(self, nouns: list[str]) -> str:
-        """A proper name and a noun: `Brenwick Grill`."""
-        return self._unique(lambda: f"{self.proper()} {self._rng.choice(nouns)}")
+    def places(self, nouns: list[str], count: int) -> list[str]:
+        """Names of one city's places of one kind, a proper name and a noun each: `Brenwick Grill`."""
+        return self._apart(lambda: f"{self.proper()} {self._rng.choice(nouns)}", count)
 
-    def _unique(self, draw) -> str:  # type: ignore[no-untyped-def]
-        while True:
-            name: str = draw()
-            if name not in self._taken:
+    def _apart(self, draw: Callable[[], str], count: int) -> list[str]:
+        found: list[str] = []
+        while len(found) < count:
+            name = draw()
+            if name not in self._taken and not any(name in other or other in name for other in found):
                 self._taken.add(name)
-                return name
+                found.append(name)
+        return found

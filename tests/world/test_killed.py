@@ -1,0 +1,136 @@
+"""A kill at any moment leaves no half-made world, and the same command then succeeds."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.world.folder import verify, write_world
+from tripwright.world.records import WorldTables
+from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
+
+CLI = [sys.executable, "-m", "tripwright"]
+
+
+def kill_when(command: list[str], reached: list[Path]) -> None:
+    """Starts a command and kills it, unasked, as soon as one of the files is there and holds something."""
+    process = subprocess.Popen([*CLI, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not any(file.exists() and file.stat().st_size for file in reached):
+        time.sleep(0.005)
+    assert process.poll() is None, "it ended before it could be killed"
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*CLI, *command], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of which the flights take a second or two."""
+    folder = tmp_path_factory.mktemp("source")
+    header = ["Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName"]
+    tables = {
+        "cities": [["city", "state"], ["Aston", "West"], ["Brook", "East"]],
+        "flights": [[*header, "Distance"]]
+        + [
+            [f"F{n}", str(n % 900), "08:00", "09:00", "1 hours 0 minutes", f"2022-03-{1 + n % 28:02d}", *route, "100.0"]
+            for n in range(150_000)
+            for route in [("Aston", "Brook") if n % 2 else ("Brook", "Aston")]
+        ],
+        "distances": [["origin", "destination", "duration", "distance"], ["Aston", "Brook", "2 hours", "200 km"]],
+        "restaurants": [["Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"], ["Grill", "Aston", "Tea", "10", "4.0"]],
+        "attractions": [
+            ["Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"],
+            ["Park", "1", "2", "x", "y", "z", "Aston"],
+        ],
+        "accommodations": [
+            ["NAME", "room type", "price", "minimum nights", "review rate number", "house_rules", "maximum occupancy", "city"],
+            ["Inn", "Private room", "50.0", "1.0", "4.0", "No pets", "2", "Aston"],
+        ],
+    }
+    for name, rows in tables.items():
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as text:
+            csv.writer(text).writerows(rows)
+    return folder
+
+
+@pytest.mark.parametrize("moment", ["staging.sqlite", STORE_FILE])
+def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(source: Path, tmp_path: Path, moment: str) -> None:
+    folder = tmp_path / "world"
+    command = ["world", "import", str(source), str(folder)]
+    kill_when(command, [tmp_path / "world.partial" / moment])
+    assert not folder.exists()
+    assert run(["world", "info", str(folder)]).returncode == 2
+    assert run(command).returncode == 0
+    world = World.open(folder)
+    assert world.manifest["rows"]["flight"] == 150_000 and len(set(verify(world))) == 1
+    assert sorted(file.name for file in folder.iterdir()) == [MANIFEST_FILE, STORE_FILE]
+    assert [file.name for file in tmp_path.iterdir()] == ["world"]
+
+
+def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path: Path) -> None:
+    folder = tmp_path / "nano"
+    command = ["world", "build", str(folder), "--seed", "3"]
+    kill_when(command, [tmp_path / "nano.partial" / STORE_FILE])
+    assert not folder.exists()
+    done = run(command)
+    assert done.returncode == 0 and "content hash" in done.stdout
+    assert len(set(verify(World.open(folder)))) == 1
+    assert run(["world", "info", str(folder), "--verify"]).returncode == 0
+
+
+def small_tables() -> WorldTables:
+    return WorldTables([("Aston", "West")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], [])
+
+
+def test_two_writers_of_one_world_do_not_meet(tmp_path: Path) -> None:
+    tables = small_tables()
+
+    def slow_rows():  # type: ignore[no-untyped-def]
+        with pytest.raises(UserError, match=r"Another process is writing '.*/w'"):
+            write_world(tmp_path / "w", small_tables())
+        yield "Grill", "Aston", "Tea", "10", "4.0"
+
+    tables.restaurants = slow_rows()
+    assert write_world(tmp_path / "w", tables).restaurants("Aston")
+    with pytest.raises(UserError, match="exists and is not empty"):
+        write_world(tmp_path / "w", small_tables())
+
+
+def test_what_fails_while_writing_leaves_nothing(tmp_path: Path) -> None:
+    tables = small_tables()
+    tables.restaurants = [("too", "few")]
+    with pytest.raises(Exception, match=r"binding|columns|index|parameters"):
+        write_world(tmp_path / "w", tables)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_changed_row_is_found_by_the_hash(tmp_path: Path) -> None:
+    world = write_world(tmp_path / "w", small_tables())
+    assert len(set(verify(world))) == 1
+    db = sqlite3.connect(tmp_path / "w" / STORE_FILE)
+    db.execute("UPDATE restaurant SET cost = '1'")
+    db.commit()
+    db.close()
+    assert len(set(verify(World.open(tmp_path / "w")))) == 2
+    told = run(["world", "info", str(tmp_path / "w"), "--verify"])
+    assert told.returncode == 1 and "do not match the hash" in told.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for target in ("file", "file/world"):
+        told = run(["world", "build", str(tmp_path / target)])
+        assert told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+    assert os.listdir(tmp_path) == ["file"]

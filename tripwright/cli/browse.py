@@ -1,0 +1,95 @@
+"""`tripwright world browse`: what there is in a world, as a table for people or as JSON lines for programs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tripwright.errors import UserError
+from tripwright.world.browse import LISTINGS, Filters, Row
+from tripwright.world.browse import browse as rows_of
+from tripwright.world.store import World
+
+SHORTEST_COLUMN = 8  # characters
+
+
+def browse(
+    world: Annotated[Path, typer.Argument(help="World folder.")],
+    what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTINGS)}.")] = "cities",
+    state: Annotated[str | None, typer.Option(help="Of this state.", show_default=False)] = None,
+    city: Annotated[str | None, typer.Option(help="Of this city.", show_default=False)] = None,
+    origin: Annotated[str | None, typer.Option("--origin", "--from", help="Starting here.", show_default=False)] = None,
+    destination: Annotated[str | None, typer.Option("--destination", "--to", help="Going there.", show_default=False)] = None,
+    date: Annotated[str | None, typer.Option(help="On this day, YYYY-MM-DD.", show_default=False)] = None,
+    word: Annotated[str | None, typer.Option(help="Only rows with this text in any value.", show_default=False)] = None,
+    max_usd: Annotated[float | None, typer.Option(help="At most this price.", show_default=False)] = None,
+    room: Annotated[str | None, typer.Option(help="Hotels: part of the room type.", show_default=False)] = None,
+    party_size: Annotated[int | None, typer.Option(help="Hotels: room for so many people.", show_default=False)] = None,
+    nights: Annotated[int | None, typer.Option(help="Hotels: may be left after so many nights.", show_default=False)] = None,
+    limit: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row.")] = False,
+) -> None:
+    """List cities, states, routes, flights, roads, hotels, restaurants or attractions of a world, with filters.
+
+    Examples:
+      tripwright world browse worlds/nano
+      tripwright world browse worlds/real hotels --state Texas --room private --party-size 2 --nights 2 --max-usd 200
+      tripwright world browse worlds/real routes --from Boston --date 2022-03-16
+      tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
+      tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
+    """
+    filters = Filters(state, city, origin, destination, date, word, max_usd, room, party_size, nights)
+    opened = World.open(world)
+    columns, rows = rows_of(opened, what, filters)
+    if as_json:
+        for row in itertools.islice(rows, limit or None):
+            typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+        return
+    shown = list(itertools.islice(rows, limit or None))
+    _print_table(columns, shown)
+    _print_count(opened, what, filters, len(shown), rows)
+
+
+def _print_count(world: World, what: str, filters: Filters, shown: int, rest: Iterator[Row]) -> None:
+    """How many rows there are: a list that was cut says so."""
+    total = shown + sum(1 for _ in rest)
+    if not total:
+        unknown = what == "flights" and filters.origin and filters.destination and filters.date
+        if unknown and world.flights(str(filters.origin), str(filters.destination), str(filters.date)) is None:
+            raise UserError(f"Flights from {filters.origin} to {filters.destination} on {filters.date} are outside this world's records.")
+        typer.echo(f"no {what} match", err=True)
+    elif total > shown:
+        typer.echo(f"{shown} of {total:,} {what}; --limit 0 shows all", err=True)
+    else:
+        typer.echo(f"{total:,} {what}", err=True)
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
+    if not rows:
+        return
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(name), *(len(row[i]) for row in cells)) for i, name in enumerate(columns)]
+    room = shutil.get_terminal_size((140, 24)).columns - 2 * (len(columns) - 1)
+    while sum(widths) > room and max(widths) > SHORTEST_COLUMN:
+        widths[widths.index(max(widths))] -= 1
+    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
+    for line in ([*columns], *cells):
+        fitted = (_fitted(text, width, right) for text, width, right in zip(line, widths, numeric, strict=True))
+        typer.echo("  ".join(fitted).rstrip())
+
+
+def _fitted(text: str, width: int, right: bool) -> str:
+    text = text if len(text) <= width else text[: width - 1] + "…"
+    return text.rjust(width) if right else text.ljust(width)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}" if value < 1e6 else f"{value:,.0f}"
+    return " ".join(str(value).split())

@@ -1,0 +1,104 @@
+"""A world as a folder, `manifest.json` beside `world.sqlite`: written whole or not at all, and checked when it is opened or on request."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.world.records import WorldTables
+from tripwright.world.store import MANIFEST_FILE, SCHEMA_VERSION, STORE_FILE, World
+from tripwright.world.writing import Report, content_hash, write_tables
+
+
+def write_world(folder: str | Path, tables: WorldTables, report: Report | None = None) -> World:
+    """Writes a new world folder and opens it. Atomic: a killed write leaves only a `.partial` folder, which the next one replaces.
+
+    Raises UserError where the folder is taken, is being written by another process, or the disk is full.
+    """
+    folder = Path(folder)
+    check_target(folder)
+    with _partial_folder(folder) as partial:
+        try:
+            db = sqlite3.connect(partial / STORE_FILE)
+            db.execute("PRAGMA journal_mode=OFF")  # whatever interrupts the writing, this file is thrown away
+            db.execute("PRAGMA synchronous=OFF")
+            counts = write_tables(db, tables, report, staging=partial / "staging.sqlite")
+            if report:
+                report("content hash", 0)
+            manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **counts, "content_hash": content_hash(db)}
+            db.close()
+            (partial / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+            for written in (partial / STORE_FILE, partial / MANIFEST_FILE):
+                with written.open("rb") as file:
+                    os.fsync(file.fileno())
+        except (sqlite3.OperationalError, OSError) as error:
+            raise UserError(f"'{partial}' cannot be written: {error}. Is the disk full, or the folder read-only?") from None
+        if folder.exists():
+            folder.rmdir()
+        os.replace(partial, folder)
+    return World.open(folder)
+
+
+def check_target(folder: Path) -> None:
+    """Raises UserError unless a world can be written to `folder`: long work should not begin in vain."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this one first.")
+
+
+@contextmanager
+def _partial_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder`, held by a lock that dies with this process; removed if the writing fails."""
+    partial = folder.with_name(folder.name + ".partial")
+    try:
+        partial.mkdir(parents=True, exist_ok=True)
+        held = os.open(partial, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"'{folder}' cannot be made: {error.strerror}.") from None
+    try:
+        _lock(held, partial)
+        _empty(partial)
+        try:
+            yield partial
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    finally:
+        os.close(held)
+
+
+def _lock(held: int, partial: Path) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        still_there = os.fstat(held).st_ino == partial.stat().st_ino  # the writer before us may have moved it into its place just now
+    except OSError:
+        still_there = False
+    if not still_there:
+        raise UserError(f"Another process is writing '{partial.with_suffix('')}' now. Wait for it, or choose another folder.")
+
+
+def _empty(partial: Path) -> None:
+    """What a killed write has left."""
+    for left in partial.iterdir():
+        left.unlink()
+
+
+def verify(world: World) -> tuple[str, str]:
+    """(the hash that the manifest gives, the hash of the rows that are there): equal unless the file was changed or damaged."""
+    assert world.folder is not None
+    uri = f"{(world.folder / STORE_FILE).absolute().as_uri()}?mode=ro&immutable=1"
+    db = sqlite3.connect(uri, uri=True)
+    try:
+        found: Any = content_hash(db)
+    except sqlite3.DatabaseError as error:
+        found = f"unreadable: {error}"
+    finally:
+        db.close()
+    return world.content_hash, found
