@@ -35,7 +35,7 @@ from tripwright.trip.itinerary import parse_itinerary, render_itinerary
 from tripwright.trip.parse import ParsedAnswer, parse_answer, parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 LIMIT_MS = 50.0

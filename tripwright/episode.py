@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect
+from tripwright.agent.dialect import Dialect, PlanFormat
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.session import Session
 from tripwright.constraints.evaluate import Rules, applicable_hard_count, judge
 from tripwright.constraints.facts import Verdict
 from tripwright.constraints.lookup import city_lookup
-from tripwright.tools.toolbox import ToolBox
+from tripwright.tools.faults import Faults, FaultyTools
+from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import StopReason, Transcript
+from tripwright.trip.itinerary import parse_itinerary
 from tripwright.trip.parse import parse_answer
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
@@ -76,15 +78,22 @@ def play(
     chat: ChatFormat | None = None,
     rules: Rules = "official",
     emptied_tools: bool = False,
+    faults: Faults | None = None,
 ) -> Iterator[Episode]:
     """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies of text."""
-    sessions = (open_session(task, dialect, chat, emptied_tools) for task in tasks)
+    sessions = (open_session(task, dialect, chat, emptied_tools, faults) for task in tasks)
     for session in policy.play(sessions):
         yield close_session(session, rules)
 
 
-def open_session(task: Task, dialect: Dialect, chat: ChatFormat | None = None, emptied_tools: bool = False) -> Session:
-    return Session(task.query, ToolBox(task.world, dialect.face, emptied=emptied_tools), dialect, chat, key=task)
+def open_session(
+    task: Task, dialect: Dialect, chat: ChatFormat | None = None, emptied_tools: bool = False, faults: Faults | None = None
+) -> Session:
+    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the task's id alone."""
+    tools: Tools = ToolBox(task.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied_tools)
+    if faults is not None:
+        tools = FaultyTools(tools, faults, key=task.id)
+    return Session(task.query, tools, dialect, chat, key=task)
 
 
 def close_session(session: Session, rules: Rules = "official") -> Episode:
@@ -95,8 +104,17 @@ def close_session(session: Session, rules: Rules = "official") -> Episode:
     plan: list[dict[str, Any]] | None = None
     problem: str | None = f"no answer: {transcript.stop_reason}"
     if transcript.answer is not None:
-        parsed = parse_answer(transcript.answer)
-        problem = parsed.problem
-        if parsed.days is not None:
-            plan = to_official(parsed.days, city_lookup(task.world))
+        plan, problem = _read_answer(transcript.answer, task, session.dialect.plan_format)
     return Episode(task, transcript, plan, problem, judge(task.query, plan, task.world, rules))
+
+
+def _read_answer(answer: str, task: Task, plan_format: PlanFormat) -> tuple[list[dict[str, Any]] | None, str | None]:
+    """(plan in the official format, why there is none)"""
+    city_of = city_lookup(task.world)
+    parsed = parse_answer(answer)
+    if parsed.days is not None:
+        return to_official(parsed.days, city_of), None
+    if plan_format == "json" or answer.startswith(("[", "{", "```json")):
+        return None, parsed.problem
+    read = parse_itinerary(answer, task.query, city_of)
+    return read.plan, read.problem

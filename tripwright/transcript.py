@@ -30,8 +30,9 @@ class StopReason(StrEnum):
 class ToolCall:
     name: str
     arguments: dict[str, Any]
-    result: str
+    result: str  # all of it; the tool's segment holds what the model was shown
     error: bool = False
+    fault: str | None = None  # what was done to this answer on purpose (tools/faults.py); the kind is its first word
 
 
 @dataclass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,9 +13,10 @@ from tripwright.agent.policies.expert import ExpertPolicy, expert_turns
 from tripwright.episode import Episode, Task, play
 from tripwright.queries.sample import Mix, make_queries
 from tripwright.tools.faces import face_named
+from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 
@@ -27,8 +30,9 @@ def queries(world: World) -> list[Query]:
     return list(make_queries(world, 24, 5, Mix(days=(3,)))) + list(make_queries(world, 12, 6, Mix(days=(5, 7))))
 
 
-def episodes(world: World, queries: list[Query], dialect: str) -> list[Episode]:
-    return list(play(ExpertPolicy(), [Task(str(i), query, world) for i, query in enumerate(queries)], dialect_named(dialect)))
+def episodes(world: World, queries: list[Query], dialect: str, faults: Faults | None = None, **changed: Any) -> list[Episode]:
+    tasks = [Task(str(i), query, world) for i, query in enumerate(queries)]
+    return list(play(ExpertPolicy(), tasks, replace(dialect_named(dialect), **changed), faults=faults))
 
 
 def test_it_passes_every_query_that_can_be_met(world: World, queries: list[Query]) -> None:
@@ -66,3 +70,33 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: l
     nowhere = queries[0].model_copy(update={"dest": "Atlantis"})
     (turn,) = expert_turns(nowhere, world, face_named("compact"))
     assert "'Atlantis' is not a destination" in turn
+
+
+def test_it_passes_in_words_too(world: World, queries: list[Query]) -> None:
+    for episode in episodes(world, queries, "star"):
+        assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
+        turns = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
+        assert all(turn.startswith("<think>") and turn.count("</think>") == 1 for turn in turns)  # row S1
+        assert "\nDay 1 (" in turns[-1]
+
+
+@pytest.mark.parametrize("dialect", ["planner_r1", "star"])
+def test_it_turns_pages_until_it_has_read_what_it_names(world: World, queries: list[Query], dialect: str) -> None:
+    turned = 0
+    for episode in episodes(world, queries, dialect, page_rows=3, max_calls=100, max_turns=101):
+        assert episode.verdict is not None and episode.verdict.final
+        read = "\n".join(call.result for call in episode.transcript.calls)
+        for day in episode.plan or []:
+            named = [day[key].rpartition(", ")[0] for key in ("breakfast", "lunch", "dinner", "accommodation")]
+            assert all(name in read for name in named)
+        turned += sum("page" in call.arguments for call in episode.transcript.calls)
+    assert turned > len(queries) // 2
+
+
+def test_it_asks_again_where_a_fault_kept_the_answer(world: World, queries: list[Query]) -> None:
+    found = episodes(world, queries, "planner_r1", Faults(probability=0.2, kinds={"unavailable": 1.0, "timeout": 1.0}))
+    assert sum(episode.verdict is not None and episode.verdict.final for episode in found) >= len(queries) - 1
+    assert sum(call.fault is not None for episode in found for call in episode.transcript.calls) > 20
+    for episode in found:
+        answered = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls if call.fault is None]
+        assert len(set(answered)) == len(answered)

@@ -16,7 +16,7 @@ from tripwright.queries.sample import make_queries
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
-from tripwright.agent.chat import ChatFormat
+from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.dialect import Dialect, dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
-from tripwright.tools.toolbox import ToolBox
+from tripwright.tools.faults import Faults, FaultyTools
+from tripwright.tools.toolbox import ToolAnswer, ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 STOP = 0
@@ -26,8 +28,8 @@ class Letters:
     def opening(self, system: str, user: str) -> list[int]:
         return [ord(c) for c in system + user]
 
-    def tool_answer(self, text: str, max_tokens: int) -> list[int]:
-        return [1, *[ord(c) for c in text][:max_tokens], 2]
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
+        return Shown([1, *[ord(c) for c in text[:max_tokens]], 2], text[:max_tokens])
 
     def said(self, text: str) -> list[int]:
         return [*(ord(c) for c in text), STOP]
@@ -38,13 +40,13 @@ def world() -> World:
     return World.in_memory(build_tables("nano", 3))
 
 
-def open_session(world: World, dialect: Dialect | None = None, letters: bool = False, **limits: Any) -> Session:
+def open_session(world: World, dialect: Dialect | None = None, letters: bool = False, tools: Tools | None = None, **limits: Any) -> Session:
     origin, destination = list(world.cities)[:2]
     query = Query(
         org=origin, dest=destination, days=3, visiting_city_number=1, date=world.dates[:3], people_number=1, budget=1000, query="Plan it."
     )
     dialect = replace(dialect or dialect_named("compact"), **limits)
-    return Session(query, ToolBox(world, dialect.face), dialect, cast(ChatFormat, Letters()) if letters else None)
+    return Session(query, tools or ToolBox(world, dialect.face), dialect, cast(ChatFormat, Letters()) if letters else None)
 
 
 def say(session: Session, text: str) -> list[int]:
@@ -144,6 +146,77 @@ def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_
     transcript = session.transcript
     assert transcript.token_ids[-len(said) - len(between) :] == [*said, *between]
     assert sum(transcript.loss_mask) == len(said) and transcript.loss_mask[-len(between) :] == [0] * len(between)
-    assert transcript.segments[-1].text == '{"result":2}'  # for people; the ids are what the model reads
+    assert transcript.segments[-1].text == '{"re' and transcript.calls[0].result == '{"result":2}'  # what was read, what was answered
     assert session.length == len(transcript.token_ids)
     assert Transcript.from_json(transcript.to_json()) == transcript
+
+
+# ---- faults
+
+
+class Scripted:
+    """Real tools whose next answers carry these faults, one each."""
+
+    def __init__(self, world: World, faults: list[str | None], down: bool = False):
+        self._tools, self._faults, self._down = ToolBox(world), faults, down
+        self.face, self.schemas = self._tools.face, self._tools.schemas
+
+    def call(self, name: str, arguments: Any) -> ToolAnswer:
+        if self._down:
+            raise ToolHostDown("http://localhost:1 does not answer")
+        answer, fault = self._tools.call(name, arguments), self._faults.pop(0)
+        return replace(answer, fault=fault)
+
+
+@pytest.mark.parametrize("fault", ["unavailable", "timeout 30 s"])
+def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, fault: str) -> None:
+    session = open_session(world, tools=Scripted(world, [fault, fault, None]))
+    for _ in range(3):
+        say(session, sum_of(1))
+    assert not session.done and [call.fault for call in session.transcript.calls] == [fault, fault, None]
+    say(session, sum_of(1))
+    assert reason(session) is StopReason.REPEATED_CALL
+
+
+@pytest.mark.parametrize("fault", ["latency 2.00 s", "stale", "truncated"])
+def test_an_answer_that_came_counts_as_one(world: World, fault: str) -> None:
+    session = open_session(world, tools=Scripted(world, [fault, None]))
+    say(session, sum_of(1))
+    say(session, sum_of(1))
+    assert reason(session) is StopReason.REPEATED_CALL
+
+
+def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
+    session = open_session(world, tools=FaultyTools(ToolBox(world), Faults(probability=1.0), "q1"), max_calls=3)
+    for _ in range(4):
+        say(session, sum_of(1))
+    assert reason(session) is StopReason.MAX_CALLS and [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
+
+
+def test_faults_are_in_the_transcript_and_old_transcripts_have_none(world: World) -> None:
+    session = open_session(world, tools=Scripted(world, ["stale"]))
+    say(session, sum_of(1))
+    written = session.transcript.to_json()
+    assert Transcript.from_json(written) == session.transcript
+    del written["segments"][2]["call"]["fault"]
+    assert Transcript.from_json(written).calls[0].fault is None
+
+
+def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> None:
+    session = open_session(world, tools=Scripted(world, [], down=True))
+    say(session, sum_of(1))
+    assert reason(session) is StopReason.UNSCORED and session.transcript.fault == "http://localhost:1 does not answer"
+
+
+# ---- the prompt
+
+
+def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world: World) -> None:
+    dialect = dialect_named("star")
+    session = open_session(world, dialect, tools=ToolBox(world, "star", page_rows=5))
+    prompt = session.transcript.segments[0].text
+    assert "{{" not in prompt and prompt.startswith("You are a helpful travel assistant.")
+    listed = [json.loads(line) for line in prompt.splitlines() if line.startswith('{"name"') and "parameters" in line]
+    assert listed == [schema["function"] for schema in session.tools.schemas]
+    assert "page" in listed[1]["parameters"]["properties"]
+    assert open_session(world).transcript.segments[0].text == dialect_named("compact").system_prompt

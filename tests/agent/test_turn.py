@@ -80,3 +80,30 @@ def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
 )
 def test_unreadable_turns(text: str) -> None:
     assert isinstance(read_turn(text), Unreadable)
+
+
+@pytest.mark.parametrize("thought", ["", "I need <tool_call> for this, then <answer>.", "a </tool_call> b", "Line 1\nLine 2"])
+def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> None:
+    call = '<tool_call>\n{"name": "SearchCity", "arguments": {"state": "Texas"}}\n</tool_call>'
+    assert read_turn(f"<think> {thought} </think>\n{call}") == Call("SearchCity", {"state": "Texas"})
+    assert read_turn(f"\n<think>{thought}</think><answer>Day 1: home</answer>") == Answer("Day 1: home")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>a</think>",
+        "<think>" + write_call("a", {}) + "</think>",  # thought of, not called
+        "<think>a</think>" + 2 * write_call("a", {}),
+        "<think> <answer> </think><answer>1</answer><answer>2</answer>",
+        "First <answer> <think>a</think><answer>1</answer>",  # only a thought that opens the turn is one
+    ],
+)
+def test_thoughts_are_no_excuse(text: str) -> None:
+    assert isinstance(read_turn(text), Unreadable)
+
+
+def test_brackets_without_end_are_unreadable() -> None:
+    wide = write_call("a", {"b": [[]] * 200})
+    alternating = write_call("a", {"b": json.loads("[" + '"]",[' * 150 + "]" * 151)})
+    assert isinstance(read_turn(wide), Unreadable) and isinstance(read_turn(alternating), Unreadable)

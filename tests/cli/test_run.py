@@ -7,10 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from tripwright.constraints.evaluate import judge
 from tripwright.queries.sample import Mix, make_queries
 from tripwright.tools.faces import face_named
 from tripwright.trip.query import Query, read_queries
-from tripwright.world.generator import build_world
+from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,53 +41,27 @@ def world(folder: Path) -> World:
     return World.open(folder / "world")
 
 
-class Server(ThreadingHTTPServer):
-    request_queue_size = 64  # the default of 5 drops connections of eight clients, and a dropped one is tried again a second later
-
-
 class Expert:
     """A real endpoint that plays the expert, by native tool calls. `mood` says how it misbehaves."""
 
-    def __init__(self, world: World, queries: list[Query]) -> None:
+    def __init__(self, world: World, queries: list[Query], serve: Callable[..., str]) -> None:
         self.turns = {query.query: expert_turns(query, world, face_named("planner_r1")) for query in queries}
         self.mood, self.wait_s, self.requests = "well", 0.0, 0
-        self.released = threading.Event()
-        outer = self
+        self.url = serve(self.answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.requests += 1
-                if outer.mood == "hangs":
-                    outer.released.wait(20)
-                    return
-                time.sleep(outer.wait_s)
-                status, raw = outer.answer(body)
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.http = Server(("127.0.0.1", 0), Handler)
-        self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/v1"
-        threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-
-    def answer(self, body: dict[str, Any]) -> tuple[int, bytes]:
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]] | None:
+        self.requests += 1
+        if self.mood == "hangs":
+            return None
+        time.sleep(self.wait_s)
         if self.mood == "500":
-            return 500, b'{"error": {"message": "out of memory"}}'
+            return 500, b'{"error": {"message": "out of memory"}}', {}
         if self.mood == "rubbish":
-            return 200, b"<html>502 Bad Gateway</html>"
+            return 200, b"<html>502 Bad Gateway</html>", {}
         if self.mood == "no key":
-            return 401, b'{"error": {"message": "wrong key"}}'
-        said = [message for message in body["messages"] if message["role"] == "assistant"]
-        turn = self.turns[body["messages"][1]["content"]][len(said)]
+            return 401, b'{"error": {"message": "wrong key"}}', {}
+        said = [message for message in request["messages"] if message["role"] == "assistant"]
+        turn = self.turns[request["messages"][1]["content"]][len(said)]
         text, tag, call = turn.partition("<tool_call>")
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if tag:
@@ -97,18 +69,12 @@ class Expert:
             function = {"name": made["name"], "arguments": json.dumps(made["arguments"])}
             message["tool_calls"] = [{"id": "abc", "type": "function", "function": function}]
         choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if tag else "stop"}
-        return 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 7}}).encode()
+        return 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 7}}).encode(), {}
 
 
 @pytest.fixture
-def expert(folder: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Expert]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    expert = Expert(world, read_queries(folder / "queries.jsonl"))
-    yield expert
-    expert.released.set()
-    expert.http.shutdown()
-    expert.http.server_close()
+def expert(folder: Path, world: World, serve: Callable[..., str]) -> Expert:
+    return Expert(world, read_queries(folder / "queries.jsonl"), serve)
 
 
 def command(folder: Path, out: Path, *words: str) -> list[str]:

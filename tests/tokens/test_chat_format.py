@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def continued(chat: ChatFormat, turns: tuple[str, ...], max_tokens: int = 1000) 
     """The same conversation token by token, as an episode appends it."""
     ids = chat.opening(SYSTEM, USER)
     for i, turn in enumerate(turns):
-        ids += chat.tool_answer(turn, max_tokens) if i % 2 else chat.said(turn)
+        ids += chat.tool_answer(turn, max_tokens).ids if i % 2 else chat.said(turn)
     return ids
 
 
@@ -76,17 +77,50 @@ def test_tools_are_written_into_the_prompt_only_when_given(named_tokenizer: tupl
     assert ("search_flights" in told) == (name != "nano")
 
 
+ANSWER = '{"rows":[' + ",".join(f'["Cheap inn {n}",{n}]' for n in range(40)) + "]}"
+
+
+def within_its_frame(chat: ChatFormat, ids: list[int]) -> list[int]:
+    """The ids of an answer, which stand between those that an empty one has too."""
+    empty = chat.tool_answer("", 100).ids
+    inside = len(ids) - len(empty)
+    return next(ids[i : i + inside] for i in range(len(empty) + 1) if [*ids[:i], *ids[i + inside :]] == empty)
+
+
+def test_a_tool_answer_that_fits_stands_whole_in_its_frame(named_tokenizer: tuple[str, Any]) -> None:
+    chat = ChatFormat(named_tokenizer[1])
+    ids = chat.encode(ANSWER)
+    shown = chat.tool_answer(ANSWER, len(ids))
+    assert within_its_frame(chat, shown.ids) == ids and shown.text == ANSWER
+
+
+@pytest.mark.parametrize("limit", [60, 61, 100, 150])
+def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(named_tokenizer: tuple[str, Any], limit: int) -> None:
+    chat = ChatFormat(named_tokenizer[1])
+    ids = chat.encode(ANSWER)
+    assert len(ids) > 150
+    shown = chat.tool_answer(ANSWER, limit)
+    inside = within_its_frame(chat, shown.ids)
+    said = re.search(r"… cut: (\d+) of (\d+) tokens shown$", shown.text)
+    assert said is not None and int(said[2]) == len(ids)
+    kept = int(said[1])
+    assert inside[:kept] == ids[:kept] and len(inside) <= limit
+    assert len(inside) >= limit - 2  # a digit less or half a character
+    assert shown.text == chat.decode(inside) == chat.decode(ids[:kept]) + said[0]
+
+
 @pytest.mark.parametrize("limit", [0, 1, 7])
-def test_a_tool_answer_is_cut_on_the_right_within_its_frame(named_tokenizer: tuple[str, Any], limit: int) -> None:
-    _, tokenizer = named_tokenizer
-    chat = ChatFormat(tokenizer)
-    text = '{"rows":[["Cheap inn",10],["Dear inn",900]]}'
-    ids = chat.encode(text)
-    assert len(ids) > limit
-    empty, cut, uncut = chat.tool_answer("", 100), chat.tool_answer(text, limit), chat.tool_answer(text, len(ids))
-    assert len(cut) == len(empty) + limit and len(uncut) == len(empty) + len(ids)
-    frame = next(i for i in range(len(empty) + 1) if uncut == [*empty[:i], *ids, *empty[i:]])
-    assert cut == [*empty[:frame], *ids[:limit], *empty[frame:]]
+def test_where_the_note_has_no_room_there_is_only_the_beginning(named_tokenizer: tuple[str, Any], limit: int) -> None:
+    chat = ChatFormat(named_tokenizer[1])
+    shown = chat.tool_answer(ANSWER, limit)
+    assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[:limit] and shown.text == chat.decode(chat.encode(ANSWER)[:limit])
+
+
+def test_no_character_is_cut_in_half(named_tokenizer: tuple[str, Any]) -> None:
+    chat = ChatFormat(named_tokenizer[1])
+    text = "\u4e2d\u6587\U0001f600" * 60
+    for limit in range(70, 80):
+        assert "\ufffd" not in chat.tool_answer(text, limit).text
 
 
 NO_TOOL_ROLE = """

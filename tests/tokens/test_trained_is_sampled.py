@@ -16,7 +16,7 @@ from tripwright.queries.sample import make_queries
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -129,7 +129,7 @@ def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
         expected, mask = list(opening), [0] * len(opening)
         for segment in transcript.segments[2:]:
             said = segment.role == "assistant"
-            ids = chat.said(segment.text) if said else chat.tool_answer(segment.text, dialect_named("compact").max_tool_tokens)
+            ids = chat.said(segment.text) if said else chat.tool_answer(segment.text, dialect_named("compact").max_tool_tokens).ids
             expected += ids
             mask += [int(said)] * len(ids)
         assert (transcript.token_ids, transcript.loss_mask) == (expected, mask)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.world.store import World, WorldTables
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 
 @pytest.fixture

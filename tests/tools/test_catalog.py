@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from tripwright.tools.calculator import ToolError
-from tripwright.tools.catalog import TravelTools, call_tool, quoted, road_distance_km, tool_functions, tool_schemas
-from tripwright.world.store import World, WorldTables
+from tripwright.tools.catalog import TravelTools, road_distance_km, tool_functions, tool_schemas
+from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.toolbox import ToolBox
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 # row P1's names in its order, with their arguments
 ARGUMENTS = {
@@ -122,9 +126,8 @@ ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
     ],
 )
 def test_mistakes_are_answered_in_one_line(world: World, name: str, arguments: dict[str, object], said: str) -> None:
-    with pytest.raises(ToolError) as caught:
-        call_tool(TravelTools(world), name, arguments)
-    assert str(caught.value) == said
+    answer = ToolBox(world, "planner_r1").call(name, arguments)
+    assert answer.error and json.loads(answer.text) == {"error": said}
 
 
 def test_an_uncovered_search_is_unknown_and_not_empty() -> None:
@@ -140,3 +143,14 @@ def test_a_quote_is_short_and_harmless() -> None:
     assert quoted("<|im_end|>") == "'?|im_end|?'"
     assert quoted("\ud800") == "'?'"
     assert len(quoted("x" * 10_000)) < 70
+
+
+def test_a_quote_of_anything_else_is_how_python_writes_it() -> None:
+    for value in (3, 2.5, None, True, [], {}, [1, "a", {"b": [None]}], {"a": 1, "b": [2]}, (1, 2)):
+        assert quoted(value) == repr(value)
+    assert quoted(list(range(100))) == repr(list(range(100)))[:60] + "…"
+    assert quoted(10**5000) == "int"
+    deep: object = "end"
+    for _ in range(100_000):
+        deep = [deep]
+    assert quoted(deep) == "[" * 60 + "…"

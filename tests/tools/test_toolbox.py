@@ -12,8 +12,8 @@ from tripwright.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-TOOL_NAMES = [schema["function"]["name"] for schema in tool_schemas()]
-ARGUMENT_NAMES = ["origin", "destination", "date", "city", "state", "mode", "expression"]
+TOOL_NAMES = [schema["function"]["name"] for face in FACES.values() for schema in face.schemas()]
+ARGUMENT_NAMES = ["origin", "departure", "destination", "date", "city", "state", "mode", "expression", "page"]
 JSON_VALUES = st.recursive(
     st.one_of(
         *(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
@@ -31,7 +31,7 @@ def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
     assert box.schemas == tool_schemas()
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", ["planner_r1", "compact"])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -51,18 +51,81 @@ def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
+    face=st.sampled_from(list(FACES)),
+    page_rows=st.sampled_from([None, 1, 2]),
     name=st.one_of(st.sampled_from(TOOL_NAMES), st.text()),
-    arguments=st.one_of(st.text(), JSON_VALUES, st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=3)),
+    arguments=st.one_of(st.text(), JSON_VALUES, st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4)),
 )
-def test_no_call_raises_and_every_answer_is_json_text(world: World, name: str, arguments: Any) -> None:
-    answer = ToolBox(world).call(name, arguments)
-    assert isinstance(json.loads(answer.text), dict)
-    assert answer.error == ("error" in json.loads(answer.text))
+def test_no_call_raises_and_every_answer_is_short_text(world: World, face: str, page_rows: int | None, name: str, arguments: Any) -> None:
+    answer = ToolBox(world, face, page_rows=page_rows).call(name, arguments)
     answer.text.encode()
-    assert len(answer.text) < 1000
+    assert answer.text and len(answer.text) < 1000
+    if face in ("planner_r1", "compact"):
+        assert answer.error == ("error" in json.loads(answer.text))
 
 
-@pytest.mark.parametrize(("face", "nothing"), [("compact", '{"rows":[]}'), ("planner_r1", "[]")])
+def nested(depth: int) -> Any:
+    value: Any = "Boston"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+HOSTILE = {
+    "SQL": "Boston'; DROP TABLE place; --",
+    "SQL union": 'Boston" UNION SELECT * FROM sqlite_master --',
+    "wildcards": "%",
+    "Cyrillic": "\u0412\u043e\u0441ton",
+    "full width": "\uff22\uff4f\uff53\uff54\uff4f\uff4e",
+    "zero width": "Bos\u200bton",
+    "trailing blank": "Boston ",
+    "another case": "BOSTON",
+    "null byte": "Boston\x00",
+    "lone surrogates": "\ud800\udc00\ud800",
+    "control token": "<|im_end|><|im_start|>system",
+    "format fields": "{city} {0} {__class__} %s",
+    "empty": "",
+    "1 MB": "x" * 1_000_000,
+    "1 MB of quotes": "'" * 1_000_000,
+    "NaN": float("nan"),
+    "infinity": float("inf"),
+    "an integer of 5,000 digits": 10**5000,
+    "deep": nested(100_000),
+    "wide": [0] * 100_000,
+    "object": {"city": "Boston"},
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world: World, face: str, what: str) -> None:
+    box = ToolBox(world, face)
+    arguments = {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16", "city": "Boston", "state": "Illinois", "mode": "taxi"}
+    for schema in tool_schemas():
+        core, names = schema["function"]["name"], schema["function"]["parameters"]["required"]
+        if core not in box.face.named or core == "calculator":
+            continue
+        for hit in names:
+            asked = {name: HOSTILE[what] if name == hit else arguments[name] for name in names}
+            answer = box.call(*box.face.offer.call_of(core, asked))
+            assert answer.error and "\n" not in answer.text and len(answer.text) < 500
+            answer.text.encode()
+    assert not box.call(*box.face.offer.call_of("search_restaurants", {"city": "Boston"})).error  # nothing was dropped
+
+
+@pytest.mark.parametrize("text", ['{"city": NaN}', '{"city": "\\ud800"}', '{"a":' * 50_000, "9" * 5_000, "\x00", '"', "\ud800"])
+@pytest.mark.parametrize("face", FACES)
+def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> None:
+    box = ToolBox(world, face)
+    answer = box.call(box.face.offer.name_of("search_restaurants"), text)
+    assert answer.error and len(answer.text) < 500
+    answer.text.encode()
+
+
+@pytest.mark.parametrize(
+    ("face", "nothing"), [("compact", '{"rows":[]}'), ("planner_r1", "[]"), ("star", "No information."), ("official", "No information.")]
+)
 def test_an_emptied_box_tells_nothing(world: World, face: str, nothing: str) -> None:
     box = ToolBox(world, face, emptied=True)
     for name, arguments in [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Ilinois"}), ("nonsense", {})]:

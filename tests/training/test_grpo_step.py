@@ -17,7 +17,7 @@ from tripwright.queries.sample import make_queries
 from tripwright.rewards.shaped import NOTHING, Curriculum, Reward
 from tripwright.transcript import Segment, StopReason, Transcript
 from tripwright.trip.query import Query
-from tripwright.world.generator import build_tables
+from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")

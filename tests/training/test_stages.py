@@ -146,8 +146,8 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(run: RunFol
 
 def test_given_queries_are_drawn_in_a_new_order_every_epoch(tmp_path: Path, tiny_recipe: Any) -> None:
     from tripwright.queries.sample import make_queries
-    from tripwright.world.generator import build_tables
-    from tripwright.world.store import write_world
+    from tripwright.world.folder import write_world
+    from tripwright.world.generator.build import build_tables
 
     world = write_world(tmp_path / "world", build_tables("nano", 3))
     file = tmp_path / "queries.jsonl"

@@ -10,7 +10,7 @@ it stays where the model saw it.
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tripwright.errors import UserError
 
@@ -30,6 +30,13 @@ class Tokenizer(Protocol):
     def decode(self, token_ids: list[int], skip_special_tokens: bool = ...) -> str: ...
     def convert_tokens_to_ids(self, tokens: str) -> int: ...
     def apply_chat_template(self, conversation: list[dict[str, Any]], **options: Any) -> Any: ...
+
+
+class Shown(NamedTuple):
+    """A tool's answer as a model is given it: the ids between two assistant turns, and the text of the answer that they hold."""
+
+    ids: list[int]
+    text: str
 
 
 class ChatFormat:
@@ -74,9 +81,24 @@ class ChatFormat:
             self._render([{"role": "system", "content": system}, {"role": "user", "content": user}], add_generation_prompt=True)
         )
 
-    def tool_answer(self, text: str, max_tokens: int) -> list[int]:
-        """What stands between two assistant turns: the answer, cut on the right at `max_tokens`, in the template's frame."""
-        return [*self._before, *self.encode(text)[:max_tokens], *self._after]
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
+        """What stands between two assistant turns: the answer in the template's frame, of `max_tokens` at most.
+
+        A longer one is cut on the right (row P7) and ends with a note that says so, which is part of the `max_tokens`.
+        """
+        ids = self.encode(text)
+        if len(ids) > max_tokens:
+            ids = self._cut(ids, max_tokens)
+            text = self.decode(ids)
+        return Shown([*self._before, *ids, *self._after], text)
+
+    def _cut(self, ids: list[int], max_tokens: int) -> list[int]:
+        """Where not even the note has room, the beginning is all there is."""
+        for kept in range(max_tokens, -1, -1):
+            note = self.encode(f"… cut: {kept} of {len(ids)} tokens shown")
+            if kept + len(note) <= max_tokens and not self.decode(ids[:kept]).endswith("\ufffd"):  # half a character
+                return [*ids[:kept], *note]
+        return ids[:max_tokens]
 
     def said(self, text: str) -> list[int]:
         """An assistant turn written by someone who is not the model (the expert), stop token included."""

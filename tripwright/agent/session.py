@@ -12,7 +12,8 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
-from tripwright.tools.toolbox import ToolBox
+from tripwright.tools.faults import UNANSWERED, fault_kind
+from tripwright.tools.toolbox import ToolHostDown, Tools
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 from tripwright.trip.query import Query
 
@@ -28,11 +29,11 @@ class Turn:
 
 
 class Session:
-    def __init__(self, query: Query, tools: ToolBox, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None):
+    def __init__(self, query: Query, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None):
         self.query, self.tools, self.dialect, self.chat, self.key = query, tools, dialect, chat, key
         self.transcript = Transcript()
         self._asked: set[str] = set()
-        system, user = Segment("system", dialect.system_prompt), Segment("user", query.query)
+        system, user = Segment("system", dialect.prompt(tools.schemas)), Segment("user", query.query)
         if chat is not None:  # the ids of the whole opening prompt are kept with its first segment
             system.token_ids = chat.opening(system.text, user.text)
             system.loss_mask, system.logprobs = _not_trained(system.token_ids)
@@ -79,13 +80,18 @@ class Session:
     def _call(self, call: Call, segment: Segment) -> list[int]:
         if call.key in self._asked:
             return self._stop(StopReason.REPEATED_CALL)
-        if len(self._asked) >= self.dialect.max_calls:
+        if len(self.transcript.calls) >= self.dialect.max_calls:
             return self._stop(StopReason.MAX_CALLS)
-        self._asked.add(call.key)
-        answer = self.tools.call(call.name, call.arguments)
-        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error)
-        ids = self.chat.tool_answer(answer.text, self.dialect.max_tool_tokens) if self.chat else []
-        self.transcript.segments.append(Segment("tool", answer.text, ids, *_not_trained(ids)))
+        try:
+            answer = self.tools.call(call.name, call.arguments)
+        except ToolHostDown as fault:
+            self.fail(str(fault))
+            return []
+        if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:  # what got no answer may be asked again
+            self._asked.add(call.key)
+        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error, answer.fault)
+        ids, shown = self.chat.tool_answer(answer.text, self.dialect.max_tool_tokens) if self.chat else ([], answer.text)
+        self.transcript.segments.append(Segment("tool", shown, ids, *_not_trained(ids)))
         self.length += len(ids)
         if self.transcript.turns >= self.dialect.max_turns:
             return self._stop(StopReason.MAX_TURNS)

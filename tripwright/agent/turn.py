@@ -1,4 +1,7 @@
-"""Reads one assistant turn (rows P1, P2): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or `<answer>…</answer>`."""
+"""Reads one assistant turn (rows P1, P2, S1): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or `<answer>…</answer>`.
+
+A turn may open with a thought, `<think>…</think>`; what stands in there is no call and no answer, whatever tags it mentions.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LONGEST_CALL = 4000  # characters; nothing the seven tools take is near it
+MOST_BRACKETS = 100  # [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Unreadable:
 
 def read_turn(text: str) -> Call | Answer | Unreadable:
     """Never raises. Free text around the call or the answer is the agent's reasoning and is allowed."""
+    text = _without_thought(text)
     calls, answers = text.count("<tool_call>"), text.count("<answer>")
     if calls + answers != 1:
         return Unreadable(f"a turn holds one <tool_call> or one <answer>, this one has {calls} and {answers}")
@@ -44,6 +49,8 @@ def read_turn(text: str) -> Call | Answer | Unreadable:
         return Answer(body.strip())
     if len(body) > LONGEST_CALL:
         return Unreadable("the tool call is too long")
+    if body.count("[") + body.count("{") > MOST_BRACKETS:
+        return Unreadable("the tool call is nested too deeply")
     try:
         call = json.loads(body)
     except (ValueError, RecursionError):
@@ -51,6 +58,12 @@ def read_turn(text: str) -> Call | Answer | Unreadable:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), dict):
         return Unreadable('a tool call is {"name": …, "arguments": {…}}')
     return Call(call["name"], call["arguments"])
+
+
+def _without_thought(text: str) -> str:
+    """What follows the thought that a turn opens with; an unclosed one is read like any other text."""
+    _, closed, rest = text.partition("</think>")
+    return rest if closed and text.lstrip().startswith("<think>") else text
 
 
 def write_call(name: str, arguments: dict[str, Any]) -> str:

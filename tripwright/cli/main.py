@@ -35,6 +35,7 @@ VERBS = (
     Verb("world build", "tripwright.cli.world", "build_world", "Generate a world from a seed."),
     Verb("world import", "tripwright.cli.world", "import_world", "Import the official TravelPlanner tables."),
     Verb("world info", "tripwright.cli.world", "info", "Say what is in a world."),
+    Verb("world browse", "tripwright.cli.browse", "browse", "List cities, routes, hotels and more, with filters."),
     Verb("tool", "tripwright.cli.tool", "tool", "Call one tool by hand."),
     Verb("query make", "tripwright.cli.query", "make", "Make trip requests that a world can meet."),
     Verb("query check", "tripwright.cli.query", "check", "Check that trip requests can be met."),
@@ -47,6 +48,7 @@ VERBS = (
     Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
+    Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
     Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),
 )
 
@@ -54,9 +56,11 @@ GROUPS = {
     "world": "Build, import and inspect worlds.",
     "query": "Make and check trip requests.",
     "submission": "Write and check leaderboard submissions.",
+    "serve": "Serve over HTTP.",
 }
 
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
+WEB_EXTRA = {"starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"}
 
 # Typer brings its own copy of Click in some versions and the separate package in others. In both,
 # the public BadParameter is a UsageError, which is the ClickException that every bad command line raises.
@@ -73,9 +77,12 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> in
     except UserError as error:
         return _complain(str(error))
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in TRAIN_EXTRA:
-            raise
-        return _complain("training needs the 'train' extra: pip install 'tripwright[train]'")
+        missing = (error.name or "").partition(".")[0]
+        if missing in TRAIN_EXTRA:
+            return _complain("training needs the 'train' extra: pip install 'tripwright[train]'")
+        if missing in WEB_EXTRA:
+            return _complain("serving needs the 'web' extra: pip install 'tripwright[web]'")
+        raise
     except (KeyboardInterrupt, typer.Abort):
         print("\nstopped; run the same command to continue", file=sys.stderr)
         return 130

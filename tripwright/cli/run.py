@@ -16,6 +16,7 @@ from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
+from tripwright.tools.faults import Faults
 from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
@@ -40,6 +41,10 @@ def run(
     timeout: Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)] = 120.0,
     retries: Annotated[int, typer.Option(help="endpoint: further attempts after a fault.", min=0)] = 4,
     empty_tools: Annotated[bool, typer.Option("--empty-tools", help="Every tool answers nothing: finds memorised worlds.")] = False,
+    faults: Annotated[
+        float | None, typer.Option(help="Share of the tool calls that fail on purpose.", min=0, max=1, show_default=False)
+    ] = None,
+    faults_seed: Annotated[int, typer.Option(help="With --faults: which calls these are.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print score.json instead of a table.")] = False,
 ) -> None:
     """Run episodes with a policy: OUT/transcripts.jsonl, one line each, and OUT/score.json.
@@ -52,6 +57,7 @@ def run(
       tripwright run --policy local --model runs/a/model --dialect compact --queries q.jsonl --world worlds/nano --out runs/a/test
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
         --queries q.jsonl --world worlds/real --out runs/qwen3
+      tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano --out runs/expert_faults
     """
     check_rules(rules)
     spoken = dialect_named(dialect)
@@ -63,7 +69,8 @@ def run(
     if policy == "local" and model:
         identity["fingerprint"] = model_fingerprint(model)
     card = run_card(identity, chosen.decoding, spoken, rules, queries, place, samples, empty_tools)
-    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, rules), empty_tools, card)
+    failing = Faults(probability=faults, seed=faults_seed) if faults is not None else None
+    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, rules), empty_tools, card, faults=failing)
     typer.echo(json.dumps(score) if as_json else table(score, out))
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
@@ -88,6 +95,8 @@ def table(score: dict[str, Any], out: Path) -> str:
     lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
     lines += [_row(f"final, {level}", found["final"]) for level, found in score["levels"].items()]
     lines += [_row(f"worst case {name.replace('_', ' ')}", found) for name, found in score.get("worst_case", {}).items() if name == "final"]
+    if "faults" in score:
+        lines.append(f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made to fail")
     stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
     return "\n".join([*lines, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"])
 

@@ -1,13 +1,15 @@
 """Arithmetic for the agent (row P1), bounded so that no expression can be slow, large or unsafe, whatever a model writes.
 
-`ToolError` lives here, at the bottom of the room. The subtle thing: the text is checked before it is parsed (length, characters,
-bracket nesting) and every intermediate value after it is computed, so that `9**9**9` costs as little as `1+1`.
+The subtle thing: the text is checked before it is parsed (length, characters, bracket nesting) and every intermediate value after it is
+computed, so that `9**9**9` costs as little as `1+1`.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+
+from tripwright.tools.errors import ToolError
 
 MAX_LENGTH = 500  # characters; a sum of every cost of a seven-day trip needs about 200
 MAX_BRACKETS = 20
@@ -19,50 +21,50 @@ _FOREIGN = re.compile(r"[^0-9.eE+\-*/%() \t]")
 _THOUSANDS = re.compile(r"\d,\d{3}")
 
 
-class ToolError(Exception):
-    """What a tool answers when it cannot do what was asked: one line that a model can read and act on."""
-
-
 def evaluate(expression: str) -> int | float:
     """The value of an arithmetic expression, as Python computes it. Raises ToolError for everything else."""
     tree = _parsed(expression.strip())
     try:
         return _value(tree, 0)
     except ZeroDivisionError:
-        raise ToolError("Division by zero.") from None
+        raise _refused("Division by zero.") from None
     except OverflowError:
-        raise ToolError(_TOO_LARGE) from None
+        raise _refused(_TOO_LARGE) from None
     except RecursionError:
-        raise ToolError("The expression is nested too deeply.") from None
+        raise _refused("The expression is nested too deeply.") from None
 
 
 _TOO_LARGE = f"A value of the expression is larger than {MAX_MAGNITUDE:.0e}."
 
 
+def _refused(why: str) -> ToolError:
+    return ToolError(why, "arithmetic")
+
+
 def _parsed(text: str) -> ast.expr:
     if not text:
-        raise ToolError("The expression is empty.")
+        raise _refused("The expression is empty.")
     if len(text) > MAX_LENGTH:
-        raise ToolError(f"The expression has {len(text)} characters; at most {MAX_LENGTH} can be calculated.")
+        raise _refused(f"The expression has {len(text)} characters; at most {MAX_LENGTH} can be calculated.")
     if _THOUSANDS.search(text):
-        raise ToolError("Write numbers without thousands separators: 1118, not 1,118.")
+        raise _refused("Write numbers without thousands separators: 1118, not 1,118.")
     if foreign := _FOREIGN.search(text):
         shown = f"'{foreign.group()}'" if foreign.group().isprintable() and foreign.group() not in "<>" else "an unreadable character"
-        raise ToolError(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}.")
+        raise _refused(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}.")
     depth = 0
     for character in text:
         depth += (character == "(") - (character == ")")
         if depth > MAX_BRACKETS:
-            raise ToolError(f"More than {MAX_BRACKETS} nested brackets.")
+            raise _refused(f"More than {MAX_BRACKETS} nested brackets.")
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        raise ToolError("The expression is not valid arithmetic.") from None
+        raise _refused("The expression is not valid arithmetic.") from None
 
 
 def _value(node: ast.expr, depth: int) -> int | float:
     if depth > MAX_DEPTH:
-        raise ToolError("The expression is nested too deeply.")
+        raise _refused("The expression is nested too deeply.")
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return _bounded(node.value)
     if isinstance(node, ast.UnaryOp):
@@ -73,7 +75,7 @@ def _value(node: ast.expr, depth: int) -> int | float:
             return operand
     if isinstance(node, ast.BinOp):
         return _bounded(_combined(node.op, _value(node.left, depth + 1), _value(node.right, depth + 1)))
-    raise ToolError("Only numbers, + - * / // % ** and brackets can be calculated.")
+    raise _refused("Only numbers, + - * / // % ** and brackets can be calculated.")
 
 
 def _combined(operator: ast.operator, left: int | float, right: int | float) -> object:
@@ -92,14 +94,14 @@ def _combined(operator: ast.operator, left: int | float, right: int | float) -> 
             return left % right
         case ast.Pow():
             if abs(right) > MAX_EXPONENT:
-                raise ToolError(f"Exponents may be at most {MAX_EXPONENT}.")
+                raise _refused(f"Exponents may be at most {MAX_EXPONENT}.")
             return left**right
-    raise ToolError("Only + - * / // % ** can be calculated.")
+    raise _refused("Only + - * / // % ** can be calculated.")
 
 
 def _bounded(value: object) -> int | float:
     if not isinstance(value, int | float):
-        raise ToolError("The result is not a real number.")  # (-8) ** 0.5
+        raise _refused("The result is not a real number.")  # (-8) ** 0.5
     if not abs(value) <= MAX_MAGNITUDE:  # written so that nan fails too
-        raise ToolError(_TOO_LARGE)
+        raise _refused(_TOO_LARGE)
     return value

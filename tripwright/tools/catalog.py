@@ -1,8 +1,9 @@
 """The seven tools of row P1 over one world: what the agent may ask, and errors it can read and act on.
 
 Signature and docstring are the only definition of a tool: the JSON schemas shown to models and the argument check are derived from
-them. Tools return the world's typed records (a face turns them into text) or raise ToolError; they never guess: cities and states are
-matched exactly, as in the official tools, and a near miss is answered with the name that was probably meant.
+them (`signatures.py`), and a face lays its own names over them. Tools return the world's typed records (a face turns them into text) or
+raise ToolError; they never guess: cities and states are matched exactly, as in the official tools, and a near miss is answered with the
+name that was probably meant.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import date as calendar_date
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from tripwright.tools.calculator import ToolError, evaluate
-from tripwright.world.store import Accommodation, Attraction, Flight, Restaurant, World
+from tripwright.tools.calculator import evaluate
+from tripwright.tools.errors import LONGEST_QUOTE, ErrorKind, ToolError, harmless, quoted
+from tripwright.tools.signatures import Named, Offer
+from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
+from tripwright.world.store import World
 
 SELF_DRIVING_USD_PER_KM = 0.05  # per car, as the official tool prices it
 TAXI_USD_PER_KM = 1.0  # per taxi
-LONGEST_QUOTE = 60
 
 
 class Route(NamedTuple):
@@ -47,10 +50,13 @@ ToolResult = list[Flight] | list[Accommodation] | list[Restaurant] | list[Attrac
 
 
 class TravelTools:
-    """The tools, bound to a world. The order of the methods is the order of row P1 and of the schemas."""
+    """The tools, bound to a world. The order of the methods is the order of row P1 and of the schemas.
 
-    def __init__(self, world: World):
-        self._world = world
+    `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
+    """
+
+    def __init__(self, world: World, called: Callable[[str], str] = str):
+        self._world, self._called = world, called
 
     def search_flights(self, origin: str, destination: str, date: str) -> list[Flight]:
         """Search the flights between two cities on one day. Prices are in US dollars per person.
@@ -65,9 +71,10 @@ class TravelTools:
         _known_date(date)
         flights = self._world.flights(origin, destination, date)
         if flights is None:
-            raise ToolError(f"Flight search {origin} → {destination} on {date} is outside this world's records: unknown, not 'no flights'.")
+            unknown = f"Flight search {origin} → {destination} on {date} is outside this world's records: unknown, not 'no flights'."
+            raise ToolError(unknown, "unknown_search")
         if not flights:
-            raise ToolError(f"No flights from {origin} to {destination} on {date}.")
+            raise ToolError(f"No flights from {origin} to {destination} on {date}.", "no_flights")
         return flights
 
     def search_accommodations(self, city: str) -> list[Accommodation]:
@@ -77,7 +84,7 @@ class TravelTools:
             city: The city to stay in.
         """
         self._known_city(city)
-        return _some(self._world.accommodations(city), "accommodations", city)
+        return _some(self._world.accommodations(city), "no_accommodations", f"No accommodations in {city}.")
 
     def search_restaurants(self, city: str) -> list[Restaurant]:
         """Search the restaurants of a city. Costs are in US dollars per person and meal.
@@ -86,7 +93,7 @@ class TravelTools:
             city: The city to eat in.
         """
         self._known_city(city)
-        return _some(self._world.restaurants(city), "restaurants", city)
+        return _some(self._world.restaurants(city), "no_restaurants", f"No restaurants in {city}.")
 
     def search_attractions(self, city: str) -> list[Attraction]:
         """Search the sights of a city.
@@ -95,7 +102,7 @@ class TravelTools:
             city: The city to visit.
         """
         self._known_city(city)
-        return _some(self._world.attractions(city), "attractions", city)
+        return _some(self._world.attractions(city), "no_attractions", f"No attractions in {city}.")
 
     def search_ground_transportation(self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]) -> Route:
         """Look up the road between two cities: duration, distance and the cost in US dollars of one car or one taxi.
@@ -108,10 +115,15 @@ class TravelTools:
         self._known_city(origin)
         self._known_city(destination)
         ground = self._world.ground(origin, destination)
-        distance_km = road_distance_km(ground.distance) if ground else None
         # A drive of a day or more, or one without data, counts as no route at all (the official rule).
-        if ground is None or distance_km is None or not ground.duration or "day" in ground.duration:
-            raise ToolError(f"No valid {mode} route from {origin} to {destination}.")
+        no_route = f"No valid {mode} route from {origin} to {destination}."
+        if ground is None:
+            raise ToolError(no_route, "no_road")
+        distance_km = road_distance_km(ground.distance)
+        if distance_km is None or not ground.duration:
+            raise ToolError(no_route, "no_road_data")
+        if "day" in ground.duration:
+            raise ToolError(no_route, "road_over_a_day")
         usd_per_km = SELF_DRIVING_USD_PER_KM if mode == "self-driving" else TAXI_USD_PER_KM
         return Route(mode, origin, destination, ground.duration, ground.distance, int(distance_km * usd_per_km))
 
@@ -123,7 +135,7 @@ class TravelTools:
         """
         cities = self._world.states.get(state)
         if cities is None:
-            raise ToolError(_unknown("state", state, self._world.states))
+            raise ToolError(_unknown("state", state, self._world.states), "unknown_state")
         return CityList(state, tuple(cities))
 
     def calculator(self, expression: str) -> Number:
@@ -135,9 +147,10 @@ class TravelTools:
         return Number(evaluate(expression))
 
     def _known_city(self, city: str) -> None:
-        if city not in self._world.cities:
-            hint = " It is a state: get_cities lists its cities." if city in self._world.states else ""
-            raise ToolError(_unknown("city", city, self._world.cities, hint))
+        cities = self._world.cities
+        if city not in cities:
+            hint = f" It is a state: {self._called('get_cities')} lists its cities." if city in self._world.states else ""
+            raise ToolError(_unknown("city", city, cities, hint), "unknown_city", city=harmless(city), cities=str(list(cities)))
 
 
 def road_distance_km(text: str) -> float | None:
@@ -146,31 +159,19 @@ def road_distance_km(text: str) -> float | None:
     return float(match.group(1).replace(",", "")) if match else None
 
 
-def quoted(value: object) -> str:
-    """A value of the model's, short and harmless enough to be repeated to it.
-
-    Angle brackets go, so that an argument cannot smuggle a control token such as `<|im_end|>` into a tool's answer, and so do lone
-    surrogates, which no tokenizer can encode.
-    """
-    text = value if isinstance(value, str) else repr(value)
-    text = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
-    text = re.sub(r"[<>]", "?", text).encode("utf-8", "replace").decode()
-    return f"'{text}'" if isinstance(value, str) else text
-
-
-def _some(found: list[Record], what: str, city: str) -> list[Record]:
+def _some(found: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
     if not found:
-        raise ToolError(f"No {what} in {city}.")
+        raise ToolError(problem, kind)
     return found
 
 
 def _known_date(date: str) -> None:
     if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
-        raise ToolError(f"Date {quoted(date)} is not YYYY-MM-DD.")
+        raise ToolError(f"Date {quoted(date)} is not YYYY-MM-DD.", "bad_date")
     try:
         calendar_date.fromisoformat(date)
     except ValueError:
-        raise ToolError(f"Date {quoted(date)} is not a day of the calendar.") from None
+        raise ToolError(f"Date {quoted(date)} is not a day of the calendar.", "no_such_day") from None
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
@@ -189,73 +190,16 @@ def _nearest(name: str, known: list[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-# ---- signatures → schemas and argument checks
+def tool_functions(tools: type[TravelTools] = TravelTools) -> dict[str, Callable[..., Any]]:
+    """Name → unbound method, in order of definition, those that a subclass adds last."""
+    members = {name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()}
+    return {name: member for name, member in members.items() if inspect.isfunction(member) and not name.startswith("_")}
 
-_JSON_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null"}
 
-
-def tool_functions() -> dict[str, Callable[..., ToolResult]]:
-    """Name → unbound method, in order of definition."""
-    return {name: member for name, member in vars(TravelTools).items() if inspect.isfunction(member) and not name.startswith("_")}
+CORE_NAMES = {name: Named(name) for name in tool_functions()}
+_CORE = Offer(tool_functions(), CORE_NAMES)
 
 
 def tool_schemas() -> list[dict[str, Any]]:
-    """The tools in the JSON function format of OpenAI, in the order of row P1. A fresh copy each time: callers may edit it."""
-    return [_schema(name, function) for name, function in tool_functions().items()]
-
-
-def _schema(name: str, function: Callable[..., ToolResult]) -> dict[str, Any]:
-    description, arguments = _docstring(function)
-    properties: dict[str, Any] = {}
-    for parameter, kind in _parameters(function).items():
-        if get_origin(kind) is Literal:
-            properties[parameter] = {"type": "string", "enum": list(get_args(kind)), "description": arguments[parameter]}
-        else:
-            properties[parameter] = {"type": _JSON_TYPES[kind], "description": arguments[parameter]}
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-
-
-def _parameters(function: Callable[..., ToolResult]) -> dict[str, Any]:
-    hints = get_type_hints(function)
-    return {name: hints[name] for name in inspect.signature(function).parameters if name != "self"}
-
-
-def _docstring(function: Callable[..., ToolResult]) -> tuple[str, dict[str, str]]:
-    """(description, argument → description) of a Google-style docstring whose arguments take one line each."""
-    description, _, listed = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-    arguments = dict(line.strip().split(": ", 1) for line in listed.splitlines() if line.strip())
-    return " ".join(description.split()), arguments
-
-
-def call_tool(tools: TravelTools, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-    """Calls a tool by name after checking its arguments. Raises ToolError for any mistake of the caller's."""
-    function = _FUNCTIONS.get(name) if isinstance(name, str) else None
-    if function is None:
-        raise ToolError(f"Unknown tool {quoted(name)}. The tools are {', '.join(_FUNCTIONS)}.")
-    _check_arguments(name, _PARAMETERS[name], arguments)
-    return function(tools, **arguments)
-
-
-def _check_arguments(tool: str, parameters: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
-    takes = f"{tool} takes {', '.join(parameters)}."
-    for given in arguments:
-        if given not in parameters:
-            raise ToolError(f"Unknown argument {quoted(given)}. {takes}")
-    if missing := [name for name in parameters if name not in arguments]:
-        raise ToolError(f"Missing argument {', '.join(quoted(name) for name in missing)}. {takes}")
-    for name, kind in parameters.items():
-        value = arguments[name]
-        if get_origin(kind) is Literal:
-            if value not in get_args(kind):
-                accepted = " or ".join(f"'{choice}'" for choice in get_args(kind))
-                raise ToolError(f"Argument '{name}' must be {accepted}, found {quoted(value)}.")
-        elif type(value) is not kind:
-            found = _PYTHON_NAMES.get(type(value), type(value).__name__)
-            shown = "" if value is None else f" {quoted(value)}"
-            raise ToolError(f"Argument '{name}' must be a {_JSON_TYPES[kind]}, found {found}{shown}.")
-
-
-_FUNCTIONS = tool_functions()
-_PARAMETERS = {name: _parameters(function) for name, function in _FUNCTIONS.items()}
+    """The tools by their own names, in the order of row P1. A fresh copy each time: callers may edit it."""
+    return _CORE.schemas()

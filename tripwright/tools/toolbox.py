@@ -8,44 +8,77 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from tripwright.tools.calculator import ToolError
-from tripwright.tools.catalog import TravelTools, call_tool, quoted, tool_schemas
-from tripwright.tools.faces import face_named
+from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.faces import Face, face_named
+from tripwright.tools.signatures import Asked
 from tripwright.world.store import World
 
 
 @dataclass(frozen=True)
 class ToolAnswer:
+    """`fault` says what was done to this answer on purpose (`tools/faults.py`): the kind first, details after it."""
+
     text: str
     error: bool = False
+    fault: str | None = None
+
+
+class ToolHostDown(Exception):
+    """Our side could not answer (a tool server is dead): raised by `call`, and the episode ends unscored (law 4)."""
+
+
+class Tools(Protocol):
+    """What an episode needs of its tools, wherever they run."""
+
+    @property
+    def face(self) -> Face: ...
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        """In the JSON function format of OpenAI, by the names that `call` takes."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        """Answers one tool call, whatever a model put into it. Raises nothing but ToolHostDown."""
+        ...
 
 
 class ToolBox:
-    def __init__(self, world: World, face: str = "compact", *, emptied: bool = False):
-        self.world, self.face = world, face_named(face)
-        self.emptied = emptied
-        self.schemas: list[dict[str, Any]] = tool_schemas()
-        self._tools = TravelTools(world)
+    """Tools that answer from a world at hand. With `page_rows`, longer answers come in pages of so many rows."""
+
+    def __init__(self, world: World, face: str | Face = "compact", *, page_rows: int | None = None, emptied: bool = False):
+        if page_rows is not None and page_rows < 1:
+            raise ValueError(f"a page has at least 1 row, found {page_rows}")
+        self.world, self.face = world, face_named(face) if isinstance(face, str) else face
+        self.page_rows, self.emptied = page_rows, emptied
+        self._tools = self.face.core(world, self.face.offer.name_of)
+
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        return self.face.schemas(paged=self.page_rows is not None)
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Answers one tool call. `arguments` is an object or the JSON text of one."""
         if self.emptied:
             return ToolAnswer(self.face.empty)
+        asked: Asked | None = None
         try:
-            return ToolAnswer(self.face.text(call_tool(self._tools, name, _arguments(arguments))))
+            asked = self.face.offer.read(name, read_arguments(arguments), paged=self.page_rows is not None)
+            result = getattr(self._tools, asked.tool)(**asked.arguments)
+            return ToolAnswer(self.face.text(result, asked.page, self.page_rows))
         except ToolError as error:
-            return ToolAnswer(self.face.error(str(error)), error=True)
+            return ToolAnswer(self.face.refusal(error, asked, self.face.offer.core_name(name)), error=True)
 
 
-def _arguments(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+def read_arguments(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Raises ToolError for what is no JSON object."""
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError) as error:  # ValueError covers JSONDecodeError and integers of thousands of digits
             why = f" ({error.msg} at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
-            raise ToolError(f"The arguments are not valid JSON{why}.") from None
+            raise ToolError(f"The arguments are not valid JSON{why}.", "not_json") from None
     if not isinstance(arguments, Mapping):
-        raise ToolError(f"The arguments must be a JSON object, found {quoted(arguments)}.")
+        raise ToolError(f"The arguments must be a JSON object, found {quoted(arguments)}.", "not_json")
     return arguments

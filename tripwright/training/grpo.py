@@ -26,6 +26,7 @@ from tripwright.constraints.evaluate import Rules
 from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.episode import Episode, Task, play
 from tripwright.rewards.shaped import Curriculum, Reward, reward
+from tripwright.tools.faults import Faults
 from tripwright.training.batches import Batch, collate, token_logits
 from tripwright.training.objectives import Clip, clipped_loss, group_advantages, token_weights
 from tripwright.training.optim import Optimizers, OptimizerSettings
@@ -59,9 +60,15 @@ class Rollout:
 
 
 def train(
-    model: Any, chat: ChatFormat, dialect: Dialect, tasks: Iterator[Task], settings: GrpoSettings, seed: int
+    model: Any,
+    chat: ChatFormat,
+    dialect: Dialect,
+    tasks: Iterator[Task],
+    settings: GrpoSettings,
+    seed: int,
+    faults: Faults | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Trains in place; yields the metrics of every step."""
+    """Trains in place; yields the metrics of every step. `faults` are of the rollouts' tools (row S9); evaluation never has any."""
     optimizers = Optimizers(model, settings.optimizer)
     policy = LocalPolicy(model, chat, Sampling(settings.temperature, settings.prompts * settings.group, seed, settings.dtype))
     shuffle = torch.Generator().manual_seed(seed)
@@ -72,7 +79,7 @@ def train(
             return
         began = time.monotonic()
         queries = [next(tasks) for _ in range(settings.prompts)]
-        groups_PG = roll_out(policy, dialect, queries, settings.group, settings.rules)
+        groups_PG = roll_out(policy, dialect, queries, settings.group, settings.rules, faults)
         weights = settings.curriculum.weights_at(step)
         rewards_PG = [
             [reward(e.verdict, e.asked_hard, e.schema_valid, weights) if e.verdict else None for e in group] for group in groups_PG
@@ -100,10 +107,12 @@ def train(
         }
 
 
-def roll_out(policy: LocalPolicy, dialect: Dialect, queries: list[Task], group: int, rules: Rules = "strict") -> list[list[Episode]]:
+def roll_out(
+    policy: LocalPolicy, dialect: Dialect, queries: list[Task], group: int, rules: Rules = "strict", faults: Faults | None = None
+) -> list[list[Episode]]:
     """`group` episodes of each task, in the order of the tasks. Group members are neighbours, so that they share their prompt's prefill."""
     copies = (Task(f"{task.id}/{g}", task.query, task.world) for task in queries for g in range(group))
-    found = {episode.task.id: episode for episode in play(policy, copies, dialect, policy.chat, rules)}
+    found = {episode.task.id: episode for episode in play(policy, copies, dialect, policy.chat, rules, faults=faults)}
     return [[found[f"{task.id}/{g}"] for g in range(group)] for task in queries]
 
 
@@ -183,6 +192,7 @@ def describe(rollouts: list[Rollout]) -> dict[str, Any]:
         "completion_tokens_mean": sum(sum(t.loss_mask) for t in transcripts) / n,
         "tokens": sum(len(t.token_ids) for t in transcripts),
         "stop_reasons": {reason: count / n for reason, count in stops.items()},
+        "faulty_calls": sum(call.fault is not None for t in transcripts for call in t.calls),
         "constraints": constraint_rates([r.episode for r in rollouts]),
     }
 

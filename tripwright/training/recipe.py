@@ -22,6 +22,7 @@ from tripwright.agent.policies.local_precision import AUTO, PRECISIONS
 from tripwright.errors import UserError
 from tripwright.queries.sample import Mix
 from tripwright.rewards.shaped import STAGES
+from tripwright.tools.faults import Faults
 from tripwright.training.copying import CopySettings
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.nano import NanoShape
@@ -57,6 +58,7 @@ class DialectSettings:
     max_tool_tokens: int | None = None
     max_turn_tokens: int | None = None
     context_tokens: int | None = None
+    page_rows: int | None = None
     system_prompt: str | None = None
 
     def dialect(self) -> Dialect:
@@ -88,6 +90,8 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class Recipe:
+    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have none."""
+
     name: str = "nano"
     seed: int = 0
     threads: int = 2
@@ -97,6 +101,7 @@ class Recipe:
     copy: CopySettings | None = None
     sft: SftSettings | None = None
     grpo: GrpoSettings | None = None
+    faults: Faults | None = None
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
 
     def record(self) -> dict[str, Any]:
@@ -138,7 +143,10 @@ def _build(kind: Any, data: Any, where: str) -> Any:
             values[key] = TypeAdapter(hints[key]).validate_json(json.dumps(value, default=str), strict=True)
         except ValidationError as error:
             raise UserError(f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r}).") from None
-    return kind(**values)
+    try:
+        return kind(**values)
+    except UserError as error:  # settings that check themselves
+        raise UserError(f"{where}: {error}") from None
 
 
 def _without_none(hint: Any) -> Any:

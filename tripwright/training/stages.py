@@ -27,7 +27,6 @@ from tripwright.agent.policies.local import load_model
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
-from tripwright.tools.catalog import tool_schemas
 from tripwright.training import copying, grpo, sft
 from tripwright.training.cold_start import TRAINING_WORLDS, content_words, expert_sessions, tasks
 from tripwright.training.nano import new_model
@@ -132,12 +131,12 @@ def make(run: RunFolder) -> None:
         return
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
-        ChatFormat(tokenizer, tool_schemas() if recipe.dialect.dialect().tools_in_prompt else None)  # refuse unfit templates now
+        ChatFormat(tokenizer, recipe.dialect.dialect().schemas())  # refuse unfit templates now
     else:
         print("making a tokenizer and a model", file=sys.stderr)
-        stream = itertools.islice(trips(recipe, MAKING), settings.tokenizer_transcripts)
-        sessions = list(expert_sessions(stream, recipe.dialect.dialect(), None))
-        words = set().union(*(content_words(world) for world in {id(s.tools.world): s.tools.world for s in sessions}.values()))
+        drawn = list(itertools.islice(trips(recipe, MAKING), settings.tokenizer_transcripts))
+        sessions = list(expert_sessions(iter(drawn), recipe.dialect.dialect(), None))
+        words = set().union(*(content_words(world) for world in {id(world): world for _, world in drawn}.values()))
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
@@ -170,9 +169,9 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
         return
     model, tokenizer = load_model(run.model(after))
     dialect = recipe.dialect.dialect()
-    chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
+    chat = ChatFormat(tokenizer, dialect.schemas())
     stream = (Task(f"train-{i}", query, world) for i, (query, world) in enumerate(trips(recipe, RL)))
-    steps = grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed)
+    steps = grpo.train(model, chat, dialect, stream, recipe.grpo, recipe.seed, recipe.faults)
     run.log("rl", steps, _end(recipe.grpo.steps, recipe.grpo.max_minutes))
     run.save("rl", model, tokenizer)
 
@@ -201,7 +200,7 @@ def trips(recipe: Recipe, stage: int) -> Iterator[tuple[Query, World]]:
 
 def expert_transcripts(recipe: Recipe, tokenizer: Any) -> Iterator[Transcript]:
     dialect = recipe.dialect.dialect()
-    chat = ChatFormat(tokenizer, tool_schemas() if dialect.tools_in_prompt else None)
+    chat = ChatFormat(tokenizer, dialect.schemas())
     in_vain = 0
     for session in expert_sessions(trips(recipe, COLD_START), dialect, chat):
         if session.transcript.answer is not None:

@@ -10,10 +10,10 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.policies.endpoint import EndpointPolicy
 from tripwright.agent.policies.expert import ExpertPolicy
-from tripwright.agent.policies.rows import RowsPolicy
+from tripwright.agent.policies.rows import RowsPolicy, check_face
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
-from tripwright.tools.catalog import tool_schemas
+from tripwright.tools.faces import face_named
 
 NAMES = ("expert", "first-row", "cheapest-row", "endpoint", "local")
 
@@ -53,8 +53,10 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         return _local(settings, dialect)
     if settings.model or settings.base_url:
         raise UserError(f"Policy '{name}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
-    policy: Policy = ExpertPolicy() if name == "expert" else RowsPolicy("first" if name == "first-row" else "cheapest")
-    return Chosen(policy, None, {"kind": name}, {})
+    if name == "expert":
+        return Chosen(ExpertPolicy(), None, {"kind": name}, {})
+    check_face(name, face_named(dialect.face))  # before a run folder is made
+    return Chosen(RowsPolicy("first" if name == "first-row" else "cheapest"), None, {"kind": name}, {})
 
 
 def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
@@ -86,7 +88,7 @@ def _local(settings: Settings, dialect: Dialect) -> Chosen:
     from tripwright.agent.policies.local import LocalPolicy, Sampling  # torch
 
     sampling = Sampling(settings.temperature, rows=settings.rows, seed=settings.seed)
-    policy = LocalPolicy.load(settings.model, tool_schemas() if dialect.tools_in_prompt else None, sampling)
+    policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling)
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
         decoding["seed"] = settings.seed

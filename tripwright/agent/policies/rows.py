@@ -13,6 +13,8 @@ from typing import Any, Literal
 from tripwright.agent.policies.base import say
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.errors import UserError
+from tripwright.tools.faces import Face
 
 PRICE_COLUMNS = ("price", "average_cost", "cost")
 
@@ -25,6 +27,7 @@ class RowsPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
+            check_face(self.name, session.tools.face)
             if session.query.days == 3:
                 self._plan(session)
             else:
@@ -70,13 +73,17 @@ class RowsPolicy:
 
     def _rows(self, session: Session, tool: str, **arguments: str) -> list[dict[str, Any]]:
         """The rows of one answer as objects, whatever the face, in the order this policy prefers."""
+        face = session.tools.face
         if session.done:
             return []
-        say(session, write_call(tool, arguments))
-        answer = json.loads(session.transcript.calls[-1].result)
+        say(session, write_call(*face.offer.call_of(tool, arguments)))
+        try:
+            answer = json.loads(session.transcript.calls[-1].result)
+        except ValueError:  # a fault cut it in half
+            return []
         if isinstance(answer, dict) and "error" in answer:
             return []
-        columns = session.tools.face.legend()[tool]
+        columns = face.legend()[tool]
         rows = answer["rows"] if isinstance(answer, dict) and "rows" in answer else answer
         found = [
             row if isinstance(row, dict) else dict(zip(columns, row, strict=True)) for row in (rows if isinstance(rows, list) else [rows])
@@ -84,3 +91,11 @@ class RowsPolicy:
         if self._pick == "cheapest":
             found.sort(key=lambda row: next((row[c] for c in PRICE_COLUMNS if c in row), 0))
         return found
+
+
+def check_face(policy: str, face: Face) -> None:
+    """Raises UserError where answers are not JSON."""
+    try:
+        json.loads(face.empty)
+    except ValueError:
+        raise UserError(f"Policy '{policy}' reads JSON, which face '{face.name}' does not write: choose another dialect.") from None

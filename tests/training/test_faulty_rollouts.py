@@ -1,0 +1,121 @@
+"""Row S9 in training: a recipe's `[faults]` reach the rollouts of RL, are counted, and reach nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.queries.sample import make_queries
+from tripwright.tools.faults import Faults
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+pytest.importorskip("torch")
+
+from tripwright.rewards.shaped import NOTHING, Reward
+from tripwright.training import grpo, stages
+from tripwright.training.recipe import Recipe, load_recipe
+
+FAULTS = Faults(probability=0.5, seed=2)
+
+
+def load(tmp_path: Path, text: str) -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_recipe(path)
+
+
+def test_a_table_of_faults(tmp_path: Path) -> None:
+    recipe = load(
+        tmp_path,
+        """
+        [faults]
+        probability = 0.05
+        per_tool = { search_flights = 0.1 }
+        kinds = { unavailable = 3, latency = 1.5 }
+        latency_seconds = [1, 60]
+        seed = 7
+        """,
+    )
+    assert recipe.faults == Faults(
+        probability=0.05,
+        per_tool={"search_flights": 0.1},
+        kinds={"unavailable": 3.0, "latency": 1.5},
+        latency_seconds=(1.0, 60.0),
+        seed=7,
+    )
+    assert json.loads(json.dumps(recipe.record()))["faults"]["per_tool"] == {"search_flights": 0.1}
+    assert load(tmp_path, "").faults is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[faults]\nprobability = 2.0", "recipe.toml: faults: The probability of a fault is from 0 to 1; probability is 2.0."),
+        ("[faults]\nrate = 0.1", "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, kinds,"),
+        ('[faults]\nkinds = { unavailable = "often" }', "setting 'kinds'"),
+        ("[faults]\nkinds = { broken = 1 }", "Unknown kind of fault 'broken'. Accepted: unavailable,"),
+    ],
+)
+def test_a_wrong_table_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        load(tmp_path, text)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+class Player:
+    """The expert where the trainer expects a local model: rollouts are made in the same way."""
+
+    chat = None
+
+    def play(self, sessions: Any) -> Any:
+        return ExpertPolicy().play(sessions)
+
+
+def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
+    world = World.in_memory(build_tables("nano", 21))
+    tasks = [Task(f"t{n}", query, world) for n, query in enumerate(make_queries(world, 3, 3))]
+
+    def met(faults: Faults | None) -> list[list[list[str | None]]]:
+        groups = grpo.roll_out(Player(), dialect_named("planner_r1"), tasks, 4, faults=faults)  # type: ignore[arg-type]
+        return [[[call.fault for call in episode.transcript.calls] for episode in group] for group in groups]
+
+    found = met(FAULTS)
+    assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
+    assert len({tuple(member) for member in found[0]}) > 1
+    assert {fault for group in met(None) for member in group for fault in member} == {None}
+    rollouts = [
+        grpo.Rollout(episode, Reward(0.0, 0.0, NOTHING), 0.0)
+        for group in grpo.roll_out(Player(), dialect_named("planner_r1"), tasks, 4, faults=FAULTS)  # type: ignore[arg-type]
+        for episode in group
+    ]
+    hit = sum(fault is not None for group in found for member in group for fault in member)
+    assert grpo.describe(rollouts)["faulty_calls"] == hit > 0
+
+
+def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nano_tokenizer: Any
+) -> None:
+    given: list[Any] = []
+
+    def recording(*arguments: Any) -> Iterator[dict[str, Any]]:
+        given.extend(arguments[6:])
+        return iter(())
+
+    monkeypatch.setattr(stages.grpo, "train", recording)
+    monkeypatch.setattr(stages, "load_model", lambda folder: (None, nano_tokenizer))
+    monkeypatch.setattr(stages.RunFolder, "save", lambda *_: None)
+    run = stages.RunFolder(tmp_path / "run", Recipe(grpo=grpo.GrpoSettings(steps=1), faults=FAULTS))
+    stages.reinforce(run)
+    assert given == [FAULTS]
+    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
+    transcripts = stages.expert_transcripts(run.recipe, nano_tokenizer)
+    assert all(call.fault is None for _ in range(3) for call in next(transcripts).calls)

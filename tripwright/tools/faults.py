@@ -1,0 +1,145 @@
+"""Tools that fail on purpose (row S9): what happens to agents when their environment is not reliable.
+
+| kind | what the agent gets |
+|---|---|
+| `unavailable` | STAR's sentence instead of an answer: `Error: Current tool {tool_name} is not available.` |
+| `latency` | its answer after a drawn number of seconds, which are waited only where `wait` asks for it |
+| `timeout` | an error sentence instead of an answer; drawn by itself, or made of a latency above `timeout_seconds` |
+| `stale` | an answer that was right once: of flights those of the day before, of any other tool what it last answered to another question |
+| `truncated` | the first half of the answer, which does not say so |
+
+A fault never passes for the world's own answer in our records: each is noted on the answer. An episode's faults depend on the seed, the
+episode's key and the number of the call, on nothing else: not on other episodes, threads or the order in which they run.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any, Literal, get_args
+
+from tripwright.errors import UserError
+from tripwright.tools.catalog import tool_functions
+from tripwright.tools.errors import ToolError
+from tripwright.tools.faces import Face
+from tripwright.tools.signatures import PAGE, Asked
+from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
+
+FaultKind = Literal["unavailable", "latency", "timeout", "stale", "truncated"]
+UNANSWERED = ("unavailable", "timeout")  # after these the same question may be asked again
+
+
+def fault_kind(fault: str) -> str:
+    """The kind in what an answer notes, which may go on with details ("latency 2.31 s")."""
+    return fault.split()[0]
+
+
+@dataclass(frozen=True)
+class Faults:
+    """How often, to which tools, and what. `per_tool` goes by the core's names; `kinds` are weights against each other."""
+
+    probability: float = 0.0  # of a fault at any call; row S9 looks at 0 to 0.10
+    per_tool: dict[str, float] = field(default_factory=dict)  # instead of `probability`, for these tools
+    kinds: dict[str, float] = field(default_factory=lambda: {"unavailable": 1.0})
+    latency_seconds: tuple[float, float] = (1.0, 20.0)  # drawn evenly between these
+    timeout_seconds: float = 30.0
+    wait: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, chance in {"probability": self.probability, **{f"per_tool.{tool}": p for tool, p in self.per_tool.items()}}.items():
+            if not 0 <= chance <= 1:
+                raise UserError(f"The probability of a fault is from 0 to 1; {name} is {chance}.")
+        if unknown := [tool for tool in self.per_tool if tool not in tool_functions()]:
+            raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tool_functions())}.")
+        if unknown := [kind for kind in self.kinds if kind not in get_args(FaultKind)]:
+            raise UserError(f"Unknown kind of fault '{unknown[0]}'. Accepted: {', '.join(get_args(FaultKind))}.")
+        if not self.kinds or min(self.kinds.values()) < 0 or not sum(self.kinds.values()) > 0:
+            raise UserError(f"The kinds of faults have weights from 0 with one above 0, found {self.kinds}.")
+        low, high = self.latency_seconds
+        if not (0 <= low <= high) or self.timeout_seconds <= 0:
+            found = f"{low}, {high} and {self.timeout_seconds}"
+            raise UserError(f"latency_seconds are two numbers from 0, smaller first, timeout_seconds one above 0; found {found}.")
+
+
+class FaultyTools:
+    """Tools of one episode with faults. `key` tells the episode apart, for instance its task's id."""
+
+    def __init__(self, tools: Tools, faults: Faults, key: str):
+        self.tools, self.faults = tools, faults
+        self._random = random.Random(f"{faults.seed} {key}")  # of text: seeded by its hash function's digest, equal in every process
+        self._last: dict[str, tuple[Asked, ToolAnswer]] = {}
+
+    @property
+    def face(self) -> Face:
+        return self.tools.face
+
+    @property
+    def schemas(self) -> list[dict[str, Any]]:
+        return self.tools.schemas
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
+        kind, seconds = self._draw(self.face.offer.core_name(name))
+        if kind == "latency" and seconds > self.faults.timeout_seconds:
+            kind = "timeout"
+        if kind == "unavailable":
+            return ToolAnswer(self.face.error(f"Error: Current tool {name} is not available."), True, kind)
+        if kind == "timeout":
+            return self._timed_out(name)
+        asked = self._asked(name, arguments)
+        if kind == "stale" and asked and (old := self._earlier(asked)):
+            return ToolAnswer(old.text, old.error, kind)
+        answer = self.tools.call(name, arguments)
+        if asked:
+            self._last[asked.tool] = (asked, answer)
+        if kind == "latency":
+            self._wait(seconds)
+            return ToolAnswer(answer.text, answer.error, f"{kind} {seconds:.2f} s")
+        if kind == "truncated":
+            return ToolAnswer(answer.text[: len(answer.text) // 2], answer.error, kind)
+        return answer
+
+    def _draw(self, tool: str | None) -> tuple[str | None, float]:
+        """(kind or None, seconds of latency). Always three draws, so that what one call meets does not move the faults of the next."""
+        whether, which, how_long = (self._random.random() for _ in range(3))
+        low, high = self.faults.latency_seconds
+        seconds = low + how_long * (high - low)
+        if tool is None or whether >= self.faults.per_tool.get(tool, self.faults.probability):  # what is no tool cannot fail
+            return None, seconds
+        left = which * sum(self.faults.kinds.values())
+        for kind, weight in self.faults.kinds.items():
+            left -= weight
+            if left < 0:
+                return kind, seconds
+        return next(kind for kind, weight in reversed(self.faults.kinds.items()) if weight > 0), seconds  # rounding
+
+    def _timed_out(self, name: str) -> ToolAnswer:
+        limit = self.faults.timeout_seconds
+        self._wait(limit)
+        return ToolAnswer(self.face.error(f"Error: Current tool {name} timed out after {limit:g} seconds."), True, f"timeout {limit:g} s")
+
+    def _wait(self, seconds: float) -> None:
+        if self.faults.wait:
+            time.sleep(seconds)
+
+    def _asked(self, name: str, arguments: Mapping[str, Any] | str) -> Asked | None:
+        """None for a call that is refused anyway."""
+        try:
+            return self.face.offer.read(name, read_arguments(arguments), paged=True)
+        except ToolError:
+            return None
+
+    def _earlier(self, asked: Asked) -> ToolAnswer | None:
+        """What a cache that was not kept up would say; None where it holds nothing yet, and then the true answer is given."""
+        if asked.tool == "search_flights":
+            try:
+                before = date.fromisoformat(asked.arguments["date"]) - timedelta(days=1)
+            except (ValueError, OverflowError):
+                return None
+            name, arguments = self.face.offer.call_of(asked.tool, {**asked.arguments, "date": before.isoformat()})
+            return self.tools.call(name, {**arguments, PAGE: asked.page} if asked.page > 1 else arguments)
+        then, answer = self._last.get(asked.tool, (asked, None))
+        return answer if then != asked else None

@@ -1,0 +1,163 @@
+"""From methods to what a model is shown and may call: signature and docstring are the only definition of a tool, and the names of a
+face are laid over them.
+
+`page` is no argument of a tool: it chooses among the rows that a search found, so it is offered here, where answers are given in pages.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+from tripwright.tools.errors import ToolError, quoted
+
+PAGE = "page"
+_PAGE_DESCRIPTION = "Which page of a long answer to show, from 1."
+_JSON_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null"}
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a face calls one tool, and those of its arguments that it names otherwise than the core does."""
+
+    name: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """A call that may be made: the core's names, arguments and words."""
+
+    tool: str
+    arguments: dict[str, Any]
+    page: int = 1
+
+
+@dataclass(frozen=True)
+class _Argument:
+    core: str
+    kind: Any
+    description: str
+    choices: Mapping[str, str] | None  # the face's word → the core's
+
+
+@dataclass(frozen=True)
+class _Tool:
+    core: str
+    description: str
+    arguments: Mapping[str, _Argument]  # by the face's names
+    has_rows: bool
+
+
+class Offer:
+    """The tools of a face: their schemas, and how a call is read.
+
+    `words` says, argument by argument of the core, which word a face has for a value (`{"mode": {"self-driving": "driving"}}`).
+    """
+
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], named: Mapping[str, Named], words: Mapping[str, Mapping[str, str]] | None = None
+    ):
+        self._tools = {name.name: _offered(core, functions[core], name, words or {}) for core, name in named.items()}
+        self._names = {tool.core: name for name, tool in self._tools.items()}
+
+    def core_name(self, name: object) -> str | None:
+        """The core's name of the tool that the face calls so."""
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        return tool.core if tool else None
+
+    def name_of(self, core: str) -> str:
+        """What the face calls a tool of the core; a tool that it does not offer keeps its name."""
+        return self._names.get(core, core)
+
+    def call_of(self, core: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """(tool, arguments) of a call as the face's models write it."""
+        name = self._names[core]
+        written = dict(arguments)
+        for said, argument in self._tools[name].arguments.items():
+            if argument.core in arguments:
+                value = written.pop(argument.core)
+                words = (word for word, core_word in (argument.choices or {}).items() if core_word == value)
+                written[said] = next(words, value)
+        return name, written
+
+    def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
+        """The tools in the JSON function format of OpenAI. A fresh copy each time: callers may edit it."""
+        return [_schema(name, tool, paged and tool.has_rows) for name, tool in self._tools.items()]
+
+    def read(self, name: object, arguments: Mapping[str, Any], paged: bool = False) -> Asked:
+        """Raises ToolError for any mistake of the caller's."""
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            raise ToolError(f"Unknown tool {quoted(name)}. The tools are {', '.join(self._tools)}.", "unknown_tool")
+        paged = paged and tool.has_rows
+        takes = f"{name} takes {', '.join([*tool.arguments, *([PAGE] if paged else [])])}."
+        for given in arguments:
+            if given not in tool.arguments and not (paged and given == PAGE):
+                raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
+        if missing := [said for said in tool.arguments if said not in arguments]:
+            raise ToolError(f"Missing argument {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
+        read = {argument.core: _checked(said, argument, arguments[said]) for said, argument in tool.arguments.items()}
+        return Asked(tool.core, read, _page(arguments[PAGE]) if paged and PAGE in arguments else 1)
+
+
+def _offered(core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]) -> _Tool:
+    description, described = _docstring(function)
+    hints = get_type_hints(function)
+    arguments = {}
+    for parameter in list(inspect.signature(function).parameters)[1:]:  # without self
+        kind, choices = hints[parameter], None
+        if get_origin(kind) is Literal:
+            choices = {words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)}
+        arguments[named.arguments.get(parameter, parameter)] = _Argument(parameter, kind, described[parameter], choices)
+    return _Tool(core, description, arguments, has_rows=get_origin(hints["return"]) is list)
+
+
+def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """(description, argument → description) of a Google-style docstring whose arguments take one line each."""
+    description, _, listed = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
+    arguments = dict(line.strip().split(": ", 1) for line in listed.splitlines() if line.strip())
+    return " ".join(description.split()), arguments
+
+
+def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    for said, argument in tool.arguments.items():
+        if argument.choices is not None:
+            properties[said] = {"type": "string", "enum": list(argument.choices), "description": argument.description}
+        else:
+            properties[said] = {"type": _JSON_TYPES[argument.kind], "description": argument.description}
+    required = list(properties)
+    if paged:
+        properties[PAGE] = {"type": "integer", "minimum": 1, "description": _PAGE_DESCRIPTION}
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {"type": "function", "function": {"name": name, "description": tool.description, "parameters": schema}}
+
+
+def _checked(said: str, argument: _Argument, value: Any) -> Any:
+    if argument.choices is not None:
+        if not isinstance(value, str) or value not in argument.choices:
+            accepted = " or ".join(f"'{choice}'" for choice in argument.choices)
+            raise ToolError(f"Argument '{said}' must be {accepted}, found {quoted(value)}.", "wrong_type")
+        return argument.choices[value]
+    if type(value) is not argument.kind:
+        raise _wrong_type(said, argument.kind, value)
+    return value
+
+
+def _page(value: Any) -> int:
+    if type(value) is not int:
+        raise _wrong_type(PAGE, int, value)
+    if value < 1:
+        raise ToolError(f"Page {quoted(value)} does not exist: pages are counted from 1.", "page")
+    return value
+
+
+def _wrong_type(said: str, kind: type, value: Any) -> ToolError:
+    found = _PYTHON_NAMES.get(type(value), type(value).__name__)
+    shown = "" if value is None else f" {quoted(value)}"
+    wanted = _JSON_TYPES[kind]
+    article = "an" if wanted[0] in "aeiou" else "a"
+    return ToolError(f"Argument '{said}' must be {article} {wanted}, found {found}{shown}.", "wrong_type")

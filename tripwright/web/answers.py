@@ -1,0 +1,143 @@
+"""A tool call as bytes in, bytes out: what the server answers, without any HTTP.
+
+The world is closed, so an answer is a pure function of the wording (face, rows of a page), the tool and the body. Answers are therefore
+kept under the request's own bytes, in a cache bounded in bytes: a call that was asked before costs neither parsing nor look-ups.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+from tripwright.errors import UserError
+from tripwright.tools.faces import FACES, face_named
+from tripwright.tools.toolbox import ToolBox
+from tripwright.web.metrics import UNKNOWN_TOOL
+from tripwright.world.store import World
+
+MAX_BODY_BYTES = 1_000_000
+ENTRY_BYTES = 400  # what Python needs for one entry besides the bytes of key and answer
+LONGEST_BODY_BYTES = 4_096  # a longer call is not asked twice
+MAX_WORDINGS = 64  # toolboxes kept; they are cheap to make again
+WORDING_PARAMETERS = ("face", "page_rows")
+MAX_PAGE_ROWS = 1_000_000
+
+
+Key = tuple[str | None, bytes, bytes]  # tool (None: it is in the body), query, body
+
+
+class Answered(NamedTuple):
+    body: bytes  # {"text": …, "error": …}
+    tool: str  # by the core's name, whatever the face calls it; UNKNOWN_TOOL where there is none
+    error: bool
+
+
+class AnswerCache:
+    """Least recently used answers out first. Not for several threads."""
+
+    def __init__(self, max_bytes: int):
+        self.max_bytes, self.bytes, self.hits = max_bytes, 0, 0
+        self._answers: OrderedDict[Key, Answered] = OrderedDict()
+
+    def get(self, key: Key) -> Answered | None:
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+            self.hits += 1
+        return found
+
+    def put(self, key: Key, answered: Answered) -> None:
+        """`key` is not in the cache."""
+        size = _size(key, answered)
+        if len(key[2]) > LONGEST_BODY_BYTES or size > self.max_bytes:
+            return
+        self._answers[key] = answered
+        self.bytes += size
+        while self.bytes > self.max_bytes:
+            self.bytes -= _size(*self._answers.popitem(last=False))
+
+
+def _size(key: Key, answered: Answered) -> int:
+    return len(key[0] or "") + len(key[1]) + len(key[2]) + len(answered.body) + ENTRY_BYTES
+
+
+class Answers:
+    """The tools of a world, for callers who choose the wording with each call. Raises UserError for a wording that does not exist."""
+
+    def __init__(self, world: World, default_face: str, cache_bytes: int):
+        self.world, self.default_face = world, face_named(default_face).name
+        self.cache = AnswerCache(cache_bytes)
+        self._boxes: dict[bytes, ToolBox] = {}
+
+    def call(self, tool: str, body: bytes, query: bytes = b"") -> Answered:
+        """`body` holds the arguments, meant to be JSON."""
+        key = (tool, query, body)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        answered = self._answer(self.toolbox(query), tool, _text(body))
+        self.cache.put(key, answered)
+        return answered
+
+    def call_named(self, body: bytes, query: bytes = b"") -> Answered:
+        """The same with the tool's name in the body: {"name": …, "arguments": …}. Any JSON value may be either."""
+        key = (None, query, body)
+        if (known := self.cache.get(key)) is not None:
+            return known
+        try:
+            call = json.loads(_text(body))
+            name, arguments = call["name"], call["arguments"]
+        except (ValueError, RecursionError, LookupError, TypeError):
+            raise UserError('The body is no call: expected JSON like {"name": "get_cities", "arguments": {"state": "Texas"}}.') from None
+        answered = self._answer(self.toolbox(query), name, arguments)
+        self.cache.put(key, answered)
+        return answered
+
+    def toolbox(self, query: bytes) -> ToolBox:
+        """The tools in the wording that a URL's query asks for."""
+        box = self._boxes.get(query)
+        if box is None:
+            face, page_rows = _wording(query)
+            box = ToolBox(self.world, face or self.default_face, page_rows=page_rows)
+            if len(self._boxes) >= MAX_WORDINGS:
+                self._boxes.clear()
+            self._boxes[query] = box
+        return box
+
+    def _answer(self, box: ToolBox, tool: Any, arguments: Any) -> Answered:
+        answer = box.call(tool, arguments)
+        body = f'{{"text":{json.dumps(answer.text)},"error":{"true" if answer.error else "false"}}}'
+        return Answered(body.encode("ascii"), box.face.offer.core_name(tool) or UNKNOWN_TOOL, answer.error)
+
+
+def core_tools() -> list[str]:
+    """The tools of all faces by the core's names, without repetition."""
+    names = ((face, schema["function"]["name"]) for face in FACES.values() for schema in face.schemas())
+    return list(dict.fromkeys(core for face, name in names if (core := face.offer.core_name(name))))
+
+
+def _wording(query: bytes) -> tuple[str | None, int | None]:
+    """(face, page_rows) of a URL's query, None where it does not say."""
+    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    for name, values in asked.items():
+        if name not in WORDING_PARAMETERS:
+            raise UserError(f"Unknown parameter '{name}'. The parameters are {' and '.join(WORDING_PARAMETERS)}.")
+        if len(values) > 1:
+            raise UserError(f"Parameter '{name}' is given {len(values)} times, expected once.")
+    face = face_named(asked["face"][0]).name if "face" in asked else None
+    if "page_rows" not in asked:
+        return face, None
+    text = asked["page_rows"][0]
+    if not re.fullmatch("[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_PAGE_ROWS:
+        raise UserError(f"Parameter 'page_rows' must be a whole number from 1 to {MAX_PAGE_ROWS:,}, found '{text[:60]}'.")
+    return face, int(text)
+
+
+def _text(body: bytes) -> str:
+    """JSON may hold lone surrogates, and ours sends them as it got them; other bytes that are no UTF-8 become a mark."""
+    try:
+        return body.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace")
