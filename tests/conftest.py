@@ -148,9 +148,9 @@ def chat(nano_tokenizer: Any) -> ChatFormat:
 def talker(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Any:
     """A random model whose logits for the stop token vary more than the others: its turns end after a few tokens, at different lengths."""
     torch = pytest.importorskip("torch")
-    made = tiny_model("qwen3", len(nano_tokenizer), seed=3, scale=4.0)
+    made = tiny_model("qwen3", len(nano_tokenizer), seed=4, scale=4.0)
     with torch.no_grad():
-        made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 4
+        made.model.embed_tokens.weight[nano_tokenizer.eos_token_id] *= 6
     return made
 
 
