@@ -10,6 +10,7 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.tools.faces import FACES, face_named
+from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -23,6 +24,7 @@ def tool(
     ] = None,
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
     world: Annotated[Path | None, typer.Option(help="The folder of the world.", show_default=False)] = None,
+    server: Annotated[str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False)] = None,
     face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(FACES)}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
     page_rows: Annotated[int, typer.Option(help="With --page: rows of a page.", min=1)] = PAGE_ROWS,
@@ -37,6 +39,7 @@ def tool(
       tripwright tool search_flights '{"origin": "Boston", "destination": "Tampa", "date": "2022-03-16"}' --world worlds/official
       tripwright tool SearchFlight '{"departure": "Boston", "destination": "Tampa", "date": "2022-03-16"}' --face star --world worlds/real
       tripwright tool RestaurantSearch '{"city": "Boston"}' --face official --page 2 --world worlds/official
+      tripwright tool get_cities '{"state": "Texas"}' --server http://127.0.0.1:8321
       tripwright tool calculator '{"expression": "2 * (89 + 120)"}' --world worlds/official
     """
     schemas = face_named(face).schemas(paged=page is not None)  # a wrong face is named even where the world is wrong too
@@ -46,9 +49,12 @@ def tool(
     if name is None:
         names = ", ".join(schema["function"]["name"] for schema in schemas)
         raise UserError(f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments.")
-    if world is None:
+    if world is not None and server is not None:
+        raise UserError("Give --world DIR or --server URL, not both.")
+    if world is None and server is None:
         raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
-    box = ToolBox(World.open(world), face, page_rows=page_rows if page is not None else None)
+    rows = page_rows if page is not None else None
+    box = ToolBox(World.open(world), face, page_rows=rows) if world else RemoteToolBox(str(server), face, page_rows=rows)
     answer = box.call(name, _with_page(arguments, page))
     if answer.error:
         raise UserError(_problem(answer.text))

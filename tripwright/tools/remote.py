@@ -56,7 +56,8 @@ class RemoteToolBox:
         self._max_retries, self._first_wait_seconds = max_retries, first_wait_seconds
         self._query = urlencode({"face": self.face.name} | ({"page_rows": page_rows} if page_rows is not None else {}))
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
-        self._client = httpx2.Client(timeout=timeout_seconds, limits=limits)
+        # Reading the certificates takes longer than a hundred calls: only for those who need them.
+        self._client = httpx2.Client(timeout=timeout_seconds, limits=limits, verify=base_url.startswith("https://"))
         try:
             self.world = self._get("/world")  # the manifest: name, rows, content hash
             self._schemas = self._get(f"/tools?{self._query}")["schemas"]
@@ -84,10 +85,11 @@ class RemoteToolBox:
             content = json.dumps({"name": name, "arguments": text})
         except (TypeError, ValueError, RecursionError):
             return ToolAnswer(self.face.error("The arguments are not valid JSON."), error=True)
-        response = self._ask("POST", f"/tools?{self._query}", content)
+        response, found = self._ask("POST", f"/tools?{self._query}", content)
         if response.status_code == 413:  # no model means to write so much
             return ToolAnswer(self.face.error(f"The arguments are too long: {len(text):,} characters."), error=True)
-        found = self._read(response)
+        if response.status_code != 200:
+            raise ToolHostDown(f"{self.base_url} answered {response.status_code}: {_detail(response)}")
         if response.headers.get(WORLD_HEADER) != self._world_hash:
             raise ToolHostDown(f"{self.base_url} has another world than at the start.")
         if not isinstance(found.get("text"), str) or not isinstance(found.get("error"), bool):
@@ -99,22 +101,27 @@ class RemoteToolBox:
         self._client.close()
 
     def _get(self, path: str) -> dict[str, Any]:
-        response = self._ask("GET", path)
-        if response.status_code in (400, 404, 405, 422):
+        response, found = self._ask("GET", path)
+        if response.status_code != 200:
             raise UserError(f"{self.base_url}{path.partition('?')[0]} answered {response.status_code}: {_detail(response)}")
-        return self._read(response)
+        return found
 
-    def _ask(self, method: str, path: str, content: str | None = None) -> httpx2.Response:
-        """The first answer that is not a passing fault, whatever its status. Raises ToolHostDown after the last attempt."""
+    def _ask(self, method: str, path: str, content: str | None = None) -> tuple[httpx2.Response, dict[str, Any]]:
+        """The first answer that is not a passing fault, and its JSON if its status is 200. Raises ToolHostDown after the last attempt."""
         import httpx2
 
         headers = {"content-type": "application/json"} if content is not None else {}
         for attempt in range(1, self._max_retries + 2):
             try:
                 response = self._client.request(method, self.base_url + path, content=content, headers=headers)
-                if response.status_code < 500 and response.status_code not in PASSING_STATUS:
-                    return response
-                fault = f"answered {response.status_code}: {_detail(response)}"
+                if response.status_code >= 500 or response.status_code in PASSING_STATUS:
+                    fault = f"answered {response.status_code}: {_detail(response)}"
+                elif response.status_code != 200:
+                    return response, {}
+                elif (found := _object(response)) is not None:
+                    return response, found
+                else:
+                    fault = f"answered with something other than JSON: {_shown(response.text)}"
             except httpx2.TimeoutException:
                 fault = "did not answer in time."
             except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -125,28 +132,22 @@ class RemoteToolBox:
                 time.sleep(self._wait_seconds(attempt))
         raise ToolHostDown(f"{self.base_url} {fault} ({attempt} attempts)" if attempt > 1 else f"{self.base_url} {fault}")
 
-    def _read(self, response: httpx2.Response) -> dict[str, Any]:
-        if response.status_code != 200:
-            raise ToolHostDown(f"{self.base_url} answered {response.status_code}: {_detail(response)}")
-        try:
-            found = response.json()
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            raise ToolHostDown(f"{self.base_url} answered with something other than JSON: {_shown(response.text)}")
-        return found
-
     def _wait_seconds(self, attempt: int) -> float:
         jitter = 0.75 + 0.5 * random.random()  # many episodes fail at the same moment and must not come back at the same moment
         return min(self._first_wait_seconds * 2.0 ** min(attempt - 1, 20) * jitter, LONGEST_WAIT_SECONDS)
 
 
+def _object(response: httpx2.Response) -> dict[str, Any] | None:
+    try:
+        found = response.json()
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def _detail(response: httpx2.Response) -> str:
     """What a server says is wrong: its one line, or the beginning of whatever came."""
-    try:
-        return _shown(response.json()["detail"])
-    except (ValueError, RecursionError, LookupError, TypeError):
-        return _shown(response.text)
+    return _shown((_object(response) or {}).get("detail") or response.text)
 
 
 def _shown(message: object) -> str:

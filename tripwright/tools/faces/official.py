@@ -33,7 +33,7 @@ def write_frame(face: Face, result: Written) -> str:
         case Number(value):
             return f"{number(value)}"
         case Refusal(problem):
-            return problem
+            return " ".join(problem.splitlines())  # a model's own words may hold line breaks
     road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
     return f"{result.mode}, {road}, cost: {result.cost_usd}"
 

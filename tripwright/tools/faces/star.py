@@ -26,7 +26,7 @@ def write_numbered(face: Face, result: Written) -> str:
         case Number(value):
             return f"{number(value)}"
         case Refusal(problem):
-            return problem
+            return " ".join(problem.splitlines())  # a model's own words may hold line breaks
     mode = face.words["mode"][result.mode]
     road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
     return f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost: ${result.cost_usd}"

@@ -1,0 +1,262 @@
+"""The client of a tool server: what passes is retried, what stays is a fault of our side, and a wrong server is noticed at the start.
+
+The server here is a script; tests/web asks a real one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.agent.session import Session, Turn
+from tripwright.errors import UserError
+from tripwright.tools.faces import face_named
+from tripwright.tools.remote import RemoteToolBox
+from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
+from tripwright.transcript import StopReason
+from tripwright.trip.query import Query
+
+WORLD = {"name": "scripted", "content_hash": "abc", "rows": {}}
+SCHEMAS = {"face": "compact", "faces": ["compact"], "schemas": face_named("compact").schemas()}
+Step = tuple[int, str, dict[str, str]]  # status, body, headers
+ANSWER: Step = (200, '{"text": "fine", "error": false}', {"x-world-hash": "abc"})
+FAILING: Step = (503, '{"detail": "busy"}', {})
+
+
+class Script:
+    """Answers calls with the steps in turn, the last one for ever. A step "drop" closes the connection, "sleep" answers too late."""
+
+    def __init__(self) -> None:
+        self.world: Step = (200, json.dumps(WORLD), {})
+        self.schemas: Step = (200, json.dumps(SCHEMAS), {})
+        self.steps: list[Step | str] = [ANSWER]
+        self.bodies: list[Any] = []
+        self.paths: list[str] = []
+        self.connections = 0
+        self._lock = threading.Lock()
+        self.hold = threading.Event()
+        script = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def setup(self) -> None:
+                super().setup()
+                script.connections += 1
+
+            def do_GET(self) -> None:
+                self.reply(script.world if self.path == "/world" else script.schemas)
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                with script._lock:
+                    script.paths.append(self.path)
+                    script.bodies.append(json.loads(body))
+                    step = script.steps[0] if len(script.steps) == 1 else script.steps.pop(0)
+                if step == "sleep":
+                    script.hold.wait(60)
+                if isinstance(step, str):
+                    self.close_connection = True
+                else:
+                    self.reply(step)
+
+            def reply(self, step: Step) -> None:
+                status, text, headers = step
+                self.send_response(status)
+                for name, value in {**headers, "content-length": str(len(text.encode()))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.hold.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    made = Script()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, in seconds, which nobody waits for."""
+    waited: list[float] = []
+    monkeypatch.setattr("tripwright.tools.remote.time.sleep", waited.append)
+    return waited
+
+
+@pytest.fixture
+def box(script: Script, waits: list[float]) -> RemoteToolBox:
+    return RemoteToolBox(script.url + "/", "compact", page_rows=7, max_retries=3)
+
+
+def test_a_call_is_sent_as_the_model_wrote_it(script: Script, box: RemoteToolBox) -> None:
+    for arguments in ('{"city": "\ud800"', {"city": "Zürich"}, "", "null"):
+        assert box.call("search_restaurants", arguments) == ToolAnswer("fine")
+    assert script.paths == ["/tools?face=compact&page_rows=7"] * 4
+    sent = [body["arguments"] for body in script.bodies]
+    assert sent == ['{"city": "\ud800"', '{"city": "Z\\u00fcrich"}', "", "null"]
+    assert script.bodies[0]["name"] == "search_restaurants"
+
+
+def test_an_error_of_the_tool_is_an_answer(script: Script, box: RemoteToolBox) -> None:
+    script.steps = [(200, '{"text": "Unknown city.", "error": true}', {"x-world-hash": "abc"})]
+    assert box.call("search_restaurants", {}) == ToolAnswer("Unknown city.", error=True)
+
+
+def test_what_passes_is_asked_again_with_growing_pauses(script: Script, box: RemoteToolBox, waits: list[float]) -> None:
+    script.steps = [FAILING, "drop", (200, "<html>starting</html>", {}), ANSWER]
+    assert box.call("calculator", {"expression": "1"}) == ToolAnswer("fine")
+    assert len(script.bodies) == 4
+    assert len(waits) == 3 and waits[0] < waits[1] < waits[2]
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (FAILING, "answered 503: busy (4 attempts)"),
+        ((429, "", {}), "answered 429: "),
+        ("drop", "cannot be reached: "),
+        ((200, "<html>hello</html>", {}), "something other than JSON: <html>hello</html>"),
+        ((200, "[1]", {}), "something other than JSON: [1]"),
+    ],
+)
+def test_what_does_not_pass_is_a_fault_of_our_side(step: Step | str, said: str, script: Script, box: RemoteToolBox) -> None:
+    script.steps = [step]
+    with pytest.raises(ToolHostDown) as caught:
+        box.call("calculator", {"expression": "1"})
+    assert said in str(caught.value) and script.url in str(caught.value) and "\n" not in str(caught.value)
+    assert len(script.bodies) == 4
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ((200, ANSWER[1], {"x-world-hash": "other"}), "has another world than at the start"),
+        ((200, ANSWER[1], {}), "has another world than at the start"),
+        ((200, '{"text": 1, "error": false}', ANSWER[2]), "JSON that is no tool's answer"),
+        ((200, '{"text": "fine"}', ANSWER[2]), "JSON that is no tool's answer"),
+        ((404, '{"detail": "Not Found"}', {}), "answered 404: Not Found"),
+        ((400, '{"detail": "Unknown face."}', {}), "answered 400: Unknown face."),
+    ],
+)
+def test_what_cannot_pass_is_not_asked_again(step: Step, said: str, script: Script, box: RemoteToolBox) -> None:
+    script.steps = [step]
+    with pytest.raises(ToolHostDown, match=said):
+        box.call("calculator", {"expression": "1"})
+    assert len(script.bodies) == 1
+
+
+def test_a_server_that_is_too_slow_is_down(script: Script, waits: list[float]) -> None:
+    box = RemoteToolBox(script.url, "compact", timeout_seconds=0.2, max_retries=0)
+    script.steps = ["sleep"]
+    with pytest.raises(ToolHostDown, match="did not answer in time"):
+        box.call("calculator", {"expression": "1"})
+
+
+def test_arguments_without_end_are_the_models_mistake(script: Script, box: RemoteToolBox) -> None:
+    script.steps = [(413, '{"detail": "The body is larger than 1,000,000 bytes."}', {})]
+    answer = box.call("calculator", '{"expression": "' + "1" * 2_000_000)
+    assert answer.error and "too long" in answer.text
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert box.call("calculator", {"expression": nested}).error
+
+
+def test_threads_share_connections(script: Script, box: RemoteToolBox) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(lambda i: box.call("calculator", {"expression": str(i)}), range(200))) == {ToolAnswer("fine")}
+    assert script.connections <= 5  # one was opened by the first questions
+    assert {body["arguments"] for body in script.bodies} == {json.dumps({"expression": str(i)}) for i in range(200)}
+
+
+def test_schemas_are_the_servers_and_may_be_edited(script: Script, box: RemoteToolBox) -> None:
+    box.schemas.clear()
+    box.schemas[0].clear()
+    assert box.schemas == SCHEMAS["schemas"]
+    assert box.face is face_named("compact")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"world": FAILING}, "answered 503: busy (2 attempts) Start a server with 'tripwright serve tools --world DIR'."),
+        ({"world": (200, "[]", {})}, "something other than JSON"),
+        ({"world": (200, "{}", {})}, "is not a server of tools"),
+        ({"world": (404, "no", {})}, "/world answered 404: no"),
+        ({"schemas": (400, '{"detail": "Unknown face \'compact\'."}', {})}, "/tools answered 400: Unknown face 'compact'."),
+        ({"schemas": (200, "{}", {})}, "is not a server of tools"),
+    ],
+)
+def test_a_wrong_server_is_noticed_at_the_start(change: dict[str, Step], said: str, script: Script, waits: list[float]) -> None:
+    for name, step in change.items():
+        setattr(script, name, step)
+    with pytest.raises(UserError) as caught:
+        RemoteToolBox(script.url, "compact", max_retries=1)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float]) -> None:
+    assert RemoteToolBox(script.url, world_hash="abc").world == WORLD
+    with pytest.raises(UserError, match="serves another world: expected content hash abd, found abc .world 'scripted'."):
+        RemoteToolBox(script.url, world_hash="abd")
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: RemoteToolBox("localhost:8321"), "is not a URL"),
+        (lambda: RemoteToolBox("http://["), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", max_retries=0), "cannot be reached"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", "planer"), "Unknown face 'planer'"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", timeout_seconds=0), "needs timeout_seconds > 0"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        make()
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToolBox) -> None:
+    fields: dict[str, Any] = {"org": "A", "dest": "B", "days": 3, "date": ["2022-03-01", "2022-03-02", "2022-03-03"], "people_number": 1}
+    query = Query.model_validate(fields | {"visiting_city_number": 1, "budget": 100, "query": "Plan a trip.", "local_constraint": {}})
+    session = Session(query, box, dialect_named("compact"))
+    turn = '<tool_call>{"name": "calculator", "arguments": {"expression": "%d"}}</tool_call>'
+    session.take(Turn(turn % 1))
+    assert session.transcript.segments[-1].text == "fine" and not session.done
+    script.steps = [FAILING]
+    session.take(Turn(turn % 2))
+    assert session.transcript.stop_reason is StopReason.UNSCORED
+    assert session.transcript.fault is not None and "answered 503" in session.transcript.fault
+
+
+def test_pauses_are_bounded(script: Script, waits: list[float]) -> None:
+    started = time.monotonic()
+    box = RemoteToolBox(script.url, max_retries=40)
+    script.steps = [FAILING]
+    with pytest.raises(ToolHostDown, match="41 attempts"):
+        box.call("calculator", "{}")
+    assert max(waits) <= 15 and time.monotonic() > started
