@@ -1,0 +1,98 @@
+"""A real server in its own processes, on a free port."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.world.store import World
+
+START_SECONDS = 60
+
+
+@dataclass
+class Served:
+    """A running `tripwright serve tools`, and what it has said on stderr."""
+
+    process: subprocess.Popen[str]
+    said: list[str] = field(default_factory=list)
+    url: str = ""
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    @property
+    def workers(self) -> list[int]:
+        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
+        return [int(pid) for pid in listed.stdout.split()]
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(timeout=START_SECONDS)
+
+
+@contextmanager
+def serving(world: Path, *options: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", str(world), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    served, spoken = Served(process), threading.Event()
+
+    def listen() -> None:
+        assert process.stderr is not None
+        for line in process.stderr:
+            served.said.append(line.rstrip("\n"))
+            spoken.set()
+        spoken.set()
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        assert spoken.wait(START_SECONDS)
+        assert served.said, "the server said nothing"
+        if found := re.search(r" at (http://\S+:\d+) ", served.said[0]):
+            served.url = found.group(1)
+        yield served
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        listener.join(START_SECONDS)  # the workers of a killed server let go of stderr when they have noticed
+        assert not listener.is_alive(), "workers outlived their server"
+
+
+@pytest.fixture(scope="session")
+def world_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served") / "nano"
+    assert main(["world", "build", str(folder), "--scale", "nano", "--seed", "7"]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def world(world_folder: Path) -> World:
+    return World.open(world_folder)
+
+
+@pytest.fixture(scope="session")
+def server(world_folder: Path) -> Iterator[Served]:
+    """For tests that leave it as it is: two workers, and a cache small enough to overflow."""
+    with serving(world_folder, "--port", "0", "--workers", "2", "--cache-mb", "1") as served:
+        yield served
+
+
+@pytest.fixture
+def serve(world_folder: Path) -> Iterator[Callable[..., Served]]:
+    """serve(*options) → a server of this test's own."""
+    with ExitStack() as stack:
+        yield lambda *options: stack.enter_context(serving(world_folder, *options))
