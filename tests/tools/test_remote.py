@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -228,7 +227,7 @@ def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float
     ("make", "said"),
     [
         (lambda: RemoteToolBox("localhost:8321"), "is not a URL"),
-        (lambda: RemoteToolBox("http://["), "is not a URL"),
+        (lambda: RemoteToolBox("http://localhost:port"), "is not a URL"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", max_retries=0), "cannot be reached"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", "planer"), "Unknown face 'planer'"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", timeout_seconds=0), "needs timeout_seconds > 0"),
@@ -254,9 +253,8 @@ def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToo
 
 
 def test_pauses_are_bounded(script: Script, waits: list[float]) -> None:
-    started = time.monotonic()
     box = RemoteToolBox(script.url, max_retries=40)
     script.steps = [FAILING]
     with pytest.raises(ToolHostDown, match="41 attempts"):
         box.call("calculator", "{}")
-    assert max(waits) <= 15 and time.monotonic() > started
+    assert len(waits) == 40 and max(waits) == 15
