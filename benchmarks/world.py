@@ -239,9 +239,8 @@ def draw(found: Sequence[tuple[int, float, float]]) -> str:
         for name, column in (("median", 1), ("p99", 2))
     ]
     chart = line_chart(lines, Frame("Microseconds per look-up by size of the table", "rows of the table (log10)", "microseconds"))
-    return chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
-        ">", f'><style>{standalone_css(CHART_CSS, LIGHT)}</style><rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>', 1
-    )
+    ground = f'<rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>'
+    return chart.replace(">", f"><style>{standalone_css(CHART_CSS, LIGHT)}</style>{ground}", 1)
 
 
 def main() -> None:
