@@ -84,6 +84,7 @@ ODD = st.one_of(
         'a "b" \\, Y', "x | y, Y", "A;B, Y", "Lake, Y;", ";;",
         "from A to B", "from A to B to C", "Train, from A to B", "Taxi, from A to B, cost: 1,000", "Flight Number: , from A to B", "-, Y",
         "none", "rest, Y", "Name, city", "Name, Reno (Nevada)", "Name, Reno(Nevada)", "exactly \"x\"", "Lake, Y;Lake, Y;", "A, Y;B, X;C",
+        "<answer>", "</answer>", "<answer>, </answer>", "from <answer> to B",
     ]),
 )  # fmt: skip
 

@@ -175,7 +175,7 @@ def test_metrics_add_up_over_workers(serve: Any) -> None:
     assert found["tripwright_server_faults_total"] == 0
     memory = [value for name, value in found.items() if name.startswith("tripwright_worker_memory_bytes")]
     assert len(memory) == 2 and min(memory) > 1e6
-    assert all(f"tripwright_tool_seconds_count{{outcome=\"ok\",tool=\"{tool}\"}}" in found for tool in CORE_NAMES)
+    assert all(f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found for tool in CORE_NAMES)
 
 
 def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

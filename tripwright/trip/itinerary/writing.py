@@ -14,6 +14,7 @@ from typing import Any
 from tripwright.trip.itinerary.headings import day_heading, read_heading
 from tripwright.trip.itinerary.lines import read_line, split_label
 from tripwright.trip.itinerary.travel import FARE, Unreadable
+from tripwright.trip.parse import CLOSE, OPEN
 from tripwright.trip.query import Query
 from tripwright.trip.render import request_line
 
@@ -59,7 +60,7 @@ def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
 
 
 def _city(said: str) -> str:
-    for readable in (said, f"in {said}"):
+    for readable in (said, f"in {said}") if not _has_answer_tag(said) else ():
         found = day_heading(f"Day 1: {readable}") if "\n" not in readable else None
         try:
             heading = read_heading(found[1], ()) if found else None
@@ -81,7 +82,7 @@ def _sights(said: str) -> list[str]:
 def _readable(key: str, label: str, said: str) -> str | None:
     """`said` in the readable form, if reading that gives `said` back."""
     written = _journey(said) if key == "transportation" else "[{0}] in {2}".format(*said.rpartition(", ")) if ", " in said else None
-    if written is None or "\n" in written or not written.isprintable():
+    if written is None or "\n" in written or not written.isprintable() or _has_answer_tag(said):
         return None
     try:
         item = read_line(*split_label(f"- {label}: {written}"), ())
@@ -111,4 +112,10 @@ def _journey(said: str) -> str | None:
 
 
 def _exactly(said: str) -> str:
-    return f"exactly {json.dumps(said, ensure_ascii=not said.isprintable())}"
+    written = json.dumps(said, ensure_ascii=not said.isprintable())
+    return f"exactly {written.replace('<', chr(92) + 'u003c') if _has_answer_tag(said) else written}"
+
+
+def _has_answer_tag(said: str) -> bool:
+    """Written plainly, it would make the itinerary look like a response with an answer block."""
+    return OPEN in said or CLOSE in said
