@@ -7,7 +7,11 @@ computed, so that `9**9**9` costs as little as `1+1`.
 from __future__ import annotations
 
 import ast
+import operator
 import re
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
 
 from tripwright.tools.errors import ToolError
 
@@ -51,11 +55,8 @@ def _parsed(text: str) -> ast.expr:
     if foreign := _FOREIGN.search(text):
         shown = f"'{foreign.group()}'" if foreign.group().isprintable() and foreign.group() not in "<>" else "an unreadable character"
         raise _refused(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}.")
-    depth = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if depth > MAX_BRACKETS:
-            raise _refused(f"More than {MAX_BRACKETS} nested brackets.")
+    if text.count("(") > MAX_BRACKETS and max(accumulate((c == "(") - (c == ")") for c in text)) > MAX_BRACKETS:
+        raise _refused(f"More than {MAX_BRACKETS} nested brackets.")
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -65,38 +66,31 @@ def _parsed(text: str) -> ast.expr:
 def _value(node: ast.expr, depth: int) -> int | float:
     if depth > MAX_DEPTH:
         raise _refused("The expression is nested too deeply.")
+    if isinstance(node, ast.BinOp):
+        return _bounded(_COMBINED[type(node.op)](_value(node.left, depth + 1), _value(node.right, depth + 1)))
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return _bounded(node.value)
-    if isinstance(node, ast.UnaryOp):
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         operand = _value(node.operand, depth + 1)
-        if isinstance(node.op, ast.USub):
-            return -operand
-        if isinstance(node.op, ast.UAdd):
-            return operand
-    if isinstance(node, ast.BinOp):
-        return _bounded(_combined(node.op, _value(node.left, depth + 1), _value(node.right, depth + 1)))
+        return -operand if isinstance(node.op, ast.USub) else operand
     raise _refused("Only numbers, + - * / // % ** and brackets can be calculated.")
 
 
-def _combined(operator: ast.operator, left: int | float, right: int | float) -> object:
-    match operator:
-        case ast.Add():
-            return left + right
-        case ast.Sub():
-            return left - right
-        case ast.Mult():
-            return left * right
-        case ast.Div():
-            return left / right
-        case ast.FloorDiv():
-            return left // right
-        case ast.Mod():
-            return left % right
-        case ast.Pow():
-            if abs(right) > MAX_EXPONENT:
-                raise _refused(f"Exponents may be at most {MAX_EXPONENT}.")
-            return left**right
-    raise _refused("Only + - * / // % ** can be calculated.")
+def _power(left: int | float, right: int | float) -> Any:
+    if abs(right) > MAX_EXPONENT:
+        raise _refused(f"Exponents may be at most {MAX_EXPONENT}.")
+    return left**right
+
+
+_COMBINED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}  # the characters that are let through can write no other
 
 
 def _bounded(value: object) -> int | float:

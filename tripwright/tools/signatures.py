@@ -93,14 +93,19 @@ class Offer:
         if tool is None:
             raise ToolError(f"Unknown tool {quoted(name)}. The tools are {', '.join(self._tools)}.", "unknown_tool")
         paged = paged and tool.has_rows
-        takes = f"{name} takes {', '.join([*tool.arguments, *([PAGE] if paged else [])])}."
-        for given in arguments:
-            if given not in tool.arguments and not (paged and given == PAGE):
-                raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
-        if missing := [said for said in tool.arguments if said not in arguments]:
-            raise ToolError(f"Missing argument {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
+        if arguments.keys() != tool.arguments.keys():
+            _check_names(name, tool, arguments, paged)
         read = {argument.core: _checked(said, argument, arguments[said]) for said, argument in tool.arguments.items()}
         return Asked(tool.core, read, _page(arguments[PAGE]) if paged and PAGE in arguments else 1)
+
+
+def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged: bool) -> None:
+    takes = f"{name} takes {', '.join([*tool.arguments, *([PAGE] if paged else [])])}."
+    for given in arguments:
+        if given not in tool.arguments and not (paged and given == PAGE):
+            raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
+    if missing := [said for said in tool.arguments if said not in arguments]:
+        raise ToolError(f"Missing argument {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
 
 
 def _offered(core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]) -> _Tool:

@@ -35,8 +35,7 @@ class Column(NamedTuple):
     form: Callable[[Any], Any] = as_it_is
 
     def of(self, records: Iterable[Any]) -> list[Any]:
-        values = map(attrgetter(self.field), records)
-        return list(values) if self.form is as_it_is else list(map(self.form, values))
+        return list(map(self.form, map(attrgetter(self.field), records)))
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,18 @@ class Table:
     def labels(self) -> tuple[str, ...]:
         return tuple(column.label for column in self.columns)
 
+    @cached_property
+    def _fields_of(self) -> Callable[[Any], tuple[Any, ...]]:
+        fields = [column.field for column in self.columns]
+        return attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
+
+    def by_column(self, records: Iterable[Any]) -> Iterator[tuple[Column, tuple[Any, ...]]]:
+        """Each column with its values, one for each record, as the record has them."""
+        return zip(self.columns, zip(*map(self._fields_of, records), strict=True), strict=True)
+
     def rows(self, records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The values of each record, as this face writes them, in the order of the columns."""
-        return zip(*(column.of(records) for column in self.columns), strict=True)
+        """The values of each record, as this face writes them, in the order of the columns. There is at least one record."""
+        return zip(*(map(column.form, values) for column, values in self.by_column(records)), strict=True)
 
 
 class Rows(NamedTuple):
