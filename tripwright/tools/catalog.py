@@ -185,7 +185,8 @@ def _nearest(name: str, known: list[str]) -> str | None:
     if len(name) > LONGEST_QUOTE:  # nobody's spelling of a place, and difflib is quadratic
         return None
     plain = re.split(r"[(,]", name)[0].strip().casefold()  # "Rockford(Illinois)", "rockford, IL"
-    folded = {place.casefold(): place for place in known}
+    ends = plain[:1], plain[-1:]  # a slip of the pen leaves one of them, and comparing with every place of a world takes milliseconds
+    folded = {place.casefold(): place for place in known if place[:1].casefold() == ends[0] or place[-1:].casefold() == ends[1]}
     near = difflib.get_close_matches(plain, folded, n=1, cutoff=0.6)
     return folded[near[0]] if near else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, call
 from typing import Any, NamedTuple
 
 from tripwright.tools.catalog import CORE_NAMES, CityList, Number, Route, ToolResult, TravelTools, tool_functions
@@ -38,7 +38,7 @@ class Column(NamedTuple):
         return list(map(self.form, map(attrgetter(self.field), records)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """`heading` and `row` are sentences for faces that write sentences: of a heading's record and {count}, of a row's labels and {n}."""
 
@@ -52,17 +52,15 @@ class Table:
         return tuple(column.label for column in self.columns)
 
     @cached_property
-    def _fields_of(self) -> Callable[[Any], tuple[Any, ...]]:
+    def values(self) -> Callable[[Any], tuple[Any, ...]]:
+        """From a record to its values in the order of the columns, as the record has them."""
         fields = [column.field for column in self.columns]
         return attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
 
-    def by_column(self, records: Iterable[Any]) -> Iterator[tuple[Column, tuple[Any, ...]]]:
-        """Each column with its values, one for each record, as the record has them."""
-        return zip(self.columns, zip(*map(self._fields_of, records), strict=True), strict=True)
-
     def rows(self, records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The values of each record, as this face writes them, in the order of the columns. There is at least one record."""
-        return zip(*(map(column.form, values) for column, values in self.by_column(records)), strict=True)
+        """The values of each record, as this face writes them, in the order of the columns."""
+        forms = [column.form for column in self.columns]
+        return (tuple(map(call, forms, self.values(record))) for record in records)
 
 
 class Rows(NamedTuple):

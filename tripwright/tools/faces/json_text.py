@@ -10,74 +10,74 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from json.encoder import encode_basestring
-from typing import Any
+from operator import call
+from typing import Any, get_type_hints
 
 from tripwright.tools.catalog import CityList, Number, Route
 from tripwright.tools.faces.base import Face, Refusal, Rows, Table, Written, as_it_is, number
 
-_REMEMBERED = 4096  # texts of values, for each way of writing one
+_REMEMBERED = 4096  # texts of values, for each column
 
 
 def write_objects(face: Face, result: Written) -> str:
     """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and says where it stands."""
     if isinstance(result, Route):
-        return next(_objects(face, [result]))
+        return next(_filled(_object_form, face, [result]))
     if not isinstance(result, Rows):
         return json.dumps(_object(result), ensure_ascii=False)
-    rows = f"[{', '.join(_objects(face, result.records))}]"
+    rows = f"[{', '.join(_filled(_object_form, face, result.records))}]"
     return f'{{"rows": {rows}, {json.dumps(_place(result))[1:]}' if result.pages > 1 else rows
 
 
 def write_arrays(face: Face, result: Written) -> str:
     """{"rows": [[…], …]} without spaces, values in the order of the columns; a road as one object with labels."""
     if isinstance(result, Route):
-        return next(_labelled(face, [result], ",", ":"))
+        return next(_filled(_tight_object_form, face, [result]))
     if not isinstance(result, Rows):
         return _tight(_object(result))
-    rows = f'{{"rows":[{",".join(_arrays(face, result.records))}]'
+    rows = f'{{"rows":[{",".join(_filled(_array_form, face, result.records))}]'
     return f"{rows},{_tight(_place(result))[1:]}" if result.pages > 1 else f"{rows}}}"
 
 
-def _objects(face: Face, records: Sequence[Any]) -> Iterator[str]:
-    return _labelled(face, records, ", ", ": ")
-
-
-def _labelled(face: Face, records: Sequence[Any], comma: str, colon: str) -> Iterator[str]:
-    """Each record as the text of an object."""
+def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) -> Iterator[str]:
+    """Each record as JSON: the form has a %s for each value of a row."""
     if not records:
         return iter(())
-    table = face.tables[type(records[0])]
-    return map(_object_form(table.labels, comma, colon).__mod__, _value_texts(table, records))
+    record: Any = type(records[0])
+    table = face.tables[record]
+    fill, values, writers = form(table).__mod__, table.values, _value_writers(table, record)
+    return (fill(tuple(map(call, writers, values(found)))) for found in records)
 
 
 @cache
-def _object_form(labels: tuple[str, ...], comma: str, colon: str) -> str:
-    """An object with a %s for each value."""
-    fields = (f"{json.dumps(label, ensure_ascii=False)}{colon}".replace("%", "%%") + "%s" for label in labels)
-    return f"{{{comma.join(fields)}}}"
+def _object_form(table: Table) -> str:
+    return f"{{{', '.join(f'{label}: %s' for label in _label_texts(table))}}}"
 
 
-def _arrays(face: Face, records: Sequence[Any]) -> Iterator[str]:
-    """Each record as the text of an array."""
-    if not records:
-        return iter(())
-    return (f"[{','.join(texts)}]" for texts in _value_texts(face.tables[type(records[0])], records))
+@cache
+def _tight_object_form(table: Table) -> str:
+    return f"{{{','.join(f'{label}:%s' for label in _label_texts(table))}}}"
 
 
-def _value_texts(table: Table, records: Sequence[Any]) -> Iterator[tuple[str, ...]]:
-    """Row by row the JSON texts of the values. All values of a field have one type."""
-    return zip(
-        *(
-            map(encode_basestring if column.form is as_it_is and type(values[0]) is str else _value_writer(column.form), values)
-            for column, values in table.by_column(records)
-        ),
-        strict=True,
+@cache
+def _array_form(table: Table) -> str:
+    return f"[{','.join('%s' for _ in table.columns)}]"
+
+
+def _label_texts(table: Table) -> Iterator[str]:
+    return (json.dumps(label, ensure_ascii=False).replace("%", "%%") for label in table.labels)
+
+
+@cache
+def _value_writers(table: Table, record: Any) -> tuple[Callable[[Any], str], ...]:
+    """Column by column, from a record's value to its JSON text."""
+    is_text = {name for name, kind in get_type_hints(record).items() if kind is str}
+    return tuple(
+        encode_basestring if column.form is as_it_is and column.field in is_text else _remembering(column.form) for column in table.columns
     )
 
 
-@cache
-def _value_writer(form: Callable[[Any], Any]) -> Callable[[Any], str]:
-    """From a field's value to its JSON text."""
+def _remembering(form: Callable[[Any], Any]) -> Callable[[Any], str]:
     return lru_cache(_REMEMBERED, typed=True)(lambda value: json.dumps(form(value), ensure_ascii=False))
 
 
