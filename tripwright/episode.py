@@ -79,18 +79,25 @@ def play(
     rules: Rules = "official",
     emptied_tools: bool = False,
     faults: Faults | None = None,
+    tools: Tools | None = None,
 ) -> Iterator[Episode]:
     """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies of text."""
-    sessions = (open_session(task, dialect, chat, emptied_tools, faults) for task in tasks)
+    sessions = (open_session(task, dialect, chat, emptied_tools, faults, tools) for task in tasks)
     for session in policy.play(sessions):
         yield close_session(session, rules)
 
 
 def open_session(
-    task: Task, dialect: Dialect, chat: ChatFormat | None = None, emptied_tools: bool = False, faults: Faults | None = None
+    task: Task,
+    dialect: Dialect,
+    chat: ChatFormat | None = None,
+    emptied_tools: bool = False,
+    faults: Faults | None = None,
+    tools: Tools | None = None,
 ) -> Session:
-    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the task's id alone."""
-    tools: Tools = ToolBox(task.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied_tools)
+    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the task's id alone. `tools` are those of a
+    server that has the task's world, in the dialect's face and pages; without them the world at hand answers."""
+    tools = tools or ToolBox(task.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied_tools)
     if faults is not None:
         tools = FaultyTools(tools, faults, key=task.id)
     return Session(task.query, tools, dialect, chat, key=task)

@@ -342,6 +342,14 @@ def test_episodes_are_chosen_by_rule(tmp_path):
     assert len(choose(places[:12])) == SHOWN and len(choose(places[:2])) == 2 and choose([]) == []
 
 
+def test_calls_that_were_made_to_fail_are_told(tmp_path):
+    faults = {"settings": {"probability": 0.2}, "calls": 1500, "hit": 301, "kinds": {"unavailable": 300, "<odd>": 1}}
+    write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
+    assert "301 of 1,500 tool calls were made to fail (unavailable 300" in report_of(tmp_path)[1].text
+    write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": {"hit": "many", "calls": None}})
+    assert "made to fail" not in report_of(tmp_path)[1].text
+
+
 def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
     unscored = {**synthetic_episode(0, True), "verdict": None, "plan": None}
     write_lines(tmp_path / "transcripts.jsonl", [unscored, synthetic_episode(1, True)])

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.agent.dialect import DIALECTS, Dialect, dialect_named
 from tripwright.agent.policies.choose import NAMES, Settings, choose_policy
 from tripwright.constraints.evaluate import RULES, Rules, check_rules
 from tripwright.episode import Task
@@ -17,6 +17,7 @@ from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.tools.faults import Faults
+from tripwright.tools.remote import RemoteToolBox
 from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
@@ -41,6 +42,9 @@ def run(
     timeout: Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)] = 120.0,
     retries: Annotated[int, typer.Option(help="endpoint: further attempts after a fault.", min=0)] = 4,
     empty_tools: Annotated[bool, typer.Option("--empty-tools", help="Every tool answers nothing: finds memorised worlds.")] = False,
+    tools: Annotated[
+        str | None, typer.Option(help="URL of a 'tripwright serve tools' with the same world, to ask there.", show_default=False)
+    ] = None,
     faults: Annotated[
         float | None, typer.Option(help="Share of the tool calls that fail on purpose.", min=0, max=1, show_default=False)
     ] = None,
@@ -57,6 +61,7 @@ def run(
       tripwright run --policy local --model runs/a/model --dialect compact --queries q.jsonl --world worlds/nano --out runs/a/test
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
         --queries q.jsonl --world worlds/real --out runs/qwen3
+      tripwright run --policy cheapest-row --tools http://localhost:8321 --queries q.jsonl --world worlds/real --out runs/cheapest
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano --out runs/expert_faults
     """
     check_rules(rules)
@@ -70,10 +75,24 @@ def run(
         identity["fingerprint"] = model_fingerprint(model)
     card = run_card(identity, chosen.decoding, spoken, rules, queries, place, samples, empty_tools)
     failing = Faults(probability=faults, seed=faults_seed) if faults is not None else None
-    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, rules), empty_tools, card, faults=failing)
+    served = _served(tools, spoken, place, policy, empty_tools)
+    card |= {"tools": tools} if tools else {}
+    settled = cast(Rules, rules)
+    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, settled, empty_tools, card, faults=failing, tools=served)
     typer.echo(json.dumps(score) if as_json else table(score, out))
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
+
+
+def _served(url: str | None, dialect: Dialect, world: World, policy: str, empty_tools: bool) -> RemoteToolBox | None:
+    """The tools at `url`, refused where they would answer otherwise than those of the world at hand."""
+    if url is None:
+        return None
+    if policy == "expert":
+        raise UserError("Policy 'expert' plans from the world at hand and cannot use --tools. Leave --tools out.")
+    if empty_tools:
+        raise UserError("With --empty-tools nothing is asked of a server. Leave --tools out.")
+    return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=world.content_hash)
 
 
 def read_tasks(queries: Path, world: World, samples: int, limit: int | None) -> list[Task]:

@@ -26,6 +26,7 @@ from tripwright.evals.run_card import settle_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import write_atomically
 from tripwright.tools.faults import Faults, fault_kind
+from tripwright.tools.toolbox import Tools
 
 __all__ = ["run", "score_records"]
 
@@ -43,10 +44,11 @@ def run(
     card: dict[str, Any] | None = None,
     progress: bool = True,
     faults: Faults | None = None,
+    tools: Tools | None = None,
 ) -> dict[str, Any]:
     """Plays what `out` does not hold yet and returns the score of all that it then holds. `card` says what makes the episodes.
 
-    With `faults` (row S9) the card and the score say so, and the score counts the calls that were hit.
+    With `faults` (row S9) the card and the score say so, and the score counts the calls that were hit. `tools` as in `open_session`.
     """
     check_rules(rules)
     wanted = list(tasks)
@@ -59,7 +61,7 @@ def run(
         passed = _cut_torn_end_and_read(lines, path)
         remaining = [task for task in wanted if task.id not in passed]
         line = ProgressLine(len(wanted), played=[passed[task.id] for task in wanted if task.id in passed]) if progress else None
-        for episode in play(policy, remaining, dialect, chat, rules, emptied_tools, faults):
+        for episode in play(policy, remaining, dialect, chat, rules, emptied_tools, faults, tools):
             lines.write(json.dumps(episode.record()).encode() + b"\n")
             lines.flush()
             if line:

@@ -13,6 +13,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from datetime import date as calendar_date
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from tripwright.tools.calculator import evaluate
@@ -176,12 +177,13 @@ def _known_date(date: str) -> None:
 
 def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
     """For instance: Unknown city 'Bostn'. Did you mean 'Boston'?"""
-    if not hint and (near := _nearest(name, list(known))):
+    if not hint and (near := _nearest(name, tuple(known))):
         hint = f" Did you mean '{near}'?"
     return f"Unknown {kind} {quoted(name)}.{hint}"
 
 
-def _nearest(name: str, known: list[str]) -> str | None:
+@lru_cache(4096)  # most of a millisecond for the cities of the real world, and models make the same mistakes
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
     if len(name) > LONGEST_QUOTE:  # nobody's spelling of a place, and difflib is quadratic
         return None
     plain = re.split(r"[(,]", name)[0].strip().casefold()  # "Rockford(Illinois)", "rockford, IL"

@@ -27,6 +27,7 @@ from tripwright.agent.policies.local import load_model
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
+from tripwright.progress import StatusLine
 from tripwright.training import copying, grpo, sft
 from tripwright.training.cold_start import TRAINING_WORLDS, content_words, expert_sessions, tasks
 from tripwright.training.nano import new_model
@@ -41,6 +42,7 @@ WORLDS_APART = 100_000
 MAKING, COLD_START, RL = 0, 1, 2
 # Trips without an answer of the expert's after which the cold start gives up: limits too tight for any plan would keep it looking for ever.
 MOST_IN_VAIN = 200
+SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")  # of a step's figures, in the line on stderr
 
 
 class RunFolder:
@@ -79,15 +81,16 @@ class RunFolder:
         kept = [line for line in self._lines() if line.get("stage") != stage]
         write_atomically(self.metrics, "".join(json.dumps(line) + "\n" for line in kept))
         before, began = (kept[-1]["seconds"] if kept else 0.0), time.monotonic()
-        progress = Progress(stage, end)
+        status = StatusLine()
         with self.metrics.open("a", encoding="utf-8") as out:
             for step, row in enumerate(steps, start=1):
                 seconds = before + time.monotonic() - began
                 if step % every == 0 or step == 1:
                     out.write(json.dumps({"stage": stage, "step": step, "seconds": round(seconds, 2), **row}) + "\n")
                     out.flush()
-                progress.show(step, row)
-        progress.end()
+                figures = "  ".join(f"{key} {row[key]:.4g}" for key in SHOWN if key in row)
+                status.show(f"{stage} step {step}, {status.seconds / 60:.1f} min (ends after {end})  {figures}")
+        status.end()
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         if not self.metrics.is_file():
@@ -97,28 +100,6 @@ class RunFolder:
                 yield json.loads(line)
             except json.JSONDecodeError:  # the last line of a killed run may be torn
                 continue
-
-
-class Progress:
-    """A line on stderr: rewritten in place on a terminal, now and then elsewhere."""
-
-    SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
-
-    def __init__(self, stage: str, end: str):
-        self.stage, self.ending, self.began, self.last = stage, end, time.monotonic(), 0.0
-
-    def show(self, step: int, row: dict[str, Any]) -> None:
-        now = time.monotonic()
-        if now - self.last < (0.5 if sys.stderr.isatty() else 20):
-            return
-        self.last = now
-        shown = "  ".join(f"{key} {row[key]:.4g}" for key in self.SHOWN if key in row)
-        line = f"{self.stage} step {step}, {(now - self.began) / 60:.1f} min (ends after {self.ending})  {shown}"
-        print(f"\r\x1b[K{line}" if sys.stderr.isatty() else line, end="" if sys.stderr.isatty() else "\n", file=sys.stderr, flush=True)
-
-    def end(self) -> None:
-        if sys.stderr.isatty():
-            print(file=sys.stderr)
 
 
 # ---- the stages

@@ -77,6 +77,8 @@ class RowsPolicy:
         if session.done:
             return []
         say(session, write_call(*face.offer.call_of(tool, arguments)))
+        if session.done:  # a limit, or tools that cannot answer: nothing more is said
+            return []
         try:
             answer = json.loads(session.transcript.calls[-1].result)
         except ValueError:  # a fault cut it in half

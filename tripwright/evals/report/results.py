@@ -147,7 +147,8 @@ def _card(run: RunFolder, name: str) -> str:
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
     return (
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p class="muted">{esc(note)}</p><p class="big">{shown(found)}</p>'
-        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>{_stops(score)}{change}</div>'
+        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>'
+        f"{_stops(score)}{_faults(score)}{change}</div>"
     )
 
 
@@ -155,6 +156,17 @@ def _stops(score: Json) -> str:
     reasons = [(plain(name), number(count)) for name, count in _object(score.get("stop_reasons")).items()]
     words = ", ".join(f"{name} {count:,.0f}" for name, count in reasons if count)
     return f'<p class="muted">stopped by: {esc(words)}</p>' if words else ""
+
+
+def _faults(score: Json) -> str:
+    """How many calls were made to fail, for a run that asked for it (row S9)."""
+    met = _object(score.get("faults"))
+    hit, calls = number(met.get("hit")), number(met.get("calls"))
+    if hit is None or not calls:
+        return ""
+    kinds = ", ".join(f"{plain(kind)} {count:,.0f}" for kind, found in _object(met.get("kinds")).items() if (count := number(found)))
+    said = f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail" + (f" ({kinds})" if kinds else "")
+    return f'<p class="muted">{esc(said)}</p>'
 
 
 def _change_words(record: Any) -> str:
