@@ -50,7 +50,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Line, line_chart, still
 from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
 from tripwright.tools.toolbox import ToolBox
 from tripwright.web.answers import Answered, Answers
@@ -318,9 +318,8 @@ def picture(slices: Sequence[dict[str, Any]]) -> str:
     panels = []
     for i, (title, drawn, unit) in enumerate(charts):
         chart = line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220))
-        still = re.sub(r'<g class="strips">.*?</g>', "", chart, flags=re.DOTALL)
         panels.append(f'<text class="title" x="16" y="{28 + 270 * i}">{title}</text>')
-        panels.append(still.replace("<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1))
+        panels.append(still(chart).replace("<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 820" width="680" height="820"><style>{standalone_css(CHART_CSS, LIGHT)}'
         f'</style><rect width="680" height="820" rx="10" fill="{LIGHT["panel"]}"/>{"".join(panels)}</svg>\n'

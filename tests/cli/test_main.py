@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tripwright import __version__
-from tripwright.cli.main import TRAIN_EXTRA, VERBS, Verb, main
+from tripwright.cli.main import EXTRAS, VERBS, Verb, main
 
 PLAYTHINGS = '''
 import typer
@@ -163,7 +163,7 @@ def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFix
     code = main([*verb.words.split(), "--help"])
     printed = capsys.readouterr()
     if code == 2 and "'train' extra" in printed.err:
-        pytest.skip(f"needs one of {', '.join(sorted(TRAIN_EXTRA))}")
+        pytest.skip(f"needs one of {', '.join(sorted(EXTRAS))}")
     assert code == 0, printed.err
     examples = printed.out.partition("Examples:")[2]
     assert f"tripwright {verb.words}" in examples, f"the docstring of {verb.module}.{verb.function} needs 'Examples:' with a command line"

@@ -39,6 +39,7 @@ VERBS = (
     Verb("tool", "tripwright.cli.tool", "tool", "Call one tool by hand."),
     Verb("query make", "tripwright.cli.query", "make", "Make trip requests that a world can meet."),
     Verb("query check", "tripwright.cli.query", "check", "Check that trip requests can be met."),
+    Verb("query word", "tripwright.cli.word", "word", "Word trip requests anew, by grammar or by a model, and check the words."),
     Verb("solve", "tripwright.cli.solve", "solve", "Plan trips exactly, or prove that no plan exists."),
     Verb("score", "tripwright.cli.score", "score", "Judge plans: verdicts, costs, TravelPlanner's metrics, rule sets compared."),
     Verb("show", "tripwright.cli.show", "show", "Show one plan with its verdict beside what it concerns."),
@@ -54,13 +55,18 @@ VERBS = (
 
 GROUPS = {
     "world": "Build, import and inspect worlds.",
-    "query": "Make and check trip requests.",
+    "query": "Make, word and check trip requests.",
+    "data": "Turn transcripts and requests into training data.",
     "submission": "Write and check leaderboard submissions.",
     "serve": "Serve over HTTP.",
 }
 
-TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
-WEB_EXTRA = {"starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"}
+EXTRAS = {  # package → (what needs it, the extra that brings it)
+    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "numpy"), ("training", "train")),
+    **dict.fromkeys(("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"), ("serving", "web")),
+    "pyarrow": ("writing Parquet files", "data"),
+    "ortools": ("CP-SAT", "solver"),
+}
 
 # Typer brings its own copy of Click in some versions and the separate package in others. In both,
 # the public BadParameter is a UsageError, which is the ClickException that every bad command line raises.
@@ -77,11 +83,8 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> in
     except UserError as error:
         return _complain(str(error))
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if missing in TRAIN_EXTRA:
-            return _complain("training needs the 'train' extra: pip install 'tripwright[train]'")
-        if missing in WEB_EXTRA:
-            return _complain("serving needs the 'web' extra: pip install 'tripwright[web]'")
+        if extra := EXTRAS.get((error.name or "").partition(".")[0]):
+            return _complain(f"{extra[0]} needs the '{extra[1]}' extra: pip install 'tripwright[{extra[1]}]'")
         raise
     except (KeyboardInterrupt, typer.Abort):
         print("\nstopped; run the same command to continue", file=sys.stderr)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.evals.report.bars import rate_bars
-from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.charts import Frame, Line, line_chart, still
 from tripwright.evals.report.curves import SUB_REWARDS, rl_points, smoothing
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.results import baseline_bars
@@ -33,9 +32,10 @@ def learning_curve_svg(run_folder: str | Path) -> str:
         (right, "Final pass rate, 95% intervals", 550, 440),
     ):
         if drawn:
-            still = re.sub(r'<g class="strips">.*?</g>|<title>.*?</title>', "", drawn, flags=re.DOTALL)  # an <img> cannot be hovered over
             panels.append(f'<text class="title" x="{x}" y="28">{title}</text>')
-            panels.append(still.replace("<svg ", f'<svg x="{x}" y="44" width="{width}" height="270" preserveAspectRatio="xMinYMin" ', 1))
+            panels.append(
+                still(drawn).replace("<svg ", f'<svg x="{x}" y="44" width="{width}" height="270" preserveAspectRatio="xMinYMin" ', 1)
+            )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'aria-label="Learning curves and final pass rates"><style>{standalone_css(CHART_CSS, LIGHT)}</style>'
