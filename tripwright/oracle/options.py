@@ -1,15 +1,15 @@
 """What each city and leg offers to one query: the parts that the planner combines (row B2).
 
-Written from the benchmark's rules, without looking at the judge's code (law 1): tests make the two agree. Where a name is ambiguous
-under the official substring look-up, or would not survive its text format, the option is left out, so that a plan built from
-these options means the same under every rule set.
+Written from the benchmark's rules, without looking at the judge's code (law 1): tests make the two agree. The official rules look a
+name up as a substring and take the first row that has it; the strict rules take the rows of exactly this name. An option is offered
+where both charge the same and accept it, and left out where they do not or where its name would not survive the plan's text: a plan
+of these options means the same, and costs the same, under both.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -54,6 +54,15 @@ class Stay:
     accommodation: Accommodation
     rooms: int
     night_cost_usd: float  # all rooms
+    nights_below: float = math.inf  # from this many nights on, the strict rules charge a cheaper row of the same name
+
+    def fits(self, nights: int) -> bool:
+        return self.accommodation.minimum_nights <= nights < self.nights_below
+
+
+def cents(usd: float) -> int:
+    """Sums of whole cents are exact, so that equal plans cost the same in whatever order they are added up."""
+    return round(100 * usd)
 
 
 def road_km(ground: Ground | None) -> float | None:
@@ -83,8 +92,12 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
     """The cheapest known flight of that day, if the query allows flying."""
     if query.local_constraint.transportation == "no flight":
         return None
-    flights = sorted(world.flights(origin, destination, date) or [], key=lambda f: f.price_usd)
-    for flight in flights:
+    flights = world.flights(origin, destination, date)
+    if not flights:
+        return None
+    for flight in sorted(flights, key=lambda flight: flight.price_usd):
+        if not _is_plain(flight.number) or "," in flight.number:
+            continue
         if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:  # the official price is that of the number's first row
             miles = f"{flight.distance_miles:g} miles"
             return Leg("flight", origin, destination, flight.duration, miles, flight.price_usd, flight.price_usd * query.party_size, flight)
@@ -92,37 +105,53 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
 
 
 def stays(query: Query, world: World, city: str) -> list[Stay]:
-    """Accommodations that keep every stated preference, cheapest for this party first. Minimum nights are left to the planner."""
+    """Accommodations that keep every stated preference, cheapest for this party first. Nights are left to the planner: see `Stay.fits`."""
     rows = world.accommodations(city)
-    rule, room = query.local_constraint.house_rule, query.local_constraint.room_type
-    forbidden = FORBIDDEN_BY_RULE[rule] if rule else None
     found = []
-    for row in rows:
-        if not _finds_only_itself(row.name, rows):
+    for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
+        first = next(row for row in rows if name in row.name)
+        if not _keeps_wishes(query, first):
             continue
-        if (forbidden and forbidden in row.house_rules) or (room and row.room_type not in ROOM_TYPES[room]):
-            continue
-        rooms = math.ceil(query.party_size / row.maximum_occupancy)
-        found.append(Stay(row, rooms, rooms * row.price_usd))
+        charged = _night_cost_usd(query, first)
+        kept = [row for row in rows if row.name.strip() == name and _keeps_wishes(query, row)]
+        same = [row for row in kept if _night_cost_usd(query, row) == charged]
+        if same:
+            row = min(same, key=lambda row: row.minimum_nights)
+            below = min((row.minimum_nights for row in kept if _night_cost_usd(query, row) < charged), default=math.inf)
+            found.append(Stay(row, _rooms(query, row), charged, below))
     return sorted(found, key=lambda stay: stay.night_cost_usd)
 
 
+def _keeps_wishes(query: Query, row: Accommodation) -> bool:
+    rule, room = query.local_constraint.house_rule, query.local_constraint.room_type
+    return not (rule and FORBIDDEN_BY_RULE[rule] in row.house_rules) and not (room and row.room_type not in ROOM_TYPES[room])
+
+
+def _rooms(query: Query, row: Accommodation) -> int:
+    return math.ceil(query.party_size / row.maximum_occupancy)
+
+
+def _night_cost_usd(query: Query, row: Accommodation) -> float:
+    return _rooms(query, row) * row.price_usd
+
+
 def restaurants(world: World, city: str) -> list[Restaurant]:
-    """Restaurants whose name finds exactly themselves, cheapest first."""
+    """Restaurants that mean the same under both look-ups, cheapest first."""
     rows = world.restaurants(city)
-    found = [row for row in rows if _finds_only_itself(row.name, rows)]
+    found = []
+    for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
+        first = next(row for row in rows if name in row.name)
+        exact = first if first.name.strip() == name else next(row for row in rows if row.name.strip() == name)
+        if (first.average_cost_usd, first.cuisines) == (exact.average_cost_usd, exact.cuisines):
+            found.append(exact)
     return sorted(found, key=lambda row: row.average_cost_usd)
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each name that survives the plan's text, in file order."""
-    named = {row.name.strip(): row for row in reversed(world.attractions(city)) if _is_plain(row.name) and ";" not in row.name}
-    return [row for row in world.attractions(city) if named.get(row.name.strip()) is row]
-
-
-def _finds_only_itself(name: str, rows: Sequence[Accommodation | Restaurant]) -> bool:
-    """Under a look-up by substring that strips the blanks around a name (the tables have names that end with one)."""
-    return _is_plain(name) and sum(name.strip() in other.name for other in rows) == 1
+    rows = world.attractions(city)
+    named = {row.name.strip(): row for row in reversed(rows) if _is_plain(row.name) and ";" not in row.name}
+    return [row for row in rows if named.get(row.name.strip()) is row]
 
 
 def _is_plain(name: str) -> bool:
@@ -133,26 +162,29 @@ def cuisine_mask(row: Restaurant, wanted: tuple[str, ...]) -> int:
     return sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row.cuisines)
 
 
-def cheapest_meals(rows: list[Restaurant], wanted: tuple[str, ...], required: int, most: int) -> dict[int, tuple[float, tuple[int, ...]]]:
-    """Cuisine mask → (cost per person, indices into `rows`): the cheapest set of distinct restaurants, `required` to `most` of them.
+Meals = dict[int, tuple[int, tuple[int, ...]]]  # cuisine mask → (cents per person, indices of the restaurants)
 
-    Dynamic programme over rows with state (count, mask); a mask is kept only if no cheaper set covers it.
+
+def cheapest_meals(rows: list[Restaurant], wanted: tuple[str, ...], most: int) -> list[Meals]:
+    """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many distinct restaurants.
+
+    Dynamic programme over rows with state (count, mask). A row that serves a wanted cuisine matters only as the cheapest of its mask,
+    every other one only as one of the `most` cheapest.
     """
-    best: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {(0, 0): (0.0, ())}
-    # Without a cuisine to reach, only the cheapest rows can matter; with one, also every row that serves it.
-    useful = [i for i, row in enumerate(rows) if i < most or cuisine_mask(row, wanted)]
-    for i in useful:
-        mask = cuisine_mask(rows[i], wanted)
-        for (count, covered), (cost, chosen) in list(best.items()):
-            if count < most:
-                key, value = (count + 1, covered | mask), (cost + rows[i].average_cost_usd, (*chosen, i))
-                if key not in best or value[0] < best[key][0]:
-                    best[key] = value
-    found: dict[int, tuple[float, tuple[int, ...]]] = {}
-    for (count, covered), value in best.items():
-        if count >= required and (covered not in found or value[0] < found[covered][0]):
-            found[covered] = value
-    return found
+    masks = [cuisine_mask(row, wanted) for row in rows]
+    first_of_mask = {mask: i for i, mask in reversed(list(enumerate(masks)))}
+    best: list[Meals] = [{0: (0, ())}, *({} for _ in range(most))]
+    for i, row in enumerate(rows):
+        if i >= most and (not masks[i] or first_of_mask[masks[i]] != i):
+            continue
+        price = cents(row.average_cost_usd)
+        for count in range(most - 1, -1, -1):
+            above = best[count + 1]
+            for covered, (cost, chosen) in best[count].items():
+                mask = covered | masks[i]
+                if mask not in above or cost + price < above[mask][0]:
+                    above[mask] = cost + price, (*chosen, i)
+    return best
 
 
 @cache
