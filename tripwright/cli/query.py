@@ -3,127 +3,202 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.solve import solve_query
-from tripwright.constraints.evaluate import judge
-from tripwright.constraints.facts import Verdict
-from tripwright.constraints.lookup import city_lookup
+from tripwright.cli.query_plot import requests_svg
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
-from tripwright.oracle.planner import solve as solve_exactly
-from tripwright.queries.sample import CITIES_VISITED, Mix, make_queries
-from tripwright.trip.parse import parse_days
-from tripwright.trip.plan import to_official
-from tripwright.trip.query import Query, iter_queries
+from tripwright.progress import StatusLine
+from tripwright.queries.check import KINDS, check_queries
+from tripwright.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
+from tripwright.queries.make_files import Made, make_files
+from tripwright.queries.make_item import LEVELS, Settings
+from tripwright.queries.sample import CITIES_VISITED, Mix
+from tripwright.queries.splits import excluded_keys, read_splits
+from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
-PROGRESS_S = 5.0
+TIGHT = (0.6, 0.95)  # the budget over the cheapest cost, where it is to be too little
 
 
 def make(
     world: Annotated[Path, typer.Option(help="World folder the requests are for.")],
-    out: Annotated[Path, typer.Option(help="JSONL file to write.")],
-    count: Annotated[int, typer.Option(help="How many.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal requests.", min=0)] = 0,
-    days: Annotated[str, typer.Option(help="Lengths of trip to draw from, out of 3, 5 and 7.")] = "3",
-    levels: Annotated[str, typer.Option(help="Weights of easy, medium and hard.")] = "4:3:3",
-    slack: Annotated[str, typer.Option(help="Range of the budget over the cost of a comfortable plan.")] = "1.05:1.3",
+    out: Annotated[Path, typer.Option(help="JSONL file to write; with --splits a folder, one file for each split.")],
+    count: Annotated[int, typer.Option(help="How many, all splits together.", min=1)] = 100,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)] = 0,
+    elements: Annotated[str, typer.Option(help="How cities, days, party and wishes are drawn: default, official or uniform.")] = "default",
+    days: Annotated[str | None, typer.Option(help="Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]")] = None,
+    levels: Annotated[str | None, typer.Option(help="Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]")] = None,
+    slack: Annotated[
+        str | None, typer.Option(help="Range of the budget over a proved cost.  [default: 1.05:1.3; infeasible: 0.6:0.95]")
+    ] = None,
+    over: Annotated[str, typer.Option(help="Which cost: of the cheapest comfortable plan, or the cheapest.")] = "comfortable",
+    budget: Annotated[
+        str, typer.Option(help="'slack', or 'official': price statistics, kept where a plan is proved within them.")
+    ] = "slack",
+    keep: Annotated[str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")] = "feasible",
+    not_in: Annotated[list[Path] | None, typer.Option(help="JSONL file whose trips are not to be repeated. May be given again.")] = None,
+    splits: Annotated[str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Forget what an interrupted run has left.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What was made as one JSON object.")] = False,
 ) -> None:
     """Make different trip requests, each proved to be possible within its budget; the proof's plan is in the record.
 
+    A plan is comfortable if one room holds the whole party and no taxi goes from city to city where one can fly. No two requests
+    ask for the same trip: origin, destination, dates, people and wishes. A run that was interrupted goes on where it stopped.
+
     Examples:
       tripwright query make --world worlds/nano --count 200 --seed 1 --out queries.jsonl
       tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 --slack 1.1:1.5 --out mixed.jsonl
+      tripwright query make --world worlds/real --count 1000 --elements official --budget official --not-in validation.jsonl --out q.jsonl
+      tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 --plot made.svg --out queries
+      tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
-    if out.is_dir():
+    settings = _settings(seed, elements, days, levels, slack, over, budget, keep)
+    shares = read_splits(splits) if splits is not None else None
+    if shares is None and out.is_dir():
         raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
-    mix = Mix(days=read_days(days), levels=read_levels(levels), slack=read_slack(slack))
+    if shares is not None and out.exists() and not out.is_dir():
+        raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
+    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
+        raise UserError(f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists.")
     place = World.open(world)
-    out.parent.mkdir(parents=True, exist_ok=True)  # a bad place for the file is said now, not after the work
-    lines: list[str] = []
-    made: Counter[str] = Counter()
-    told = time.monotonic()
-    for query in make_queries(place, count, seed, mix):
-        lines.append(json.dumps(query.record(), ensure_ascii=False) + "\n")
-        made[str(query.level)] += 1
-        if time.monotonic() - told > PROGRESS_S:
-            told = time.monotonic()
-            print(f"{len(lines)}/{count} queries", file=sys.stderr)
-    write_atomically(out, "".join(lines))
-    if as_json:
-        typer.echo(json.dumps({"out": str(out), "queries": len(lines), "levels": dict(made), "world": place.content_hash, "seed": seed}))
-    else:
-        typer.echo(f"{out}: {len(lines)} queries ({', '.join(f'{made[level]} {level}' for level in ('easy', 'medium', 'hard'))})")
+    excluded = excluded_keys(not_in or ())
+    line = StatusLine(log_seconds=5)
+
+    def report(made: Made) -> None:
+        rate = (len(made.records) - made.resumed) / max(line.seconds, 1e-9)
+        often = ", ".join(f"{reason} {number}" for reason, number in made.rejected.most_common(2))
+        line.show(f"{len(made.records)}/{count} requests, {rate:.1f} a second, {made.rejected.total()} rejected ({often or 'none'})")
+
+    made = make_files(place, out, count, settings, splits=shares, excluded=excluded, workers=workers, restart=restart, report=report)
+    line.end()
+    if plot is not None:
+        write_atomically(plot, requests_svg(made.records))
+    summary = {"out": str(out), **_summary(made, line.seconds), "world": place.content_hash, "seed": seed}
+    typer.echo(json.dumps(summary) if as_json else _told(summary))
+
+
+def _settings(
+    seed: int, elements: str, days: str | None, levels: str | None, slack: str | None, over: str, budget: str, keep: str
+) -> Settings:
+    for option, value, accepted in (
+        ("--elements", elements, ELEMENT_KINDS),
+        ("--over", over, ("comfortable", "cheapest")),
+        ("--budget", budget, ("slack", "official")),
+        ("--keep", keep, ("feasible", "infeasible")),
+    ):
+        if value not in accepted:
+            raise UserError(f"{option} '{value}' is none of {', '.join(accepted)}.")
+    if budget == "official" and slack is not None:
+        raise UserError("--slack has no meaning with --budget official: leave one of them out.")
+    if keep == "infeasible" and over != "comfortable":
+        raise UserError("--over has no meaning with --keep infeasible, whose budgets go by the cheapest cost: leave one of them out.")
+    mix = OFFICIAL_MIX if elements == "official" else Mix()
+    usual = Mix().slack if keep == "feasible" else TIGHT
+    return Settings(
+        seed=seed,
+        elements=elements,  # type: ignore[arg-type]  # checked above, as the two below
+        days=read_days(days) if days is not None else mix.days,
+        levels=read_levels(levels) if levels is not None else mix.levels,
+        slack=None if budget == "official" else usual if slack is None else read_slack(slack, keep),
+        over=over,  # type: ignore[arg-type]
+        keep=keep,  # type: ignore[arg-type]
+    )
+
+
+def _summary(made: Made, seconds: float) -> dict[str, Any]:
+    records = made.records
+    new = len(records) - made.resumed
+    slacks = [record["oracle"]["slack"] for record in records if record["oracle"]["slack"] is not None]
+    return {
+        "queries": len(records),
+        "levels": {level: n for level in LEVELS if (n := sum(record["level"] == level for record in records))},
+        "days": dict(sorted(Counter(record["days"] for record in records).items())),
+        "files": made.files,
+        "resumed": made.resumed,
+        "seconds": round(seconds, 2),
+        "per_second": round(new / max(seconds, 1e-9), 2),
+        "rejected": dict(made.rejected.most_common()),
+        "budget_usd": {level: _spread([r["budget"] for r in records if r["level"] == level]) for level in LEVELS},
+        "slack": _spread(slacks),
+    }
+
+
+def _spread(values: list[float]) -> dict[str, float] | None:
+    """Smallest, median and largest; None of nothing."""
+    return {"low": min(values), "median": statistics.median(values), "high": max(values)} if values else None
+
+
+def _told(summary: dict[str, Any]) -> str:
+    levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
+    resumed = f", {summary['resumed']} of them before" if summary["resumed"] else ""
+    lines = [f"{summary['out']}: {summary['queries']} queries ({levels}{resumed}), {summary['per_second']:g} a second"]
+    if len(summary["files"]) > 1:
+        lines += [f"  {path}: {number}" for path, number in summary["files"].items()]
+    for level, found in summary["budget_usd"].items():
+        if found:
+            lines.append(f"  {level} budgets: ${found['low']:,} to ${found['high']:,}, half up to ${found['median']:,.0f}")
+    if found := summary["slack"]:
+        lines.append(f"  budget over cheapest cost: {found['low']:.2f} to {found['high']:.2f}, half up to {found['median']:.2f}")
+    total = sum(summary["rejected"].values())
+    lines.append(f"  {total} drafts rejected" + ":" * bool(total))
+    lines += [f"    {number:>6} {reason}" for reason, number in summary["rejected"].items()]
+    return "\n".join(lines)
 
 
 def check(
     queries: Annotated[Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")],
     world: Annotated[Path, typer.Option(help="World folder they are for.")],
+    workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per request and a summary.")] = False,
 ) -> None:
-    """Check that every request can be met: solved again within its budget, and its stored plan (if any) passes the judge.
+    """Check every request: solved again, its stored proof and plan compared and judged, its text read back, repeats found.
 
-    The exit code is 1 if any request fails.
+    Kinds of problem: infeasible (no plan within the budget), wrong (the stored proof is not true, or its plan fails the official or
+    the strict rules), ambiguous (the text alone does not give the fields), duplicate (an earlier line asks for the same trip).
+    The exit code is 1 if any request has one.
 
     Examples:
       tripwright query check queries.jsonl --world worlds/nano
     """
     place = World.open(world)
-    checked = failed = 0
-    for line, query in iter_queries(queries):
-        problem = problem_with(query, place)
-        checked, failed = checked + 1, failed + (problem is not None)
-        if as_json:
-            typer.echo(json.dumps({"line": line, "ok": problem is None, "problem": problem}))
-        elif problem:
-            typer.echo(f"{queries}:{line}: {problem}")
-    if not checked:
+    given = list(iter_queries(queries))
+    if not given:
         raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
-    summary = {"kind": "summary", "queries": checked, "failed": failed}
-    typer.echo(json.dumps(summary) if as_json else f"{checked - failed} of {checked} queries can be met")
+    kinds: Counter[str] = Counter()
+    status, failed, impossible = StatusLine(log_seconds=5), 0, 0
+    labelled = {line for line, query in given if (query.model_extra or {}).get("feasible") is False}
+    for number, (line, problems) in enumerate(check_queries(given, place, workers), start=1):
+        found = {problem.kind for problem in problems}
+        kinds.update(found)
+        failed += bool(problems)
+        impossible += not problems and line in labelled
+        told = "; ".join(problem.text for problem in problems) or None
+        if as_json:
+            typer.echo(json.dumps({"line": line, "ok": told is None, "kinds": [kind for kind in KINDS if kind in found], "problem": told}))
+        elif told:
+            typer.echo(f"{queries}:{line}: {told}")
+        status.show(f"{number}/{len(given)} requests checked, {number / max(status.seconds, 1e-9):.1f} a second, {failed} with problems")
+    status.end()
+    counted = {kind: kinds[kind] for kind in KINDS}
+    if as_json:
+        typer.echo(json.dumps({"kind": "problems", **counted}))
+        typer.echo(json.dumps({"kind": "summary", "queries": len(given), "failed": failed}))
+    else:
+        proved = f", {impossible} are proved impossible, as they say" if labelled else ""
+        typer.echo(f"{len(given) - failed - impossible} of {len(given)} queries can be met{proved}")
+        if failed:
+            typer.echo("problems: " + ", ".join(f"{number} {kind}" for kind, number in counted.items() if number))
     if failed:
         raise typer.Exit(1)
-
-
-def problem_with(query: Query, world: World) -> str | None:
-    """Why this request is not good, or None."""
-    solved = solve_query(query, world, cheapest=True)
-    if solved["plan"] is None:
-        return f"cannot be met: {solved['why']}"
-    verdict = judge(query, solved["plan"], world)
-    if not verdict.final:
-        return f"the exact planner's plan does not pass the judge: {_first_failure(verdict)}"
-    proof = (query.model_extra or {}).get("oracle")
-    return _problem_with_proof(query, proof, world) if proof is not None else None
-
-
-def _problem_with_proof(query: Query, proof: Any, world: World) -> str | None:
-    if not isinstance(proof, dict):
-        return "field 'oracle' is not an object"
-    stated, found = proof.get("cheapest_cost_usd"), solve_exactly(query, world).cost_usd
-    if stated is not None and stated != found:
-        return f"its stored cheapest cost is {stated}, the world's is {found}"
-    stored = parse_days(proof.get("plan"))
-    if stored.days is None:
-        return f"its stored plan cannot be read: {stored.problem}"
-    verdict = judge(query, to_official(stored.days, city_lookup(world)), world)
-    return None if verdict.final else f"its stored plan does not pass the judge: {_first_failure(verdict)}"
-
-
-def _first_failure(verdict: Verdict) -> str:
-    for facts in (verdict.commonsense, verdict.hard):
-        for fact in (facts or {}).values():
-            if fact.passed is False:
-                return f"{fact.name}{f' ({fact.message})' if fact.message else ''}"
-    return verdict.error or "not delivered"
 
 
 def read_days(text: str) -> tuple[int, ...]:
@@ -146,11 +221,13 @@ def read_levels(text: str) -> tuple[int, int, int]:
     return easy, medium, hard
 
 
-def read_slack(text: str) -> tuple[float, float]:
+def read_slack(text: str, keep: str = "feasible") -> tuple[float, float]:
     try:
         low, high = (float(part) for part in text.split(":"))
     except ValueError:
         low, high = 0.0, 0.0
-    if not 1 <= low <= high < float("inf"):
+    if keep == "feasible" and not 1 <= low <= high < float("inf"):
         raise UserError(f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that every request can be met.")
+    if keep == "infeasible" and not 0 < low <= high < 1:
+        raise UserError(f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays above 0 and below 1.")
     return low, high

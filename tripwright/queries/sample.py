@@ -1,5 +1,8 @@
 """Queries with proof: sampled as in the official benchmark (evaluator notes §9), kept only if the oracle finds a plan, budget included.
 
+This is the maker that training goes by: one generator of random numbers runs through all queries, so the n-th depends on those before
+it. `tripwright query make` uses `make_files`, whose n-th query depends on seed and n, so that processes can share the work.
+
 Differences from the official sampler, all fields of `Mix`: levels are drawn 4:3:3; the budget is a slack factor over the proved
 cost of a comfortable plan instead of price statistics; nano worlds, with few restaurants a city, ask for one or two cuisines.
 """
@@ -59,10 +62,10 @@ def draw_query(world: World, rng: random.Random, level: str, mix: Mix) -> Query 
     """One draw; None where the oracle finds no comfortable plan."""
     days = rng.choice(mix.days)
     cities = CITIES_VISITED[days]
-    org, dest = _route(world, rng, cities)
-    dates = _dates(world, rng, days)
-    party_size = 1 if level == "easy" else (2 if rng.random() < 0.5 else rng.randint(3, 8))
-    wishes = _wishes(rng, level, party_size, mix)
+    org, dest = draw_route(world, rng, cities)
+    dates = draw_dates(world, rng, days)
+    party_size = draw_party_size(rng, level)
+    wishes = draw_wishes(rng, level, party_size, mix)
     fields: dict[str, Any] = {
         "org": org,
         "dest": dest,
@@ -91,7 +94,8 @@ def _proof(query: Query, comfortable: Solution, world: World) -> dict[str, Any]:
     }
 
 
-def _route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
+def draw_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
+    """(org, dest): a city, and a city of another state; for several cities another state that has more than so many."""
     names = list(world.cities)
     org = rng.choice(names)
     others = [c for c in names if world.cities[c] != world.cities[org]]
@@ -103,23 +107,37 @@ def _route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
     return org, rng.choice(states)
 
 
-def _dates(world: World, rng: random.Random, days: int) -> list[str]:
+def draw_dates(world: World, rng: random.Random, days: int) -> list[str]:
+    """A window of the days on which the world has flights."""
+    if len(world.dates) < days:
+        raise UserError(f"World '{world.name}' has flights on {len(world.dates)} days; a trip of {days} days needs as many.")
     first = rng.randrange(len(world.dates) - days + 1)
     return world.dates[first : first + days]
 
 
-def _wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalConstraint:
+def draw_party_size(rng: random.Random, level: str) -> int:
+    """Easy: one. Else two in half of the cases, three to eight in the others."""
+    return 1 if level == "easy" else (2 if rng.random() < 0.5 else rng.randint(3, 8))
+
+
+def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalConstraint:
+    """Easy: none. Medium: one kind out of three. Hard: three different kinds, drawn with the weights `KINDS`."""
     if level == "easy":
         kinds: list[str] = []
     elif level == "medium":
         kinds = [rng.choice(("house rule", "cuisine", "room type"))]
     else:
-        kinds = _draw_without_replacement(rng, 3)
+        kinds = draw_kinds(rng, 3)
+    return draw_values(rng, kinds, party_size, mix.cuisines[level == "hard"])
+
+
+def draw_values(rng: random.Random, kinds: list[str], party_size: int, cuisines: int) -> LocalConstraint:
+    """A value for each kind of wish: the official lists, each uniformly; more than two people ask for a private or an entire room only."""
     wish: dict[str, Any] = {}
     if "house rule" in kinds:
         wish["house rule"] = rng.choice(list(HOUSE_RULE))
     if "cuisine" in kinds:
-        wish["cuisine"] = rng.sample(CUISINES, mix.cuisines[level == "hard"])
+        wish["cuisine"] = rng.sample(CUISINES, cuisines)
     if "room type" in kinds:
         wish["room type"] = rng.choice(["shared room", "not shared room", "private room", "entire room"][(0 if party_size <= 2 else 2) :])
     if "transportation" in kinds:
@@ -127,7 +145,8 @@ def _wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalC
     return LocalConstraint.model_validate(wish)
 
 
-def _draw_without_replacement(rng: random.Random, count: int) -> list[str]:
+def draw_kinds(rng: random.Random, count: int) -> list[str]:
+    """Different kinds of wishes, one after the other, each with its weight among those left."""
     left = dict(KINDS)
     chosen = []
     for _ in range(count):
