@@ -25,7 +25,7 @@ FORBIDDEN = {
     *(("evals", "rewards"), ("evals", "training")),
 }
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
-TRAIN_EXTRA_HOMES = ("tripwright.training", "tripwright.agent.policies.local", "tripwright.bridges")
+TRAIN_EXTRA_HOMES = ("tripwright.training", "tripwright.trajectories.tokens", "tripwright.agent.policies.local", "tripwright.bridges")
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 60

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tripwright.queries.check import check_queries
-from tripwright.queries.check_text import text_problem
 from tripwright.queries.make_files import make_files
 from tripwright.queries.make_item import Settings
 from tripwright.queries.reading import Gazetteer
+from tripwright.queries.wording_check import mismatches
 from tripwright.trip.query import Query, iter_queries
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
@@ -70,8 +70,8 @@ def test_what_is_made_is_found_good_by_one_process_and_by_two(world: World, give
         (lambda r: r["oracle"].update(plan="text"), "wrong", "its stored plan cannot be read: "),
         (lambda r: r.update(oracle=[]), "wrong", "field 'oracle' is not an object"),
         (lambda r: r.update(feasible=False), "wrong", "is labelled infeasible and can be met for $"),
-        (lambda r: r.update(query=r["query"].replace("2022", "2023")), "ambiguous", "its text is not clear: the text gives date "),
-        (lambda r: r.update(query="Somewhere nice."), "ambiguous", "its text is not clear: could not infer days"),
+        (lambda r: r.update(query=r["query"].replace("2022", "2023")), "ambiguous", "its text is not clear: date: it must say "),
+        (lambda r: r.update(query="Somewhere nice."), "ambiguous", "its text is not clear: org: it must say "),
     ],
 )
 def test_one_thing_wrong_is_one_problem(world: World, given: list[tuple[int, Query]], change: Any, kind: str, said: str) -> None:
@@ -121,4 +121,4 @@ def test_the_official_training_texts_say_what_their_fields_say(travelplanner: Pa
     places = Gazetteer(real_world.cities)
     queries = list(iter_queries(travelplanner / "queries" / "train.jsonl"))
     assert len(queries) == 45
-    assert [(line, problem) for line, query in queries if (problem := text_problem(query, places))] == []
+    assert [(line, problem) for line, query in queries if (problem := mismatches(query, query.query, places))] == []

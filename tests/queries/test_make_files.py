@@ -16,11 +16,11 @@ from tripwright.constraints.lookup import city_lookup
 from tripwright.errors import UserError
 from tripwright.oracle.planner import solve
 from tripwright.queries.budget import official_budget
-from tripwright.queries.check_text import text_problem
 from tripwright.queries.make_files import Made, make_files
 from tripwright.queries.make_item import Settings
 from tripwright.queries.reading import Gazetteer
 from tripwright.queries.splits import excluded_keys, read_splits, request_key, split_sizes
+from tripwright.queries.wording_check import mismatches
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query, read_queries
@@ -62,7 +62,7 @@ def test_each_can_be_met_and_its_proof_holds(world: World, made: tuple[Path, Mad
         assert proof["rule_set"] == "official+strict"
         plan = to_official(parse_days(proof["plan"]).days or [], city_of)
         assert judge(query, plan, world).final and judge(query, plan, world, "strict").final
-        assert text_problem(query, places) is None
+        assert mismatches(query, query.query, places) == []
     assert len({request_key(query) for query in queries}) == COUNT
     assert {query.level for query in queries} == {"easy", "medium", "hard"} and {query.days for query in queries} == {3, 5, 7}
 

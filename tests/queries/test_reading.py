@@ -99,6 +99,12 @@ def test_a_whole_record_needs_no_text() -> None:
         ("from Homer to Aston, the 3rd to the 5th of March 2022", "date", ["2022-03-03", "2022-03-04", "2022-03-05"]),
         ("a 3-day trip from Homer to Aston starting on March 3, 2022", "date", ["2022-03-03", "2022-03-04", "2022-03-05"]),
         ("from Homer to Aston between March 3 and 5, 2022", "days", 3),
+        ("from Homer to Aston, December 30th, 2022 to January 1st, 2023", "date", ["2022-12-30", "2022-12-31", "2023-01-01"]),
+        ("from Homer to Aston, 2022-12-30 to 2023-01-01", "date", ["2022-12-30", "2022-12-31", "2023-01-01"]),
+        ("a 3-day trip, March 3-5, 2022. My starting point is Homer, my destination is Aston", "org", "Homer"),
+        ("a 3-day trip, March 3-5, 2022. Destination: Aston. Starting point: Homer", "dest", "Aston"),
+        ("five days from Homer for two exploring three cities in Westland, March 3-7, 2022", "visiting_city_number", 3),
+        ("seven days from Homer for two visiting cities in Westland, March 3-9, 2022", "visiting_city_number", 3),
         ("a week-long trip from Homer to 3 cities in Westland from 2022-03-03 to 2022-03-09", "days", 7),
         ("five days, leaving Homer for two different cities in Westland, March 3rd to 7th, 2022", "dest", "Westland"),
         (f"{TRIP}, returning to Homer", "dest", "Aston"),
@@ -113,6 +119,13 @@ def test_a_whole_record_needs_no_text() -> None:
         (f"{TRIP}, please", "people_number", 1),
         (f"{TRIP}. The budget was $1,000; our new budget is $1,250.50, for 2 people", "budget", 1250.5),
         (f"{TRIP} for 1,300 dollars", "budget", 1300),
+        (f"{TRIP}. The budget has been raised from $1,000 to $1,250", "budget", 1250),
+        (f"{TRIP}. My budget was revised from 1,000 dollars to 1,250 dollars", "budget", 1250),
+        (f"{TRIP}. Instead of the $1,000 first planned, my revised budget is $1,250", "budget", 1250),
+        (f"{TRIP}. My new budget is adjusted to $1,250; it was $1,000", "budget", 1250),
+        (f"{TRIP}. I now have $1,250 instead of $1,000", "budget", 1250),
+        (f"{TRIP} for two over 3 days", "people_number", 2),
+        (f"{TRIP} for 3 adults near Sioux City", "visiting_city_number", 1),
     ],
 )
 def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
@@ -125,6 +138,12 @@ def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
         (TRIP, "could not infer budget: the text names no amounts"),
         (f"{TRIP}, $900 or $950", "could not infer budget: the text names 2 amounts"),
         (f"{TRIP} for $900 per person", "could not infer budget"),
+        (f"{TRIP} with $900 for each of us", "could not infer budget"),
+        (f"{TRIP}. The budget is from $800 to $900", "could not infer budget: the text names 2 amounts"),
+        (f"{TRIP}. The new budget is not $800 but $900", "could not infer budget: the text names 2 amounts"),
+        (f"{TRIP}. The new budget replaces $800 with $900", "could not infer budget: the text names 2 amounts"),
+        ("from Homer to Aston, December 31st to January 1st, 2023, $900", "could not infer date"),
+        ("from Homer to Aston, the 31st to January 1st, 2023 or 2022-12-31, $900", "the dates lie in the years 2022 and 2023"),
         (f"{TRIP} for $3k", "could not infer budget"),
         (f"Plan {TRIP} for us, $900", "could not infer people_number: the text says 'us'"),
         (f"{TRIP} for my wife and me, $900", "could not infer people_number: the text says 'wife'"),
@@ -148,6 +167,14 @@ def test_what_is_not_said_is_not_guessed(text: str, problem: str) -> None:
         read(text)
     assert problem in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_a_refusal_says_which_fields_and_what_was_read_all_the_same() -> None:
+    with pytest.raises(CouldNotInfer) as refused:
+        read(f"Plan {TRIP} for us, $900 or $950. We have pets and smoke.")
+    assert set(refused.value.problems) == {"people_number", "budget", "house rule"}
+    assert (refused.value.read["org"], refused.value.read["days"]) == ("Homer", 3)
+    assert "people_number" not in refused.value.read
 
 
 @pytest.mark.parametrize(
@@ -179,6 +206,20 @@ def test_wishes(text: str, expected: dict[str, Any]) -> None:
         ("We would like to see the French Quarter.", "could not infer cuisine: 'French' is mentioned, but not as food"),
         ("Private rooms, or entire rooms.", "could not infer room type: the text asks for 'entire room' and 'private room'"),
         ("No private rooms.", "could not infer room type"),
+        ("Smoking should not be allowed.", "could not infer house rule"),
+        ("Parties are forbidden.", "could not infer house rule"),
+        ("Pet-free accommodation, please.", "could not infer house rule"),
+        ("We are allergic to pets.", "could not infer house rule"),
+        ("Indian food is not to our taste.", "could not infer cuisine"),
+        ("We dislike Chinese food.", "could not infer cuisine"),
+        ("Private rooms are not needed.", "could not infer room type"),
+        ("Shared rooms are not a problem.", "could not infer room type"),
+        ("We do not mind sharing a room.", "could not infer room type"),
+        ("Flights are not a problem.", "could not infer transportation"),
+        ("No flights before noon, please.", "could not infer transportation"),
+        ("No flights unless there is no road.", "could not infer transportation"),
+        ("We do not need to avoid flights.", "could not infer transportation"),
+        ("Neither flying nor driving suits us.", "could not infer transportation"),
         ("We will neither fly nor drive: no flights and no self-driving.", "could not infer transportation: the text asks for"),
     ],
 )

@@ -47,6 +47,11 @@ VERBS = (
     Verb("submission write", "tripwright.cli.submission", "write", "Write plans as a submission for the leaderboard."),
     Verb("submission check", "tripwright.cli.submission", "check", "Check a submission's format."),
     Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score."),
+    Verb("data collect", "tripwright.cli.data", "collect", "Keep the good episodes of runs as training data."),
+    Verb("data stats", "tripwright.cli.data", "stats", "Say what a file of trajectories holds."),
+    Verb("data export", "tripwright.cli.data", "export", "Write training data as another trainer reads it."),
+    Verb("data split", "tripwright.cli.data", "split", "Merge query files and divide them anew."),
+    Verb("data reliability", "tripwright.cli.data", "reliability", "Compare a policy on synthetic and on given queries."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
@@ -56,7 +61,7 @@ VERBS = (
 GROUPS = {
     "world": "Build, import and inspect worlds.",
     "query": "Make, word and check trip requests.",
-    "data": "Turn transcripts and requests into training data.",
+    "data": "Collect, describe, divide and export training data.",
     "submission": "Write and check leaderboard submissions.",
     "serve": "Serve over HTTP.",
 }

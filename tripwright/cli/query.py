@@ -42,6 +42,9 @@ def make(
         str, typer.Option(help="'slack', or 'official': price statistics, kept where a plan is proved within them.")
     ] = "slack",
     keep: Annotated[str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")] = "feasible",
+    style: Annotated[
+        str | None, typer.Option(help="The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain; official: rich]")
+    ] = None,
     not_in: Annotated[list[Path] | None, typer.Option(help="JSONL file whose trips are not to be repeated. May be given again.")] = None,
     splits: Annotated[str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
@@ -61,14 +64,9 @@ def make(
       tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 --plot made.svg --out queries
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
-    settings = _settings(seed, elements, days, levels, slack, over, budget, keep)
+    settings = _settings(seed, elements, days, levels, slack, over, budget, keep, style)
     shares = read_splits(splits) if splits is not None else None
-    if shares is None and out.is_dir():
-        raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
-    if shares is not None and out.exists() and not out.is_dir():
-        raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
-    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
-        raise UserError(f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists.")
+    _check_places(out, shares is not None, plot)
     place = World.open(world)
     excluded = excluded_keys(not_in or ())
     line = StatusLine(log_seconds=5)
@@ -86,14 +84,33 @@ def make(
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
+def _check_places(out: Path, many: bool, plot: Path | None) -> None:
+    if not many and out.is_dir():
+        raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
+    if many and out.exists() and not out.is_dir():
+        raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
+    if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
+        raise UserError(f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists.")
+
+
 def _settings(
-    seed: int, elements: str, days: str | None, levels: str | None, slack: str | None, over: str, budget: str, keep: str
+    seed: int,
+    elements: str,
+    days: str | None,
+    levels: str | None,
+    slack: str | None,
+    over: str,
+    budget: str,
+    keep: str,
+    style: str | None,
 ) -> Settings:
+    style = style or ("rich" if elements == "official" else "plain")
     for option, value, accepted in (
         ("--elements", elements, ELEMENT_KINDS),
         ("--over", over, ("comfortable", "cheapest")),
         ("--budget", budget, ("slack", "official")),
         ("--keep", keep, ("feasible", "infeasible")),
+        ("--style", style, ("plain", "rich")),
     ):
         if value not in accepted:
             raise UserError(f"{option} '{value}' is none of {', '.join(accepted)}.")
@@ -105,12 +122,13 @@ def _settings(
     usual = Mix().slack if keep == "feasible" else TIGHT
     return Settings(
         seed=seed,
-        elements=elements,  # type: ignore[arg-type]  # checked above, as the two below
+        elements=elements,  # type: ignore[arg-type]  # checked above, as the three below
         days=read_days(days) if days is not None else mix.days,
         levels=read_levels(levels) if levels is not None else mix.levels,
         slack=None if budget == "official" else usual if slack is None else read_slack(slack, keep),
         over=over,  # type: ignore[arg-type]
         keep=keep,  # type: ignore[arg-type]
+        style=style,  # type: ignore[arg-type]
     )
 
 

@@ -17,11 +17,11 @@ from tripwright.constraints.evaluate import Rules, judge
 from tripwright.constraints.facts import Verdict
 from tripwright.constraints.lookup import city_lookup
 from tripwright.oracle.planner import Solution, plan_days, solve
-from tripwright.queries.check_text import text_problem
 from tripwright.queries.make_cities import served_cities
 from tripwright.queries.make_pool import in_order, worker_count
 from tripwright.queries.reading import Gazetteer
 from tripwright.queries.splits import Key, request_key
+from tripwright.queries.wording_check import mismatches
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
@@ -68,8 +68,8 @@ def problems_with(checker: Checker, query: Query) -> list[Problem]:
         problems.insert(0, Problem("wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"))
     elif not why and (failed := _failure(query, plan_days(query, cheapest), world)):
         problems.insert(0, Problem("wrong", f"the exact planner's plan does not pass the judge: {failed}"))
-    if misread := text_problem(query, checker.places):
-        problems.append(Problem("ambiguous", f"its text is not clear: {misread}"))
+    if misread := mismatches(query, query.query, checker.places):
+        problems.append(Problem("ambiguous", f"its text is not clear: {misread[0]}"))
     return problems
 
 

@@ -19,8 +19,12 @@ _WORDS = "one two three four five six seven eight nine ten eleven twelve".split(
 _N = rf"([0-9]{{1,2}}|{'|'.join(_WORDS)})"
 _DAYS = re.compile(rf"\b{_N}[\s-]+days?\b", re.I)
 _WEEK = re.compile(r"\b(?:a|one|1)[\s-]week\b|\bweek-?\s?long\b", re.I)
-_NO_CITY_WORDS = r"(?:days?|nights?|people|persons?|individuals?|to|in|and|for|with)\b"
-_CITIES = re.compile(rf"\b{_N}\s+(?:(?!{_NO_CITY_WORDS})[a-z-]+\s+){{0,3}}?cit(?:y|ies)\b", re.I)
+# "for two exploring three cities" speaks of three cities, and "2 adults from Kansas City" of none
+_NO_CITY_WORDS = (
+    rf"(?:days?|nights?|people|persons?|individuals?|adults?|to|in|and|for|from|with|of|who|{'|'.join(_WORDS)}"
+    r"|(?:visit|explor|tour|cover|see|depart|leav|start|head|travel|go|discover)\w*)\b"
+)
+_CITIES = re.compile(rf"\b{_N}\s+(?:(?!{_NO_CITY_WORDS})[a-z-]+\s+){{0,3}}?(?-i:[cC]ities|CITIES|city|CITY)\b", re.I)
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _MONTH, _DAY, _YEAR = rf"({'|'.join(_MONTHS)})", r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9])", r"(?:,?\s+(?:of\s+)?([0-9]{4})\b)?"
@@ -34,7 +38,7 @@ _PEOPLE = r"(?:people|persons?|individuals?|travell?ers?|adults?|tourists?|passe
 _PARTY = re.compile(
     rf"\b(?:group|party|family|team) of {_N}\b|\b{_N}[\s-]+{_PEOPLE}|\b{_N}[\s-]person\b"
     rf"|\bfor {_N}(?=[.;:?!]|,(?![0-9])|$|\s+(?:depart|start|leav|from|to|travel|head|going|who|setting|taking|visit|fly|that|with|on"
-    r"|between|originat|begin|and)\w*\b)",
+    r"|between|originat|begin|and|spanning|covering|exploring|touring|lasting|over|for)\w*\b)",
     re.I,
 )
 _PARTY_NAMES = {r"\b(?:pair|couple|duo)\b": 2, r"\btrio\b": 3}
@@ -47,8 +51,19 @@ _COUNTED_CHILDREN = re.compile(rf"\b{_N}\s+(?:young\s+|small\s+)?(?:kids|child(?
 
 _AMOUNT = r"([0-9][0-9,]{0,12}(?:\.[0-9]{1,2})?)(?![0-9])"
 _BUDGET = re.compile(rf"(?:\$|USD)\s?{_AMOUNT}|\b{_AMOUNT}\s?(?:US\s)?(?:dollars\b|USD\b)", re.I)
-_PARTIAL = re.compile(r"\s*(?:dollars?\s*)?(?:k\b|m\b|thousand|million|per\b|each\b|apiece|/|an? (?:day|night|person))", re.I)
-_REVISED = re.compile(r"\b(?:new|revised|updated|now)\b[^.$]{0,40}$", re.I)
+_PARTIAL = re.compile(
+    r"\s*(?:dollars?\s*)?(?:k\b|m\b|thousand|million|per\b|(?:for )?each\b|apiece|/|an? (?:day|night|person|head)\b|daily|nightly)", re.I
+)
+# Of several amounts one is meant: the last of these words before it says whether it is that one.
+_NEW_OR_OLD = re.compile(
+    r"\b(?:(new|revised|updated|now|(?:adjust|rais|increas|lower|reduc|chang)\w* to)"
+    r"|from|not|instead|rather|than|replac\w*|old|original\w*|previous\w*|earlier|initial\w*|first|longer)\b",
+    re.I,
+)
+_CHANGED_FROM = re.compile(
+    r"\b(?:adjust|rais|increas|lower|reduc|chang|revis|updat|cut|extend)\w*\s+from\s+(?:\$|USD)?\s?[0-9][0-9,.]*(?:\s+dollars)?\s+to\s+$",
+    re.I,
+)
 
 
 def read_days(text: str, known: Mapping[str, Any]) -> int:
@@ -100,11 +115,16 @@ def read_party(text: str, known: Mapping[str, Any]) -> int:
 def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
     """US dollars for the whole party. Of several amounts, the one that is called new."""
     amounts: dict[float, bool] = {}
+    said_before = 0
     for match in _BUDGET.finditer(text):
         if _PARTIAL.match(text, match.end()):
             raise CouldNotInfer(f"'{match.group()}' is not an amount for the whole trip in plain dollars")
         amount = float((match[1] or match[2]).replace(",", ""))
-        amounts[amount] = amounts.get(amount, False) or bool(_REVISED.search(text[max(0, match.start() - 60) : match.start()]))
+        before = text[max(said_before, match.start() - 60) : match.start()].rpartition(". ")[2]
+        words = _NEW_OR_OLD.findall(before)
+        is_new = bool(words and words[-1]) or bool(_CHANGED_FROM.search(text[: match.start()]))
+        amounts[amount] = amounts.get(amount, False) or is_new
+        said_before = match.end()
     chosen = list(amounts) if len(amounts) == 1 else [amount for amount, is_new in amounts.items() if is_new]
     if len(chosen) != 1:
         raise CouldNotInfer(f"the text names {len(amounts) or 'no'} amounts in dollars")
@@ -125,10 +145,11 @@ def _range(text: str) -> list[date]:
     if not any(month for _, month, _ in found):
         raise CouldNotInfer("the text names no date")
     years = {year for year, _, _ in found if year}
-    if len(years) != 1:
+    if len(years) != 1 and not (years and all(year and month for year, month, _ in found)):
         raise CouldNotInfer("the dates have no year" if not years else f"the dates lie in the years {_listed(years)}")
-    year, named = years.pop(), set()
-    for index, (_, month, day) in enumerate(found):
+    named = set()
+    for index, (own_year, month, day) in enumerate(found):
+        year = own_year or next(iter(years))
         beside = [found[at][1] for at in (index, index - 1, index + 1) if 0 <= at < len(found) and found[at][1]]
         if beside:
             try:

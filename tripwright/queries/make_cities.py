@@ -101,7 +101,7 @@ class _Trip:
         for nights in sorted({nights for split in self.splits for nights in split}):
             required = 3 * (nights - 1)
             lacks = {
-                "stay": all(stay.accommodation.minimum_nights > nights for stay in fitting),
+                "stay": not any(stay.fits(nights) for stay in fitting),
                 "restaurants": len(rows) < required,
                 "attractions": sights < nights - 1,
             }

@@ -18,12 +18,12 @@ from tripwright.constraints.lookup import city_lookup
 from tripwright.errors import UserError
 from tripwright.oracle.planner import Solution, plan_days, solve
 from tripwright.queries.budget import NoBudget, official_budget
-from tripwright.queries.check_text import text_problem
 from tripwright.queries.make_cities import Served, served_cities
 from tripwright.queries.make_elements import ElementKind, draw_elements
 from tripwright.queries.reading import Gazetteer
 from tripwright.queries.splits import Key, request_key
-from tripwright.queries.wording import word
+from tripwright.queries.wording import Style, word_query
+from tripwright.queries.wording_check import mismatches
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import LocalConstraint, Query
@@ -47,6 +47,7 @@ class Settings:
     slack: tuple[float, float] | None = (1.05, 1.3)
     over: Literal["comfortable", "cheapest"] = "comfortable"
     keep: Literal["feasible", "infeasible"] = "feasible"
+    style: Style = "plain"
 
 
 @dataclass(frozen=True)
@@ -112,19 +113,9 @@ def _attempt(maker: Maker, rng: random.Random, level: str, days: int, by_wishes:
     else:
         budget, extra = _infeasible(draft, world, rng, settings, by_wishes)
     for _ in range(MOST_WORDINGS):
-        text = word(
-            rng,
-            org=draft.org,
-            dest=draft.dest,
-            days=draft.days,
-            cities=draft.visiting_city_number,
-            date=draft.date,
-            party_size=draft.party_size,
-            budget=budget,
-            wishes=draft.local_constraint,
-        )
+        text = word_query(rng, draft.model_copy(update={"budget": budget}), settings.style)
         query = Query.model_validate({**fields, "budget": budget, "query": text, **extra})
-        if text_problem(query, maker.places) is None:
+        if not mismatches(query, text, maker.places):
             return query.record()
     raise _Rejected("text does not give the fields back")
 

@@ -24,13 +24,14 @@ _CAPITALISED = re.compile(r"\s+(?!(?:January|February|March|April|May|June|July|
 _FROM = re.compile(
     r"\b(?:from|out of)\s+$|\b(?:depart|leav|start|begin|originat|commenc|set(?:ting)? (?:off|out)|tak(?:e|ing) off|kick(?:ing)? off"
     r"|live|living|based|resid)\w*(?:\s+(?:out|off|our|my|the|this|trip|journey|travels?|vacation|tour|adventure))*"
-    r"(?:\s+(?:in|from|at|of))?\s+$",
+    r"(?:\s+(?:in|from|at|of))?\s+$"
+    r"|\b(?:starting|departure) (?:point|city|place)(?:\s+(?:is|will be|being|of))?:?\s+$",
     re.I,
 )
 _TO = re.compile(
     r"\b(?:to|towards?|into|in|across|through(?:out)?|around|within|visit(?:ing|s)?|explor(?:e|es|ing)|tour(?:ing|s)?|of|for"
     r"|cover(?:ing|s)?|includ(?:es?|ing)|see(?:ing)?|discover(?:ing)?|reach(?:ing)?|enjoy(?:ing)?|[0-9]{1,2}|one|two|three)\s+"
-    r"(?:the\s+)?(?:(?:state|city) of\s+)?$",
+    r"(?:the\s+)?(?:(?:state|city) of\s+)?$|\bdestinations?(?:\s+(?:is|are|will be|being|of))?:?\s+$",
     re.I,
 )
 _HOME_AGAIN = re.compile(r"\b(?:return|back)\w*\s+(?:home\s+)?(?:to|from|in)\s+$", re.I)
@@ -89,14 +90,15 @@ def _completed(known: dict[str, Any], missing: list[str], text: str, places: Gaz
         "people_number": lambda: read_party(text, known),
         "budget": lambda: read_budget(text, known),
     }
-    inferred, problems = [], []
+    inferred = list[str]()
+    problems = dict[str, str]()
 
     def note(field: str, into: dict[str, Any], read: Callable[[], Any]) -> None:
         try:
             into[field] = read()
             inferred.append(field)
         except CouldNotInfer as problem:
-            problems.append(f"could not infer {field}: {problem}")
+            problems[field] = str(problem)
 
     for field in (field for field in readers if field in missing):
         note(field, known, readers[field])
@@ -105,7 +107,8 @@ def _completed(known: dict[str, Any], missing: list[str], text: str, places: Gaz
         for wish, read_wish in WISHES.items():
             note(wish, known["local_constraint"], partial(read_wish, text))
     if problems:
-        raise CouldNotInfer("; ".join(problems))
+        said = "; ".join(f"could not infer {field}: {problem}" for field, problem in problems.items())
+        raise CouldNotInfer(said, problems=problems, read=known)
     return Completed(known, tuple(inferred))
 
 

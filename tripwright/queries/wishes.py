@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from tripwright.world.generator.scales import CUISINES
 
 
 class CouldNotInfer(ValueError):
-    """The text does not say this, or says it in more than one way."""
+    """The text does not say this, or says it in more than one way. Of a whole request: why, by field or kind of wish, and what was read."""
+
+    def __init__(self, message: str, *, problems: Mapping[str, str] | None = None, read: Mapping[str, Any] | None = None):
+        super().__init__(message)
+        self.problems, self.read = dict(problems or {}), dict(read or {})
 
 
-NOT = r"(?:\b(?:no|not|non|never|without|avoid\w*|cannot|refrain\w*|exclud\w*|other than|instead of|rather than)\b|n't\b)"
+NOT = r"(?:\b(?:no|not|non|nor|neither|never|without|avoid\w*|cannot|refrain\w*|exclud\w*|other than|instead of|rather than)\b|n't\b)"
 # Up to seven words, none of which turns the sentence round or begins what a thing is like.
 _TURNS = r"(?:but|so|prefer\w*|would|while|though|although|instead|(?:that|which) (?:is|are|allow\w*|permit\w*|welcom\w*))\b"
 BETWEEN = rf"(?:[\s-]+(?!{_TURNS})[\w'/]+){{0,7}}?[\s-]+"
 _SHRUG = re.compile(r"\b(?:mind|matter|problem|issue|objections?|preferences?|only|just|necessarily)\b", re.I)
+
+# What turns a wish round though no "not" stands before it: "smoking should not be allowed", "smoke-free", "allergic to pets".
+_AND = r"(?:and|we|i|or|where|if|since|because)\b"
+_DENIED_AFTER = (
+    rf"(?:[\s-]+(?!{_TURNS}|{_AND})[\w'/]+){{0,4}}?[\s-]*(?:\b(?:not|never|prohibited|forbidden|banned|free|off the table|out of)\b|n't\b)"
+)
+_DENIED_BEFORE = (
+    r"\b(?:allergic|allergy|allergies|afraid|away from|free (?:of|from)|prohibit\w*|forbid\w*|ban(?:s|ned)?|dislik\w*|hat(?:e|es))\b"
+    rf"(?:[\s-]+(?!{_TURNS})[\w'/]+){{0,4}}?[\s-]+"
+)
+
+_TWICE = re.compile(rf"{NOT}(?:[\s-]+(?!(?:and|or)\b)[\w'/]+)*?[\s-]+(?:\w+)?(?!nor\b){NOT}", re.I)
 
 _PERMISSION = r"allow|permit|suit|welcom|accommodat|friendly|accept|toler"
 _HOUSE_RULES: Mapping[str, str] = {
@@ -51,6 +68,12 @@ _TRAVEL: Mapping[str, str] = {
 }
 _EXCLUDED = r"(?:\s+\w+){0,2}\s+(?:is|are|should be|must be|be|to be)\s*(?:not\b|n't\b|off the table|out\b|avoided|excluded|ruled out)"
 
+_ONLY_SOME = re.compile(
+    r"[^.!?;]*\b(?:unless|except)\b|\s+(?:longer|shorter|over|under|before|after|earlier|later|with|that|which|at night)\b"
+    r"|\s+(?:an?\s+|any\s+)?(?:problems?|issues?|concerns?|objections?|necess\w+|needed|required|mandatory|must)\b",
+    re.I,
+)
+
 
 def read_house_rule(text: str) -> str | None:
     asked = set()
@@ -58,7 +81,7 @@ def read_house_rule(text: str) -> str | None:
         for sentence in sentences(text):
             if not re.search(words, sentence, re.I):
                 continue
-            if re.search(rf"{NOT}{BETWEEN}(?:{words})", sentence, re.I):
+            if _denied(words, sentence):
                 raise CouldNotInfer(f"'{rule}' is mentioned together with a 'not'")
             if rule == "children under 10" and not _CHILD_WISH.search(sentence):
                 raise CouldNotInfer("children are mentioned, but not what the accommodation must allow")
@@ -74,7 +97,7 @@ def read_cuisine(text: str) -> list[str] | None:
         names = [name.capitalize() for name in _CUISINE.findall(sentence)]
         if names and not _FOOD.search(before + sentence):
             raise CouldNotInfer(f"'{names[0]}' is mentioned, but not as food")
-        if names and re.search(NOT + BETWEEN + _CUISINE.pattern, sentence, re.I):
+        if names and _denied(_CUISINE.pattern, sentence):
             raise CouldNotInfer(f"'{names[0]}' is mentioned together with a 'not'")
         found.update(dict.fromkeys(names))
         before = sentence
@@ -83,14 +106,18 @@ def read_cuisine(text: str) -> list[str] | None:
 
 def read_room_type(text: str) -> str | None:
     asked = set()
+    unshared = list(_UNSHARED.finditer(text))
+    if any(_SHRUG.search(text[match.start() : match.end() + 20]) or _twice_denied(match.group()) for match in unshared):
+        raise CouldNotInfer("it is not clear whether a room may be shared")
     for room, words in _ROOMS.items():
         for sentence in sentences(text):
             said = _UNSHARED.sub(" ", sentence)  # what "not shared" says is read below
-            if re.search(rf"{NOT}{BETWEEN}(?:{words})", said, re.I):
+            if not re.search(words, said, re.I):
+                continue
+            if _denied(words, said):
                 raise CouldNotInfer(f"'{room}' is mentioned together with a 'not'")
-            if re.search(words, said, re.I):
-                asked.add(room)
-    if _UNSHARED.search(text):
+            asked.add(room)
+    if unshared:
         asked.add("not shared room")
     return _only(asked)
 
@@ -98,8 +125,11 @@ def read_room_type(text: str) -> str | None:
 def read_transportation(text: str) -> str | None:
     asked = set()
     for wish, words in _TRAVEL.items():
-        forbidding = (match.group() for match in re.finditer(rf"{NOT}{BETWEEN}{words}", text, re.I))
-        if any(not _SHRUG.search(said) for said in forbidding) or re.search(rf"\b{words}{_EXCLUDED}", text, re.I):
+        forbidding = [match for match in re.finditer(rf"{NOT}{BETWEEN}{words}", text, re.I) if not _SHRUG.search(match.group())]
+        forbidding += re.finditer(rf"\b{words}{_EXCLUDED}", text, re.I)
+        if any(_ONLY_SOME.match(text, match.end()) or _twice_denied(match.group()) for match in forbidding):
+            raise CouldNotInfer(f"'{wish}' is said, but perhaps not always meant")
+        if forbidding:
             asked.add(wish)
     return _only(asked)
 
@@ -114,6 +144,19 @@ WISHES: Mapping[str, Callable[[str], str | list[str] | None]] = {
 
 def sentences(text: str) -> list[str]:
     return re.split(r"(?<=[.!?;])\s+", text)
+
+
+def _twice_denied(said: str) -> bool:
+    """'We do not have to avoid flights.'"""
+    return _TWICE.search(said) is not None
+
+
+def _denied(words: str, sentence: str) -> bool:
+    """Whether something in this sentence may turn round what these words ask for."""
+    return any(
+        re.search(pattern, sentence, re.I)
+        for pattern in (rf"(?:{NOT}{BETWEEN}|{_DENIED_BEFORE})(?:{words})", rf"(?:{words}){_DENIED_AFTER}")
+    )
 
 
 def _only(asked: set[str]) -> str | None:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from datetime import date as Date
+from itertools import pairwise
+from typing import Literal
 
-from tripwright.trip.query import LocalConstraint
+from tripwright.queries.counts import CITIES_BY_DAYS, LONGEST_TRIP_DAYS
+from tripwright.queries.phrases import ONE_CITY_CLAUSE
+from tripwright.queries.wording_parts import capitalised
+from tripwright.queries.wording_rich import Facts, rich
+from tripwright.trip.query import LocalConstraint, Query
+from tripwright.world.generator.scales import CUISINES
+
+Style = Literal["plain", "rich"]
+LARGEST_NUMBER = 99  # of people or cities; larger ones are not read, nor are larger budgets
+LARGEST_BUDGET_USD = 999_999_999
 
 OPENINGS = (
     "Please plan a {days}-day trip from {org} to {where} {party}, {dates}, with a budget of ${budget:,}.",
@@ -36,10 +49,17 @@ def word(
     cities: int,
     date: list[str],
     party_size: int,
-    budget: int,
+    budget: int | float,
     wishes: LocalConstraint,
+    style: Style = "plain",
 ) -> str:
-    """One English request that states every field once."""
+    """One English request that states every field once (row T2). `budget` is in US dollars for the whole party.
+
+    "plain" has few frames and few words: small models are trained on it. "rich" has thousands of frames, those of the official training
+    requests among them. Equal states of `rng` give equal texts. What `unwordable` names raises KeyError or ValueError here.
+    """
+    if style == "rich":
+        return rich(rng, Facts(org, dest, days, cities, date, party_size, budget, wishes))
     party = "for one person" if party_size == 1 else f"for {party_size} people"
     where = dest if cities == 1 else f"{cities} cities in {dest}"
     sentences = [rng.choice(OPENINGS).format(days=days, org=org, where=where, party=party, dates=_dates(date), budget=budget)]
@@ -51,7 +71,57 @@ def word(
         sentences.append(ROOM_TYPE[wishes.room_type])
     if wishes.transportation:
         sentences.append(TRANSPORTATION[wishes.transportation])
+    if cities == 1 and CITIES_BY_DAYS.get(days) != 1:
+        sentences.append(f"{capitalised(ONE_CITY_CLAUSE)}.")
     return " ".join(sentences)
+
+
+def word_query(rng: random.Random, query: Query, style: Style = "rich") -> str:
+    """The text of a structured request, of which the text that it has is not looked at."""
+    return word(
+        rng,
+        org=query.org,
+        dest=query.dest,
+        days=query.days,
+        cities=query.visiting_city_number,
+        date=query.date,
+        party_size=query.party_size,
+        budget=query.budget,
+        wishes=query.local_constraint,
+        style=style,
+    )
+
+
+def unwordable(query: Query) -> str | None:
+    """Why no text can say this request, in words; None where one can."""
+    wishes = query.local_constraint
+    stated: tuple[tuple[str, list[str], Mapping[str, str] | tuple[str, ...]], ...] = (
+        ("house rule", [wishes.house_rule] if wishes.house_rule else [], HOUSE_RULE),
+        ("cuisine", wishes.cuisine or [], tuple(CUISINES)),
+        ("room type", [wishes.room_type] if wishes.room_type else [], ROOM_TYPE),
+        ("transportation", [wishes.transportation] if wishes.transportation else [], TRANSPORTATION),
+    )
+    for kind, said, known in stated:
+        for wish in said:
+            if wish not in known:
+                return f"{kind} '{wish}' has no wording (known: {', '.join(known)})"
+    if unknown := [kind for kind, wish in (wishes.model_extra or {}).items() if wish is not None]:
+        return f"a wish of the kind '{unknown[0]}' has no wording (known: {', '.join(kind for kind, _, _ in stated)})"
+    if not 0 < query.budget <= LARGEST_BUDGET_USD or round(query.budget, 2) != query.budget:
+        return f"a budget of {query.budget} is no amount in dollars and cents"
+    if max(query.party_size, query.visiting_city_number) > LARGEST_NUMBER:
+        return f"more than {LARGEST_NUMBER} people or cities"
+    return _unwordable_dates(query)
+
+
+def _unwordable_dates(query: Query) -> str | None:
+    try:
+        dates = [Date.fromisoformat(day) for day in query.date]
+    except ValueError:
+        return f"the dates {', '.join(query.date)[:80]} are not all of the form 2022-03-16"
+    if len(dates) != query.days or any((after - before).days != 1 for before, after in pairwise(dates)):
+        return f"the dates are not {query.days} days one after the other"
+    return f"a trip of {query.days} days is longer than {LONGEST_TRIP_DAYS}" if query.days > LONGEST_TRIP_DAYS else None
 
 
 def _dates(date: list[str]) -> str:

@@ -1,0 +1,114 @@
+"""`data` as a user types it: from a run of the expert to the files of other trainers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tripwright.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world, queries and two runs of the expert, on five queries each."""
+    folder = tmp_path_factory.mktemp("data")
+    world, queries = str(folder / "world"), folder / "queries.jsonl"
+    assert main(["world", "build", world, "--scale", "nano", "--seed", "2"]) == 0
+    assert main(["query", "make", "--world", world, "--count", "10", "--seed", "1", "--out", str(queries)]) == 0
+    lines = queries.read_text().splitlines(keepends=True)
+    for name, half in (("a", lines[:5]), ("b", lines[5:])):
+        (folder / f"{name}.jsonl").write_text("".join(half))
+        run = ["run", "--policy", "expert", "--rules", "strict", "--queries", str(folder / f"{name}.jsonl")]
+        assert main([*run, "--world", world, "--out", str(folder / "runs" / name)]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def there(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+
+
+def asked(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["data", *words.split()]) == 0
+    return capsys.readouterr().out
+
+
+def test_collect_and_stats(capsys: pytest.CaptureFixture[str]) -> None:
+    told = asked("collect runs/a runs/b --out sft.jsonl", capsys)
+    assert told.splitlines()[0] == "a: 5 of 5 episodes kept" and told.splitlines()[-1] == "sft.jsonl: 10 trajectories of 10 requests"
+    found = json.loads(asked("collect runs/a --world world --out again.jsonl --json", capsys))
+    assert found == {
+        "out": "again.jsonl",
+        "rules": "strict",
+        "episodes": 5,
+        "kept": 5,
+        "requests": 5,
+        "judged_again": 5,
+        "dropped": {},
+        "runs": {"a": {"episodes": 5, "kept": 5}},
+    }
+    assert asked("stats sft.jsonl", capsys).startswith("lengths in characters; dialects: planner_r1 10\n")
+    assert json.loads(asked("stats sft.jsonl --json", capsys))["levels"]["all"]["n"] == 10
+
+
+def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
+    asked("collect runs/a --out sft.jsonl", capsys)
+    assert asked("export sft.jsonl --layout trl --out trl.jsonl", capsys) == "trl.jsonl: 5 rows\n"
+    assert asked("export sft.jsonl --layout llama-factory --out lf", capsys) == "lf/tripwright_train.jsonl: 5 rows\n"
+    pytest.importorskip("pyarrow")
+    assert asked("export sft.jsonl --layout messages --out m --split test", capsys) == "m/test.parquet: 5 rows\n"
+    assert asked("export queries.jsonl --layout verl --dialect star --world world --out v.parquet", capsys) == "v.parquet: 10 rows\n"
+
+
+def test_split(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(asked("split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts --json", capsys))
+    assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
+    assert [part["n"] for part in found["parts"].values()] == [6, 3]
+    told = asked("split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts", capsys)
+    assert "dropped 5 duplicates ('a.jsonl:1' has the text of 'queries.jsonl:1')" in told
+    assert "left out: 1 of 10 different requests" in told
+
+
+def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
+    told = asked("reliability runs/a runs/b", capsys)
+    assert told.splitlines()[-1].startswith("the difference +0.0 points [-") and told.endswith("is not sure\n")
+    assert main(["data", "reliability", "runs/a", "runs/b", "--within", "5", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["inside"] is False and found["synthetic"]["k"] == found["given"]["k"] == 5
+    assert main(["data", "reliability", "runs/a", "runs/b", "--within", "60"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("collect nowhere --out x.jsonl", "No run at 'nowhere'"),
+        ("collect runs/a --out x.json", "its name ends in .jsonl"),
+        ("collect runs/a --out x.jsonl --choose best", "Unknown choice 'best'. Available: first, shortest."),
+        ("collect runs/a --out x.jsonl --rules kind", "Unknown rules 'kind'"),
+        ("collect runs/a --out x.jsonl --rules official", "was judged under the strict rules"),
+        ("stats nowhere.jsonl", "No file of trajectories at 'nowhere.jsonl'"),
+        ("stats queries.jsonl", "queries.jsonl:1: not an episode of a run"),
+        ("export queries.jsonl --layout alpaca --out x", "Unknown layout 'alpaca'. Available: messages, trl, llama-factory, verl."),
+        ("export queries.jsonl --layout trl --out x", "queries.jsonl:1: not an episode of a run"),
+        ("export runs/a/transcripts.jsonl --layout trl --out x", "does not say which tools it was given"),
+        ("export queries.jsonl --layout trl --world world --out x", "--world is for --layout verl"),
+        ("export queries.jsonl --layout trl --split a/b --out x", "--split 'a/b' is no name of a file"),
+        ("export runs/a/transcripts.jsonl --layout verl --out x", "runs/a/transcripts.jsonl:1: field 'org'"),
+        ("split queries.jsonl --parts train --out x", "--parts 'train' are not names and sizes"),
+        ("split queries.jsonl --parts train:0 --out x", "--parts 'train:0' are not names and sizes"),
+        ("split queries.jsonl --parts ../t:1 --out x", "--parts '../t:1' are not names and sizes"),
+        ("split queries.jsonl --parts train:11 --out x", "ask for 11 requests, and there are 10"),
+        ("split queries.jsonl --parts train:1 --keep budget --out x", "--keep 'budget' is not level or days"),
+        ("reliability runs/a runs/a", "given twice"),
+        ("reliability runs/a nowhere", "No run at 'nowhere'"),
+    ],
+)
+def test_wrong_inputs_are_one_line_and_write_nothing(folder: Path, words: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    assert main(["data", *words.split()]) == 2
+    printed = capsys.readouterr()
+    assert why in printed.err and len(printed.err.splitlines()) == 1 and not printed.out
+    assert not list(folder.glob("x*"))

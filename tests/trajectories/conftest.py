@@ -1,0 +1,74 @@
+"""Runs of the expert in a small world, one for each dialect, and copies of them to be spoilt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.episode import Task
+from tripwright.evals.run import run
+from tripwright.evals.run_card import run_card
+from tripwright.queries.sample import make_queries
+from tripwright.world.generator.build import build_world
+from tripwright.world.store import World
+
+DIALECTS = ("planner_r1", "compact", "star")
+QUERIES = 6
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """world/, queries.jsonl and a strict run folder for every dialect."""
+    folder = tmp_path_factory.mktemp("trajectories")
+    world = build_world(folder / "world", "nano", 2)
+    queries = list(make_queries(world, QUERIES, 1))
+    path = folder / "queries.jsonl"
+    path.write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    tasks = [Task(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
+    for name in DIALECTS:
+        dialect = dialect_named(name)
+        card = run_card({"kind": "expert"}, {}, dialect, "strict", path, world)
+        run(ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False)
+    return folder
+
+
+@pytest.fixture
+def world(made: Path) -> World:
+    return World.open(made / "world")
+
+
+@pytest.fixture(scope="session")
+def small_tokenizer() -> Any:
+    """Made in a moment from a few words: nearly a token for each letter."""
+    pytest.importorskip("transformers")
+    from tripwright.training.tokenizer import train_tokenizer
+
+    return train_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0, subwords=270)
+
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def copied(made: Path, tmp_path: Path) -> Callable[..., Path]:
+    """copied(dialect, change, name=…, **card) → a finished run with the lines that `change` makes of the expert's."""
+
+    def copy(dialect: str, change: Callable[[Lines], Lines] = list, /, name: str = "run", **card: Any) -> Path:
+        folder = tmp_path / name
+        shutil.copytree(made / dialect, folder)
+        path = folder / "transcripts.jsonl"
+        lines = change([json.loads(line) for line in path.read_text().splitlines()])
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (folder / "score.json").write_text(json.dumps({"n": len({line["id"] for line in lines}), "unscored": 0}))
+        known = json.loads((folder / "run_card.json").read_text())
+        (folder / "run_card.json").write_text(json.dumps({**known, **card}))
+        return folder
+
+    return copy

@@ -1,0 +1,193 @@
+"""`tripwright data`: training data collected from runs, described, exported; queries divided; synthetic ones compared with given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.constraints.evaluate import RULES
+from tripwright.errors import UserError
+from tripwright.trajectories import split as splitting
+from tripwright.trajectories.collect import ORDERS, Choice, Collected, Order
+from tripwright.trajectories.collect import collect as collect_runs
+from tripwright.trajectories.export import LAYOUTS, check_layout, check_split, place_of
+from tripwright.trajectories.export import export as export_trajectories
+from tripwright.trajectories.files import open_runs, read_trajectories
+from tripwright.trajectories.reliability import reliability as compare
+from tripwright.trajectories.reliability import reliability_table
+from tripwright.trajectories.statistics import statistics, statistics_table
+from tripwright.trajectories.tables import write_rows
+from tripwright.trajectories.tokens import ruler
+from tripwright.trajectories.verl import AGENT, verl_rows
+from tripwright.world.store import World
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
+
+
+def collect(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")],
+    out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
+    rules: Annotated[str, typer.Option(help=f"Rule set they must pass: {', '.join(RULES)}.")] = "strict",
+    world: Annotated[
+        list[Path] | None, typer.Option(help="World folder (again for each): judge here, instead of believing the run.", show_default=False)
+    ] = None,
+    most_per_query: Annotated[int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)] = None,
+    choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first",
+    dedup: Annotated[bool, typer.Option("--dedup", help="Of a request's episodes with the same turns, only one.")] = False,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Take what a run holds that has not ended.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Keep the episodes that pass the rules in a clean format; say how many were left out, and why.
+
+    Examples:
+      tripwright data collect runs/expert --world worlds/nano --out sft.jsonl
+      tripwright data collect runs/teacher runs/expert --world worlds/nano --out sft.jsonl --dedup --most-per-query 2 --choose shortest
+    """
+    if choose not in ORDERS:
+        raise UserError(f"Unknown choice '{choose}'. Available: {', '.join(ORDERS)}.")
+    if out.suffix != ".jsonl":
+        raise UserError(f"--out '{out}' is no JSONL file: its name ends in .jsonl.")
+    opened = open_runs(runs, unfinished)
+    places = [World.open(folder) for folder in world or ()]
+    found = collect_runs(opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose)))
+    typer.echo(json.dumps({"out": str(out), "rules": rules, **found.record()}) if as_json else _collected_table(found, out))
+
+
+def _collected_table(found: Collected, out: Path) -> str:
+    lines = [f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept" for run, counts in found.by_run.items()]
+    lines += [f"  {n:>7,}  {reason}" for reason, n in found.dropped.most_common()]
+    judged = f", {found.judged_again:,} judged here" if found.judged_again else ""
+    return "\n".join([*lines, f"{out}: {found.kept:,} trajectories of {found.requests:,} requests{judged}"])
+
+
+def stats(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Trajectories, as made by 'data collect'.")],
+    tokenizer: Annotated[Path | None, typer.Option(help="Folder of a tokenizer, to count its tokens.", show_default=False)] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are characters, or tokens of the tokenizer named.
+
+    Examples:
+      tripwright data stats sft.jsonl
+      tripwright data stats sft.jsonl --tokenizer models/Qwen3-8B --json
+    """
+    found = statistics(read_trajectories(files), ruler(tokenizer))
+    typer.echo(json.dumps(found) if as_json else statistics_table(found))
+
+
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Trajectories; for verl, a JSONL file of trip requests.")],
+    layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
+    out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
+    split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
+    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(DIALECTS)}. [default: planner_r1]", show_default=False)] = None,
+    world: Annotated[Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.", show_default=False)] = None,
+    agent: Annotated[str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False)] = None,
+) -> None:
+    """Write trajectories (or, for verl, trip requests) as another trainer reads them. Message texts stay as they are, to the letter.
+
+    Examples:
+      tripwright data export sft.jsonl --layout messages --out export/messages.parquet
+      tripwright data export sft.jsonl --layout trl --out export/trl
+      tripwright data export sft.jsonl --layout llama-factory --out export/llama_factory
+      tripwright data export queries.jsonl --layout verl --world worlds/nano --out export/verl
+    """
+    check_layout(layout)
+    check_split(split)
+    if layout == "verl":
+        spoken, place = dialect_named(dialect or "planner_r1"), World.open(world) if world else None
+        path = place_of(out, split)
+        rows = write_rows(verl_rows(file, spoken, place, split, agent or AGENT), path, layout)
+    else:
+        if given := [name for name, value in (("--dialect", dialect), ("--world", world), ("--agent", agent)) if value is not None]:
+            raise UserError(f"{given[0]} is for --layout verl: trajectories hold what they were made with. Leave it out.")
+        path, rows = export_trajectories(read_trajectories([file]), layout, out, split)
+    typer.echo(f"{path}: {rows:,} rows")
+
+
+def split(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSONL files of trip requests.")],
+    out: Annotated[Path, typer.Option(help="Folder for the parts, one JSONL file each.")],
+    parts: Annotated[str, typer.Option(help="Names and sizes, such as train:180,validation:45.")],
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal parts.", min=0)] = 0,
+    keep: Annotated[str, typer.Option(help="Whose mix is kept, the first best: level, days or both.")] = "level,days",
+    as_json: JsonOption = False,
+) -> None:
+    """Merge files of trip requests and divide them anew: no request twice, and the mix of levels and days kept in every part.
+
+    Examples:
+      tripwright data split train.jsonl validation.jsonl --parts train:180,validation:45 --seed 1 --out parts
+    """
+    sizes, kept = read_parts(parts), read_keep(keep)
+    merged = splitting.merge(files)
+    divided = splitting.divide(merged.requests, sizes, seed, kept)
+    places = splitting.write_parts(divided, out, files)
+    found = {
+        "requests": len(merged.requests),
+        "duplicates": len(merged.duplicates),
+        "differing": merged.differing,
+        "left_out": len(divided[splitting.REST]),
+        "parts": {name: {"file": str(places[name]), "n": len(divided[name]), "mix": splitting.mix(divided[name], kept)} for name in sizes},
+        "seed": seed,
+    }
+    typer.echo(json.dumps(found) if as_json else _split_table(found, merged.duplicates))
+
+
+def _split_table(found: dict[str, Any], duplicates: list[tuple[str, str]]) -> str:
+    lines = []
+    for part in found["parts"].values():
+        lines.append(f"{part['file']}: {part['n']} requests ({', '.join(f'{name}: {n}' for name, n in part['mix'].items())})")
+    if duplicates:
+        source, first = duplicates[0]
+        more = f", and {found['differing']} of them ask for something else by their fields" if found["differing"] else ""
+        lines.append(f"dropped {len(duplicates)} duplicates ('{source}' has the text of '{first}'){more}")
+    lines.append(f"left out: {found['left_out']} of {found['requests']} different requests")
+    return "\n".join(lines)
+
+
+def read_parts(text: str) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for piece in text.split(","):
+        name, _, size = piece.strip().partition(":")
+        if not name.replace("_", "").replace("-", "").isalnum() or not size.isdecimal() or int(size) < 1 or name in sizes:
+            raise UserError(f"--parts '{text}' are not names and sizes such as train:180,validation:45.")
+        sizes[name] = int(size)
+    return sizes
+
+
+def read_keep(text: str) -> list[str]:
+    kept = [piece.strip() for piece in text.split(",")]
+    if len(set(kept)) < len(kept) or any(name not in splitting.KEEPS for name in kept):
+        raise UserError(f"--keep '{text}' is not {' or '.join(splitting.KEEPS)}, or both with a comma between.")
+    return kept
+
+
+def reliability(
+    synthetic: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run of a policy on synthetic queries.")],
+    given: Annotated[Path, typer.Argument(metavar="RUN_B", help="Run of the same policy on given queries.")],
+    within: Annotated[
+        float | None,
+        typer.Option(help="Exit code 1 unless the whole interval lies within so many points.", min=0, max=100, show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its data), with intervals of 95%.
+
+    Examples:
+      tripwright data reliability runs/teacher_synthetic runs/teacher_given
+      tripwright data reliability runs/teacher_synthetic runs/teacher_given --within 10 --json
+    """
+    one, other = open_runs([synthetic, given])
+    found = compare(one, other)
+    difference = found["difference"]
+    inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
+    told = {} if within is None else {"within_points": within, "inside": inside}
+    typer.echo(json.dumps({**found, **told}) if as_json else reliability_table(found))
+    if not inside:
+        if not as_json:
+            typer.echo(f"the interval is not within {within:g} points")
+        raise typer.Exit(1)

@@ -1,0 +1,156 @@
+"""Query files merged and divided anew (row P8): no request in two parts, and the mix of levels (and days) of the whole in every part.
+
+Where the counts allow it the mix is exact. Where they do not, each part has the whole number below or above its exact share, chosen so
+that the parts' sizes and the groups' sizes still add up (a controlled rounding; the largest remainders go first). Which request goes
+where depends on the seed and on the requests alone, not on the order of the files or of their lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+from tripwright.trajectories.files import request_key
+from tripwright.trip.query import Query, iter_queries
+
+KEEPS = ("level", "days")
+REST = "the rest"  # what goes into no part
+
+
+@dataclass(frozen=True)
+class Request:
+    query: Query
+    source: str  # file:line
+    key: str
+
+    def lot(self, drawn: str) -> str:
+        """By which requests are shuffled: equal for equal draws, whatever came before in the files."""
+        return hashlib.sha256(f"{drawn} {self.key}".encode()).hexdigest()
+
+
+@dataclass
+class Merged:
+    requests: list[Request] = field(default_factory=list)
+    duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
+    differing: int = 0  # of the duplicates, those that ask for something else by their fields
+
+
+def merge(paths: Sequence[Path]) -> Merged:
+    """Every request once: of those with the same text the first is kept."""
+    merged = Merged()
+    first: dict[str, Request] = {}
+    for path in paths:
+        for line, query in iter_queries(path):
+            request = Request(query, f"{path.name}:{line}", request_key(query))
+            if (known := first.setdefault(request.key, request)) is request:
+                merged.requests.append(request)
+            else:
+                merged.duplicates.append((request.source, known.source))
+                merged.differing += _fields(known.query) != _fields(query)
+    if not merged.requests:
+        raise UserError(f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one query record per line.")
+    return merged
+
+
+def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str] = KEEPS) -> dict[str, list[Request]]:
+    """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within it."""
+    rest = len(requests) - sum(sizes.values())
+    if rest < 0:
+        raise UserError(f"--parts ask for {sum(sizes.values())} requests, and there are {len(requests)} different ones.")
+    parts = _divide(sorted(requests, key=lambda request: request.lot(f"part {seed}")), [*sizes.values(), rest], tuple(keep))
+    named = dict(zip([*sizes, REST], parts, strict=True))
+    return {name: sorted(part, key=lambda request: request.lot(f"place {seed}")) for name, part in named.items()}
+
+
+def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) -> list[list[Request]]:
+    if not keep:
+        ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+        return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    groups: dict[str, list[Request]] = {}
+    for request in requests:
+        groups.setdefault(str(getattr(request.query, keep[0])), []).append(request)
+    names = sorted(groups)
+    table = rounded_shares(sizes, [len(groups[name]) for name in names])
+    parts: list[list[Request]] = [[] for _ in sizes]
+    for name, column in zip(names, zip(*table, strict=True), strict=True):
+        for part, found in zip(parts, _divide(groups[name], list(column), keep[1:]), strict=True):
+            part += found
+    return parts
+
+
+def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int]]:
+    """Whole numbers with these sums of rows and columns, each the floor or the ceiling of row · column / total.
+
+    What the floors leave is a flow of ones from rows to columns through the cells with a remainder; one always exists, because the
+    remainders themselves are a fractional one. Cells with the largest remainders are tried first.
+    """
+    total = sum(rows)
+    if total != sum(columns):
+        raise ValueError(f"rows add up to {total}, columns to {sum(columns)}")
+    if not total:
+        return [[0] * len(columns) for _ in rows]
+    table = [[row * column // total for column in columns] for row in rows]
+    remainder = [[row * column % total for column in columns] for row in rows]
+    wanted = [column - sum(table[i][j] for i in range(len(rows))) for j, column in enumerate(columns)]
+    raised: set[tuple[int, int]] = set()
+    ranked = [sorted((j for j in range(len(columns)) if cells[j]), key=lambda j: (-cells[j], j)) for cells in remainder]
+
+    def raise_one(row: int, seen: set[int]) -> bool:
+        """One more for this row, if need be by moving ones that other rows have."""
+        for column in ranked[row]:
+            if (row, column) in raised or column in seen:
+                continue
+            seen.add(column)
+            holders = [other for other, held in raised if held == column]
+            if len(holders) < wanted[column]:
+                raised.add((row, column))
+                return True
+            for other in sorted(holders):
+                if raise_one(other, seen):
+                    raised.remove((other, column))
+                    raised.add((row, column))
+                    return True
+        return False
+
+    for i, row in enumerate(rows):
+        for _ in range(row - sum(table[i])):
+            if not raise_one(i, set()):
+                raise AssertionError("a controlled rounding always exists")
+    return [[table[i][j] + ((i, j) in raised) for j in range(len(columns))] for i in range(len(rows))]
+
+
+def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]) -> dict[str, Path]:
+    """One file per part. Each record says where it comes from; `idx`, where records have one, counts anew (two files count from 0)."""
+    places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
+    for path in places.values():
+        if path.resolve() in {given.resolve() for given in inputs}:
+            raise UserError(f"'{path}' is one of the files to be divided. Name another folder for --out.")
+        if path.is_dir():
+            raise UserError(f"'{path}' is a folder. Name another folder for --out.")
+    out.mkdir(parents=True, exist_ok=True)
+    numbered = any("idx" in (request.query.model_extra or {}) for part in parts.values() for request in part)
+    for name, path in places.items():
+        write_atomically(path, "".join(_line(request, place if numbered else None) for place, request in enumerate(parts[name])))
+    return places
+
+
+def mix(requests: Sequence[Request], keep: Sequence[str] = KEEPS) -> dict[str, int]:
+    """ "easy 3" → how many."""
+    found = Counter(" ".join(str(getattr(request.query, name)) for name in keep) for request in requests)
+    return dict(sorted(found.items()))
+
+
+def _line(request: Request, idx: int | None) -> str:
+    numbered = {} if idx is None else {"idx": idx}
+    return json.dumps({**numbered, **request.query.record(), **numbered, "source": request.source}, ensure_ascii=False) + "\n"
+
+
+def _fields(query: Query) -> dict[str, Any]:
+    return query.model_dump(by_alias=True, include=set(Query.model_fields))
