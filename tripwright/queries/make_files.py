@@ -80,7 +80,7 @@ def _unseen(maker: Maker, index: int, item: Item, seen: set[Key]) -> dict[str, A
     rejected = Counter(item.rejected)
     while (key := request_key(Query.model_validate(item.record))) in seen:
         rejected["repeats an earlier one"] += 1
-        item = make_item(maker, (index, item.attempt + 1))
+        item = make_item(maker, (index, item.attempt + 1), rejected)
         rejected += item.rejected
     seen.add(key)
     return {"rejected": dict(rejected), "record": item.record}

@@ -81,8 +81,11 @@ class _Rejected(Exception):
     """This attempt gives no request; the message is the reason that is counted."""
 
 
-def make_item(maker: Maker, task: tuple[int, int]) -> Item:
-    """The n-th request, from the given attempt on: `task` is (n, attempt). Raises Exhausted after MOST_ATTEMPTS."""
+def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None = None) -> Item:
+    """The n-th request, from the given attempt on: `task` is (n, attempt). Raises Exhausted after MOST_ATTEMPTS.
+
+    `before`: why earlier attempts of this n were turned down, for the message.
+    """
     index, first = task
     settings, rejected = maker.settings, Counter[str]()
     rng = random.Random(f"tripwright-make-{settings.keep}-{settings.seed}-{index}")
@@ -95,7 +98,7 @@ def make_item(maker: Maker, task: tuple[int, int]) -> Item:
             return Item(_attempt(maker, rng, level, days, by_wishes), attempt, rejected)
         except _Rejected as reason:
             rejected[str(reason)] += 1
-    most = ", ".join(f"{reason} ({count})" for reason, count in rejected.most_common(3))
+    most = ", ".join(f"{reason} ({count})" for reason, count in (rejected + (before or Counter())).most_common(3))
     raise Exhausted(
         f"World '{maker.world.name}' gave {index} {settings.keep} requests; number {index + 1}, a '{level}' one of {days} days, "
         f"was not found in {MOST_ATTEMPTS} tries: {most}. Ask for fewer, or for other levels, lengths or budgets."
