@@ -169,7 +169,7 @@ def test_a_killed_run_ends_with_the_score_of_an_uninterrupted_one(folder: Path, 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--policy", "oracle"], "Unknown policy 'oracle'. The policies are expert, first-row"),
+        (["--policy", "oracle"], "Unknown policy 'oracle'. The policies are expert, expert-careful"),
         (["--policy", "endpoint"], "needs --base-url URL"),
         (["--policy", "local"], "needs --model DIR"),
         (["--policy", "expert", "--model", "x"], "uses no model"),

@@ -35,7 +35,7 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.", min=0)] = 0.0,
     top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", min=0, max=1, show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="local: of the sampling.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="local: of the sampling; expert-careful, expert-brief: of the wording.", min=0)] = 0,
     concurrency: Annotated[int, typer.Option(help="endpoint: episodes in flight.", min=1)] = 8,
     rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16,
     native_tools: Annotated[bool, typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt.")] = True,

@@ -14,6 +14,7 @@ episode's key and the number of the call, on nothing else: not on other episodes
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ from tripwright.tools.signatures import PAGE, Asked
 from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
 
 FaultKind = Literal["unavailable", "latency", "timeout", "stale", "truncated"]
-UNANSWERED = ("unavailable", "timeout")  # after these the same question may be asked again
+UNANSWERED = ("unavailable", "timeout", "truncated")  # not answered, or not wholly: the same question may be asked again
 
 
 def fault_kind(fault: str) -> str:
@@ -57,11 +58,12 @@ class Faults:
             raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tool_functions())}.")
         if unknown := [kind for kind in self.kinds if kind not in get_args(FaultKind)]:
             raise UserError(f"Unknown kind of fault '{unknown[0]}'. Accepted: {', '.join(get_args(FaultKind))}.")
-        if not self.kinds or min(self.kinds.values()) < 0 or not sum(self.kinds.values()) > 0:
+        weights = self.kinds.values()
+        if not all(0 <= weight < math.inf for weight in weights) or not sum(weights) > 0:
             raise UserError(f"The kinds of faults have weights from 0 with one above 0, found {self.kinds}.")
-        low, high = self.latency_seconds
-        if not (0 <= low <= high) or self.timeout_seconds <= 0:
-            found = f"{low}, {high} and {self.timeout_seconds}"
+        ordered = len(self.latency_seconds) == 2 and 0 <= self.latency_seconds[0] <= self.latency_seconds[1] < math.inf
+        if not ordered or not 0 < self.timeout_seconds < math.inf:
+            found = f"{', '.join(map(str, self.latency_seconds))} and {self.timeout_seconds}"
             raise UserError(f"latency_seconds are two numbers from 0, smaller first, timeout_seconds one above 0; found {found}.")
 
 

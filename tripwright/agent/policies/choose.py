@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.policies.endpoint import EndpointPolicy
-from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.agent.policies.expert import ExpertPolicy, style_named
+from tripwright.agent.policies.expert.reading import check_readable
 from tripwright.agent.policies.rows import RowsPolicy, check_face
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.tools.faces import face_named
 
-NAMES = ("expert", "first-row", "cheapest-row", "endpoint", "local")
+NAMES = ("expert", "expert-careful", "expert-brief", "first-row", "cheapest-row", "endpoint", "local")
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Settings:
     base_url: str | None = None
     temperature: float = 0.0
     top_p: float | None = None
-    seed: int = 0  # local; an endpoint given one seed would answer every sample of a query alike
+    seed: int = 0  # local, and the wording of the experts that think; an endpoint given one seed would answer every sample of a query alike
     concurrency: int = 8  # endpoint: requests in flight
     rows: int = 16  # local: episodes in a batch
     native_tools: bool = True
@@ -55,6 +56,10 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         raise UserError(f"Policy '{name}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
     if name == "expert":
         return Chosen(ExpertPolicy(), None, {"kind": name}, {})
+    if name.startswith("expert-"):
+        check_readable(face_named(dialect.face))
+        style = replace(style_named(name.removeprefix("expert-")), seed=settings.seed)
+        return Chosen(ExpertPolicy(style), None, {"kind": name}, {"seed": settings.seed})
     check_face(name, face_named(dialect.face))  # before a run folder is made
     return Chosen(RowsPolicy("first" if name == "first-row" else "cheapest"), None, {"kind": name}, {})
 

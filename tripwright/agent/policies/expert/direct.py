@@ -1,4 +1,4 @@
-"""The expert: plays the plan that the oracle found through the real tools, so that every decision stands behind what makes it visible.
+"""Style "direct": plays the plan that the oracle found through the real tools, so that every decision stands behind what makes it visible.
 
 Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The order of searches depends only on
 the request and on answers already seen, so that a model can imitate it: driving is tried first (it is nearly always cheapest),
@@ -9,58 +9,21 @@ of an answer as it takes to see what it chooses, and a plan as JSON or, after a 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripwright.agent.dialect import PlanFormat
-from tripwright.agent.policies.base import say
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.constraints.lookup import city_lookup
-from tripwright.errors import UserError
 from tripwright.oracle.planner import Solution, plan_days, solve
 from tripwright.tools.faces import Face
-from tripwright.tools.faults import UNANSWERED, FaultyTools, fault_kind
 from tripwright.tools.signatures import PAGE
-from tripwright.tools.toolbox import ToolBox
 from tripwright.trip.itinerary import render_itinerary
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
 from tripwright.trip.query import Query
 from tripwright.world.records import Flight
 from tripwright.world.store import World
-
-MOST_TRIES = 4  # of one call that a fault kept from its answer
-
-
-class ExpertPolicy:
-    name = "expert"
-
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        for session in sessions:
-            dialect = session.dialect
-            for text in expert_turns(session.query, _world(session), session.tools.face, dialect.plan_format, dialect.page_rows):
-                for _ in range(MOST_TRIES):
-                    say(session, text)
-                    if session.done or not _unanswered(session):
-                        break
-                if session.done:
-                    break
-            yield session
-
-
-def _world(session: Session) -> World:
-    tools = session.tools
-    while isinstance(tools, FaultyTools):
-        tools = tools.tools
-    if not isinstance(tools, ToolBox):
-        raise UserError("The expert plans from a world at hand: it cannot play with tools that run elsewhere.")
-    return tools.world
-
-
-def _unanswered(session: Session) -> bool:
-    fault = session.transcript.calls[-1].fault if session.transcript.calls else None
-    return fault is not None and fault_kind(fault) in UNANSWERED
 
 
 def expert_solution(query: Query, world: World) -> Solution:

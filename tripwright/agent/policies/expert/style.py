@@ -1,0 +1,50 @@
+"""How an expert plays: from the answer that it knows, or from what it reads; with how many words and how many searches to spare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tripwright.errors import UserError
+
+StyleName = Literal["direct", "careful", "brief"]
+Thoughts = Literal["none", "short", "long"]
+
+
+@dataclass(frozen=True)
+class ExpertStyle:
+    """Rows S4 (data for the cold start) and P3.
+
+    "direct" plays the oracle's plan and takes no other setting. The others decide from answers alone, the same way for the same request and
+    seed. `thoughts` are reasons in `<think>`; where a dialect asks for a thought in every turn, "none" says one word. `compared_cities` is
+    how many cities beyond those asked for have their way there looked up first; `max_extra_searches` is how many searches compare further
+    once a plan is found.
+    """
+
+    name: StyleName = "direct"
+    thoughts: Thoughts = "short"
+    compared_cities: int = 0
+    max_extra_searches: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name not in ("direct", "careful", "brief") or self.thoughts not in ("none", "short", "long"):
+            raise UserError(
+                f"An expert's style is direct, careful or brief with thoughts none, short or long; found '{self.name}', '{self.thoughts}'."
+            )
+        if min(self.compared_cities, self.max_extra_searches) < 0:
+            found = f"{self.compared_cities} and {self.max_extra_searches}"
+            raise UserError(f"compared_cities and max_extra_searches are at least 0, found {found}.")
+
+
+DIRECT = ExpertStyle()
+CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=1)
+BRIEF = ExpertStyle("brief", "none")
+STYLES = {style.name: style for style in (DIRECT, CAREFUL, BRIEF)}
+
+
+def style_named(name: str) -> ExpertStyle:
+    found = [style for known, style in STYLES.items() if known == name]
+    if not found:
+        raise UserError(f"Unknown style '{name}'. The styles are {', '.join(STYLES)}.")
+    return found[0]

@@ -1,0 +1,134 @@
+"""The reasons that a careful expert gives, in varied words: drawn by the style's seed, the same for the same request."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from tripwright.agent.policies.expert.parts import Parts
+from tripwright.agent.policies.expert.reading import CITY
+from tripwright.agent.policies.expert.routes import Route, Trip
+from tripwright.agent.policies.expert.seen import Search, search
+from tripwright.agent.policies.expert.style import ExpertStyle
+
+_ASK: Mapping[str, Sequence[str]] = {
+    "get_cities": ("First, which cities does {state} have?", "I need the cities of {state}.", "Let me list the cities of {state}."),
+    "search_flights": (
+        "Which flights go from {origin} to {destination} on {date}?",
+        "Flights from {origin} to {destination} on {date}.",
+        "I look for a flight from {origin} to {destination} on {date}.",
+    ),
+    "search_ground_transportation": (
+        "How is the {way} from {origin} to {destination}?",
+        "I check the {way} from {origin} to {destination}.",
+        "Next, the {way} from {origin} to {destination}.",
+    ),
+    "search_accommodations": (
+        "Where can one stay in {city}?",
+        "I look for a place to stay in {city}{wishes}.",
+        "Now a place to stay in {city}{wishes}.",
+    ),
+    "search_restaurants": ("Where can one eat in {city}?", "Now restaurants in {city}{cuisines}.", "I look for meals in {city}{cuisines}."),
+    "search_attractions": ("What is there to see in {city}?", "Now the sights of {city}.", "I still need something to see in {city}."),
+}
+_MORE = ("There is another page.", "I read on.", "Not enough yet: the next page.")
+_AGAIN = ("No answer; I ask again.", "The tool failed, so I try once more.", "That did not work. Again.")
+_BROKEN = ("That answer cannot be right or whole.", "I cannot use that answer.", "Something is wrong with that answer.")
+_COMPARE = ("Before I decide, I compare.", "One more look for comparison.", "There is a plan now; I still compare.")
+_DEAD_END = ("{Why}.", "A dead end: {why}.", "That does not work: {why}.")
+_TURN_TO = ("I try {what} instead.", "Then {what}.", "Back to the choice: {what}.")
+_WIDEN = ("I look at {city} too.", "Let me see what {city} has.", "{city} may do better.")
+_DONE = (
+    "Everything is settled: ${cost} of ${budget}.",
+    "The plan costs ${cost}, within ${budget}.",
+    "In all ${cost}; the budget of ${budget} holds.",
+)
+
+
+class Words:
+    def __init__(self, style: ExpertStyle, parts: Parts):
+        self.style, self.parts, self.query = style, parts, parts.query
+        self._random = random.Random(f"words {style.seed} {parts.query.query}")
+
+    def ask(self, asked: Search) -> str:
+        wishes = self.query.local_constraint
+        room = [wishes.room_type or "", f"{wishes.house_rule} allowed" if wishes.house_rule else ""]
+        said = {
+            **asked.asked,
+            "way": "drive" if asked.asked.get("mode") == "self-driving" else "taxi ride",
+            "wishes": "".join(f", {wish}" for wish in room if wish),
+            "cuisines": f": {', '.join(wishes.cuisine)} wanted" if wishes.cuisine else "",
+        }
+        return self._one_of(_ASK[asked.tool]).format_map(said)
+
+    def more(self) -> str:
+        return self._one_of(_MORE)
+
+    def again(self) -> str:
+        return self._one_of(_AGAIN)
+
+    def broken(self) -> str:
+        return self._one_of(_BROKEN)
+
+    def compare(self) -> str:
+        return self._one_of(_COMPARE)
+
+    def dead_end(self, why: str, before: Route, now: Route) -> str:
+        said = self._one_of(_DEAD_END).format(why=why, Why=why[:1].upper() + why[1:])
+        return f"{said} {self._one_of(_TURN_TO).format(what=_changed(before, now))}"
+
+    def widen(self, city: str) -> str:
+        return self._one_of(_WIDEN).format(city=city)
+
+    def done(self, trip: Trip) -> str:
+        said = self._one_of(_DONE).format(cost=f"{trip.cost_usd:,.0f}", budget=f"{self.query.budget:,}")
+        if self.style.thoughts != "long":
+            return said
+        places = zip(trip.route.cities, trip.route.nights, trip.stays, strict=True)
+        nights = "; ".join(f"{city}, {count} night{'s' * (count > 1)} at {stay['name']}" for city, count, stay in places)
+        return f"{nights}. Travel: {', '.join(leg.mode for leg in trip.legs)}. {said}"
+
+    def learned(self, asked: Search) -> str:
+        """One sentence on what the last answer says, for long thoughts."""
+        found, told = self.parts.seen.of(asked), asked.asked
+        if not found.rows:
+            return "Nothing there."
+        if asked.tool == "get_cities":
+            return f"{told['state']} has {', '.join(row[CITY] for row in found.rows)}."
+        if asked.tool == "search_flights":
+            cheapest = min(found.rows, key=lambda row: float(row["price_usd"]))
+            return f"{len(found.rows)} flights, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a seat."
+        if asked.tool == "search_ground_transportation":
+            return f"That takes {found.rows[0]['duration']} and costs ${found.rows[0]['cost_usd']} a vehicle."
+        city = told[CITY]
+        if asked.tool == "search_accommodations":
+            return self._stays(city)
+        if asked.tool == "search_restaurants":
+            rows = self.parts.restaurants(city)
+            costs = [float(row["average_cost_usd"]) for row in rows]
+            return f"{len(rows)} restaurants, from ${min(costs):g} a person." if costs else "No restaurant will do."
+        return f"{len(self.parts.sight_names(city))} sights in {city}."
+
+    def _stays(self, city: str) -> str:
+        rows = self.parts.seen.of(search("search_accommodations", city=city)).rows
+        longest = self.query.days - self.query.visiting_city_number  # nights in one city, with one in each of the others
+        fitting = sorted((row for row in rows if self.parts.fits(row) and row["minimum_nights"] <= longest), key=self.parts.night_usd)
+        if not fitting:
+            return f"{len(rows)} places, none as asked."
+        best = fitting[0]
+        rooms = self.parts.rooms(best)
+        price = f"${self.parts.night_usd(best):,.0f} a night{f' for {rooms} rooms' if rooms > 1 else ''}"
+        return f"{len(fitting)} of {len(rows)} places suit; {best['name']} is {price}, from {best['minimum_nights']:g} nights."
+
+    def _one_of(self, said: Sequence[str]) -> str:
+        return said[self._random.randrange(len(said))]
+
+
+def _changed(before: Route, now: Route) -> str:
+    if set(before.cities) != set(now.cities):
+        return " and ".join(now.cities)
+    if before.family != now.family:
+        return "driving" if now.family == "driving" else "a flight or a taxi"
+    if before.cities != now.cities:
+        return f"the cities in the order {', '.join(now.cities)}"
+    return "other nights: " + ", ".join(f"{count} in {city}" for city, count in zip(now.cities, now.nights, strict=True))
