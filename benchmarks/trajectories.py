@@ -12,7 +12,7 @@ import argparse
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ COLUMNS = ("n", "passed", "given_up", "replayed", "turned_back", "calls", "chara
 
 
 def measured(
-    tasks: Iterator[Task], style: ExpertStyle, dialect_name: str, changed: dict[str, Any], count_tokens: Any
+    tasks: Iterator[Task], style: ExpertStyle, dialect_name: str, changed: dict[str, Any], count_tokens: Callable[[str], int] | None
 ) -> Iterator[dict[str, Any]]:
     """One record for each episode."""
     dialect = replace(dialect_named(dialect_name), **changed)
@@ -54,7 +54,7 @@ def measured(
             "turned_back": turned_back,
             "calls": len(calls),
             "characters": len(text),
-            "tokens": count_tokens(text),
+            **({"tokens": count_tokens(text)} if count_tokens else {}),
             "seconds": seconds,
         }
 
@@ -76,17 +76,19 @@ def summary(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
             groups.setdefault(name, []).append(record)
     order = sorted(groups, key=lambda name: (name == "all", name[:1].isdigit(), name))
     return {
-        name: {"n": len(groups[name])} | {key: sum(each[key] for each in groups[name]) / len(groups[name]) for key in COLUMNS[1:]}
+        name: {"n": len(groups[name])}
+        | {key: sum(each[key] for each in groups[name]) / len(groups[name]) for key in COLUMNS[1:] if key in groups[name][0]}
         for name in order
     }
 
 
 def table(found: dict[str, dict[str, float]]) -> str:
     shares = ("passed", "given_up", "replayed", "turned_back")
-    lines = [f"{'':<8}" + "".join(f"{key:>12}" for key in COLUMNS)]
+    columns = [key for key in COLUMNS if key in found["all"]]
+    lines = [f"{'':<8}" + "".join(f"{key:>12}" for key in columns)]
     for name, row in found.items():
         cells = (
-            f"{row[key]:.1%}" if key in shares else f"{row[key]:.3f}" if key == "seconds" else f"{row[key]:.1f}" for key in COLUMNS[1:]
+            f"{row[key]:.1%}" if key in shares else f"{row[key]:.3f}" if key == "seconds" else f"{row[key]:.1f}" for key in columns[1:]
         )
         lines.append(f"{name:<8}{row['n']:>12}" + "".join(f"{cell:>12}" for cell in cells))
     return "\n".join(lines)
@@ -108,7 +110,7 @@ def main() -> None:
     world = World.open(given.world)
     style = replace(STYLES[given.style], seed=given.seed, **({"thoughts": given.thoughts} if given.thoughts else {}))
     changed = {"max_calls": given.max_calls, "max_turns": given.max_calls + 1} if given.max_calls else {}
-    count_tokens: Any = lambda text: 0  # noqa: E731
+    count_tokens = None
     if given.tokenizer:
         from transformers import AutoTokenizer
 

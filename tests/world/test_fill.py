@@ -5,38 +5,54 @@ from __future__ import annotations
 import random
 import statistics
 from collections import defaultdict
+from math import cos, radians
 
 import pytest
 
 from tripwright.errors import UserError
 from tripwright.world.fill import fill_flights
-from tripwright.world.geography import Position, clock, hours_minutes
-from tripwright.world.records import Texts, WorldTables
+from tripwright.world.geography import KM_PER_MILE, Position, clock, great_circle_km, hours_minutes, utc_offset_hours
+from tripwright.world.learned import Surroundings, minutes_of_clock, minutes_of_duration
+from tripwright.world.records import Flight, Texts, WorldTables
 from tripwright.world.store import World
 
 DAYS = [f"2022-03-{day:02d}" for day in range(1, 11)]
 CITIES = [f"City{i}" for i in range(30)]
-POSITIONS = {city: Position(30 + 0.5 * i, -120 + 1.5 * i) for i, city in enumerate(CITIES)}
+POSITIONS = {city: Position(30 + 0.5 * (7 * i % 30), -120 + 1.5 * i) for i, city in enumerate(CITIES)}
+# The clocks are not those of the longitudes: half of the cities near a border keep the other side's, as around Boise or Indianapolis.
+CLOCKS = {city: 60 * (utc_offset_hours(place) + (i % 7 == 3)) for i, (city, place) in enumerate(POSITIONS.items())}
 ROADS: dict[tuple[str, str], float | None] = {
-    (a, b): None if (i + j) % 11 == 0 else 60.0 + 90 * abs(i - j) for i, a in enumerate(CITIES) for j, b in enumerate(CITIES) if i != j
+    (a, b): None if (i + j) % 11 == 0 else great_circle_km(POSITIONS[a], POSITIONS[b]) / 0.85
+    for i, a in enumerate(CITIES)
+    for j, b in enumerate(CITIES)
+    if i != j
 }
+HEADWIND = 0.012  # minutes per mile to the west, as in the real tables
 Search = tuple[str, str, str]
+Route = tuple[str, str]
+
+
+def miles_east(route: Route) -> float:
+    a, b = (POSITIONS[city] for city in route)
+    return (b.longitude - a.longitude) * 69.1 * cos(radians((a.latitude + b.latitude) / 2))
 
 
 def known_flights() -> tuple[list[Texts], list[Search]]:
-    """60 routes on 3 days each; half of them served, with 1 to 6 flights a day, at 0.2 to 0.5 dollars a mile."""
+    """60 routes on 3 days each; half of them served, with 1 to 6 flights a day, at 0.2 to 0.5 dollars a mile; arrivals on local clocks."""
     rng = random.Random(4)
     rows: list[Texts] = []
     covered: list[Search] = []
     numbers = iter(rng.sample(range(3_400_000, 3_500_000), 5000))
     for route in rng.sample([route for route in ROADS if ROADS[route]], 60):
         per_day = rng.randint(1, 6) if rng.random() < 0.5 else 0
-        miles = round((ROADS[route] or 0) * 0.53)
+        miles = round(great_circle_km(*(POSITIONS[city] for city in route)) / KM_PER_MILE)
+        shift, habit = CLOCKS[route[1]] - CLOCKS[route[0]], rng.gauss(0, 9)
         for date in rng.sample(DAYS[1:-1], 2) + [DAYS[0] if len(covered) % 2 else DAYS[-1]]:
             covered.append((*route, date))
             for number in sorted(next(numbers) for _ in range(per_day)):
-                minutes, left = round(42 + 0.118 * miles + rng.gauss(0, 12)), rng.randrange(300, 1350)
-                times = clock(left), clock(left + minutes), hours_minutes(max(20, minutes), "minutes")
+                flying = 42 + 0.118 * miles - HEADWIND * miles_east(route) + habit
+                minutes, left = max(20, round(flying + rng.gauss(0, 8))), rng.randrange(300, 1350)
+                times = clock(left), clock(left + minutes + shift), hours_minutes(minutes, "minutes")
                 rows.append((f"F{number}", str(int(miles * rng.uniform(0.2, 0.5))), *times, date, *route, f"{miles}.0"))
     return rows, covered
 
@@ -47,7 +63,7 @@ def known() -> tuple[list[Texts], list[Search]]:
 
 
 def filled(known: tuple[list[Texts], list[Search]], seed: int) -> World:
-    flights, dates = fill_flights(*known, ROADS, POSITIONS, seed)
+    flights, dates = fill_flights(*known, Surroundings(ROADS, POSITIONS, {}), seed)
     grounds = [(a, b, "", "" if km is None else f"{km} km") for (a, b), km in ROADS.items()]
     cities = [(city, "S") for city in CITIES]
     return World.in_memory(WorldTables(cities, flights, grounds, [], [], [], covered_searches=known[1], filled_dates=dates))
@@ -99,6 +115,120 @@ def test_filled_flights_follow_what_the_known_ones_show(world: World, known: tup
     assert statistics.fmean(m for _, m in by_length[:third]) < statistics.fmean(m for _, m in by_length[-third:])
 
 
+def shift(flight: Flight) -> int:
+    """Of the clock between departure and arrival, in minutes."""
+    ahead = minutes_of_clock(flight.arrival_time) - minutes_of_clock(flight.departure_time) - minutes_of_duration(flight.duration)
+    return (ahead + 720) % 1440 - 720
+
+
+def served_routes(known: tuple[list[Texts], list[Search]]) -> list[Route]:
+    return sorted({(row[6], row[7]) for row in known[0]})
+
+
+def joined_cities(known: tuple[list[Texts], list[Search]]) -> set[str]:
+    """Those that known flights join, directly or by way of others."""
+    joined, before = {served_routes(known)[0][0]}, 0
+    while len(joined) > before:
+        before = len(joined)
+        joined |= {city for route in served_routes(known) if joined & set(route) for city in route}
+    return joined
+
+
+def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
+    wrong_by_the_map = 0
+    for a, b in served_routes(known):
+        ahead = CLOCKS[b] - CLOCKS[a]
+        there, back = ([flight for date in DAYS for flight in world.flights(*way, date) or []] for way in ((a, b), (b, a)))
+        assert {shift(flight) for flight in there} == {ahead}
+        assert not back or {shift(flight) for flight in back} == {-ahead}
+        assert len({flight.distance_miles for flight in [*there, *back]}) == 1
+        wrong_by_the_map += ahead != 60 * (utc_offset_hours(POSITIONS[b]) - utc_offset_hours(POSITIONS[a]))
+    assert wrong_by_the_map >= 5  # or the longitude alone would have done
+
+
+def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_knew(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
+    covered = {(a, b) for a, b, _ in known[1]}
+    joined = joined_cities(known)
+    new = [route for route in ROADS if set(route) <= joined and route not in covered and route[::-1] not in covered]
+    found = [(route, flight) for route in new for flight in world.flights(*route, DAYS[2]) or []]
+    assert len(joined) > 20 and len(found) > 100
+    assert all(shift(flight) == CLOCKS[b] - CLOCKS[a] for (a, b), flight in found)
+
+
+def test_durations_keep_the_winds_and_each_routes_own_habit(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+    def beyond(flight: Flight) -> float:
+        return minutes_of_duration(flight.duration) - 42 - 0.118 * flight.distance_miles
+
+    covered = set(known[1])
+    west: list[float] = []
+    east: list[float] = []
+    habits = []
+    for route in ROADS:
+        filled = [f for date in DAYS if (*route, date) not in covered for f in world.flights(*route, date) or []]
+        (west if miles_east(route) < 0 else east).extend(map(beyond, filled))
+        days = [f for date in DAYS if (*route, date) in covered for f in world.flights(*route, date) or []]
+        if len(days) >= 6:
+            habits.append((statistics.fmean(map(beyond, days)), statistics.fmean(map(beyond, filled))))
+    expected = 2 * HEADWIND * statistics.fmean(abs(miles_east(route)) for route in ROADS)
+    assert abs(statistics.fmean(west) - statistics.fmean(east) - expected) < 0.35 * expected
+    assert len(habits) > 10 and statistics.fmean(abs(a - b) for a, b in habits) < 5
+    assert statistics.correlation(*zip(*habits, strict=True)) > 0.8
+
+
+def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(known: tuple[list[Texts], list[Search]]) -> None:
+    lonely = [row for row in known[0] if "City29" not in row], [search for search in known[1] if "City29" not in search]
+    seattle = POSITIONS | {"City29": Position(47.6, -122.3)}
+    flights, _ = fill_flights(*lonely, Surroundings(ROADS, seattle, {}), 0)
+    found = [
+        Flight(row[0], float(row[1]), row[2], row[3], row[4], row[5], row[6], row[7], float(row[8]))
+        for row in flights
+        if row[7] == "City29"
+    ]
+    miles = {origin: great_circle_km(POSITIONS[origin], POSITIONS["City29"]) / KM_PER_MILE for origin in CITIES}
+    assert found and max(abs(flight.distance_miles / miles[flight.origin] - 1) for flight in found) < 0.1
+    joined = [flight for flight in found if flight.origin in joined_cities(lonely)]
+    assert len(joined) > 50 and all(shift(flight) == CLOCKS["City29"] - CLOCKS[flight.origin] for flight in joined)
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "expected"),
+    [(2, "noon", "departures and arrivals read like '08:05'; found 'noon'"), (4, "long", "durations read like .*; found 'long'"),
+     (0, "F", "numbers end in digits")],
+)  # fmt: skip
+def test_known_flights_that_cannot_be_read_are_one_line(
+    known: tuple[list[Texts], list[Search]], column: int, text: str, expected: str
+) -> None:
+    row = (*known[0][0][:column], text, *known[0][0][column + 1 :])
+    with pytest.raises(UserError, match=expected):
+        fill_flights([row, *known[0][1:]], known[1], Surroundings(ROADS, POSITIONS, {}), 0)
+
+
+def test_learning_from_four_times_the_searches_takes_about_four_times_the_comparisons() -> None:
+    def comparisons(routes: int) -> int:
+        compared = 0
+
+        class City(str):
+            __hash__ = str.__hash__
+
+            def __eq__(self, other: object) -> bool:
+                nonlocal compared
+                compared += 1
+                return str.__eq__(self, other)
+
+        pairs = [(City(f"A{i}"), City(f"B{i}")) for i in range(routes)]
+        times = ("08:00", "09:00", "1 hours 0 minutes")
+        known = [(f"F{i + 1}", "90", *times, DAYS[0], *pair, "200") for i, pair in enumerate(pairs)]
+        covered = [(*pair, day) for pair in pairs for day in DAYS[:2]]
+        list(fill_flights(known, covered, Surroundings({}, {}, {}), 0)[0])
+        return compared
+
+    assert comparisons(400) < 7 * comparisons(100)
+
+
 def test_flight_numbers_are_unique_and_look_alike(world: World) -> None:
     numbers = [flight.number for route in ROADS for date in DAYS for flight in world.flights(*route, date) or []]
     assert len(set(numbers)) == len(numbers)
@@ -112,4 +242,4 @@ def test_the_seed_makes_the_flights(world: World, known: tuple[list[Texts], list
 
 def test_too_few_known_searches_are_one_line(known: tuple[list[Texts], list[Search]]) -> None:
     with pytest.raises(UserError, match="at least 20 known searches with flights and 20 without; found 0 and 5"):
-        fill_flights([], known[1][:5], ROADS, POSITIONS, 0)
+        fill_flights([], known[1][:5], Surroundings(ROADS, POSITIONS, {}), 0)

@@ -1,16 +1,24 @@
 import csv
+import errno
+import gc
 import json
 import os
 import random
 import shutil
+import statistics
+import sys
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from tripwright.errors import UserError
 from tripwright.world.folder import verify
-from tripwright.world.importer import MISSING, SOURCES, import_world
+from tripwright.world.importer import SOURCES, import_world
+from tripwright.world.learned import minutes_of_clock, minutes_of_duration
+from tripwright.world.records import MISSING, Flight
 from tripwright.world.store import World
 
 ROWS = {
@@ -107,7 +115,9 @@ def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: 
 
 def test_a_missing_file_is_named_with_where_it_was_expected(source: Path, tmp_path: Path) -> None:
     (source / "attractions.csv").unlink()
-    with pytest.raises(UserError, match=r"No table of attractions in '.*source'\. Expected one of: attractions\.csv"):
+    with pytest.raises(
+        UserError, match=r"No table of attractions in '.*source' or '.*source/database'\. Expected one of: attractions\.csv"
+    ):
         import_world(source, tmp_path / "world")
     assert not (tmp_path / "world").exists()
 
@@ -132,6 +142,8 @@ def test_differing_columns_are_named(source: Path, tmp_path: Path) -> None:
          b"a,b,cheap,1,1,x,1,c\n",
          "accommodations.csv:2: column 'price' holds 'cheap'"),
         ("flights_coverage.json", b"[1]", "not a coverage list"),
+        ("flights_coverage.json", b'[["Aston", "Brook", "2022-3-1x", 1]]', "date '2022-3-1x' of Aston to Brook; expected a date like 2022"),
+        ("flights_coverage.json", b'[["Aston", "Brook", "2022-02-30", 1]]', "date '2022-02-30'"),
     ],
 )  # fmt: skip
 def test_unreadable_files_are_one_clear_line(source: Path, tmp_path: Path, name: str, content: bytes, expected: str) -> None:
@@ -139,6 +151,115 @@ def test_unreadable_files_are_one_clear_line(source: Path, tmp_path: Path, name:
     with pytest.raises(UserError, match=expected) as problem:
         import_world(source, tmp_path / "world")
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("value", ["inf", "-Infinity", "nan ", "1_000", "1e999", "١٢"])
+@pytest.mark.parametrize(("table", "column"), [("accommodations.csv", "maximum occupancy"), ("restaurants.csv", "Average Cost")])
+def test_a_number_is_one_that_json_has(source: Path, tmp_path: Path, table: str, column: str, value: str) -> None:
+    rewrite(source / table, 1, column, value)
+    with pytest.raises(UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}; expected a number"):
+        import_world(source, tmp_path / "world")
+
+
+@pytest.mark.parametrize("value", ["3/1/2022", "2022-3-1", "20220301", "2022-02-29"])
+def test_flights_have_dates(source: Path, tmp_path: Path, value: str) -> None:
+    rewrite(source / "flights.csv", 1, "FlightDate", value)
+    with pytest.raises(UserError, match=f"flights.csv:2: column 'FlightDate' holds '{value}'; expected a date like 2022-03-16"):
+        import_world(source, tmp_path / "world")
+
+
+def rewrite(table: Path, row: int, column: str, value: str) -> None:
+    rows = [list(each) for each in ROWS[table.name]]
+    rows[row][rows[0].index(column)] = value
+    with table.open("w", newline="", encoding="utf-8") as text:
+        csv.writer(text).writerows(rows)
+
+
+def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(source: Path, tmp_path: Path) -> None:
+    rows = ROWS["attractions.csv"]
+    wider = [[*rows[0], "Opened"], [*rows[1], "1900"], ["New Tower", *rows[1][1:], ""], ["Short row", *rows[1][1:]]]
+    with (source / "attractions.csv").open("w", newline="", encoding="utf-8") as text:
+        csv.writer(text).writerows(wider)
+    with (source / "cities.csv").open("w", newline="", encoding="utf-8") as text:
+        csv.writer(text).writerows([["city", "state", "mayor"], ["Aston", "Westland", ""], ["Brook", "Eastland", "Ann"]])
+    world = import_world(source, tmp_path / "world")
+    assert [row.name for row in world.attractions("Brook")] == ["Old Tower"]
+    assert world.manifest["incomplete_rows"]["attractions"] == 2
+    assert list(world.cities) == ["Aston", "Brook"]  # the official list of cities is read without pandas
+
+
+def test_a_distance_keeps_the_word_that_the_source_has_for_missing(source: Path, tmp_path: Path) -> None:
+    with (source / "distances.csv").open("w", newline="", encoding="utf-8") as text:
+        csv.writer(text).writerows([*ROWS["distances.csv"][:2], ["Brook", "Aston", "", "N/A", "None"]])
+    world = import_world(source, tmp_path / "world")
+    assert world.ground_texts("Brook", "Aston") == [("Brook", "Aston", "N/A", "None")]
+    assert world.ground("Brook", "Aston") == ("Brook", "Aston", "", "")
+
+
+def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, opened = source / "restaurants.csv", Path.open
+
+    def failing(path: Path, *args: object, **options: object):  # type: ignore[no-untyped-def]
+        text = opened(path, *args, **options)  # type: ignore[call-overload]
+        return BrokenFile(text) if path == broken else text
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(UserError, match=r"restaurants\.csv' cannot be read: Input/output error\.$"):
+        import_world(source, tmp_path / "world")
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+class BrokenFile:
+    """Its first line can be read, and then the disk fails."""
+
+    def __init__(self, text: TextIO):
+        self._text, self._read = text, 0
+
+    def __enter__(self) -> "BrokenFile":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._text.close()
+
+    def __iter__(self) -> "BrokenFile":
+        return self
+
+    def __next__(self) -> str:
+        self._read += 1
+        if self._read > 1:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return next(self._text)
+
+
+def test_the_current_folder_becomes_a_world_of_its_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert import_world(source, Path(".")).name == "here"
+    assert sorted(os.listdir(here)) == ["manifest.json", "world.sqlite"] and sorted(os.listdir(tmp_path)) == ["here", "source"]
+
+
+def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> None:
+    """What Python holds at the peak: with eight times the rows the difference is less than a tenth of what those rows weigh."""
+
+    def peak_bytes(rows: int) -> int:
+        for table, made in (("flights.csv", 1), ("restaurants.csv", 1), ("accommodations.csv", 1), ("attractions.csv", 1)):
+            header, row = ROWS[table][0], ROWS[table][made]
+            with (source / table).open("w", newline="", encoding="utf-8") as text:
+                out = csv.writer(text)
+                out.writerow(header)
+                out.writerows([f"{row[0]}{n}", *row[1:]] for n in range(rows))
+        gc.collect()
+        tracemalloc.start()
+        import_world(source, tmp_path / f"world{rows}")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return peak
+
+    peak_bytes(10)  # what the first import sets up
+    few, many = 2_500, 10_000  # the content hash reads batches of 2,000
+    row_bytes = sum(sys.getsizeof(value) for value in ROWS["flights.csv"][1])
+    assert peak_bytes(many) - peak_bytes(few) < (many - few) * 4 * row_bytes / 10
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +348,25 @@ def test_the_real_tables_can_be_filled_and_known_searches_stay(real: World, real
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
         new, old = (values[int(len(values) * share)] for values in ratios)
         assert abs(new - old) < 0.02  # dollars per mile
+
+    winter = {date for date in world.dates if date < "2022-03-13"}  # Phoenix saves no daylight
+    gaps: dict[str, list[float]] = {"known": [], "filled": []}  # minutes beyond what the miles explain, by hours to the west
+    for origin, destination, date in [tuple(search[:3]) for search in covered if search[3]]:
+        (shift,) = {_shift(flight) for flight in real.flights(origin, destination, date) or []}
+        days = {day for day in world.dates if (day in winter) == (date in winter)}
+        filled = [flight for day in days for flight in world.flights(origin, destination, day) or []]
+        assert {_shift(flight) for flight in filled} == {shift}
+        back = [flight for day in days for flight in world.flights(destination, origin, day) or []]
+        assert {_shift(flight) for flight in back} <= {-shift}
+        if shift:
+            for name, flights in (("known", real.flights(origin, destination, date) or []), ("filled", filled)):
+                gaps[name] += [(minutes_of_duration(f.duration) - 40 - 0.12 * f.distance_miles) * (-1 if shift > 0 else 1) for f in flights]
+    assert abs(statistics.fmean(gaps["known"]) - statistics.fmean(gaps["filled"])) < 2
+
+
+def _shift(flight: Flight) -> int:
+    ahead = minutes_of_clock(flight.arrival_time) - minutes_of_clock(flight.departure_time) - minutes_of_duration(flight.duration)
+    return (ahead + 720) % 1440 - 720
 
 
 def _share(searches: Sequence[Sequence[object]]) -> float:

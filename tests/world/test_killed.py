@@ -108,6 +108,43 @@ def test_two_writers_of_one_world_do_not_meet(tmp_path: Path) -> None:
         write_world(tmp_path / "w", small_tables())
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "manifest.json.bak", "sub/notes.txt"])
+def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, name: str) -> None:
+    mine = tmp_path / "w.partial" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_text("x")
+    (tmp_path / "w.partial" / STORE_FILE).write_text("left by a killed write")
+    with pytest.raises(UserError, match=rf"w\.partial' holds '{name.split('/')[0]}', which no unfinished world has left there"):
+        write_world(tmp_path / "w", small_tables())
+    assert mine.read_text() == "x" and (tmp_path / "w.partial" / STORE_FILE).exists() and not (tmp_path / "w").exists()
+
+
+def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "w.partial").mkdir()
+    for name in (STORE_FILE, f"{STORE_FILE}-journal", "staging.sqlite", MANIFEST_FILE):
+        (tmp_path / "w.partial" / name).write_text("x")
+    assert len(set(verify(write_world(tmp_path / "w", small_tables())))) == 1
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["manifest.json", "w", "world.sqlite"]
+
+
+def test_a_world_cannot_be_named_like_an_unfinished_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="ends in .partial"):
+        write_world(tmp_path / "w.partial", small_tables())
+
+
+def test_the_current_folder_becomes_a_world_where_it_stands(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    before = here.stat().st_ino
+    command = [*CLI, "world", "build", "."]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "content hash" in done.stdout, done.stderr
+    assert World.open(here).name and here.stat().st_ino == before  # whoever stands there sees it
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+    again = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    assert again.returncode == 2 and "'.' exists and is not empty" in again.stderr
+
+
 def test_what_fails_while_writing_leaves_nothing(tmp_path: Path) -> None:
     tables = small_tables()
     tables.restaurants = [("too", "few")]

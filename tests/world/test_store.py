@@ -71,6 +71,15 @@ def _fingerprint(world: World) -> list[object]:
     ]
 
 
+def test_what_a_caller_does_with_a_list_is_not_remembered(nano: World) -> None:
+    city = next(iter(nano.cities))
+    for table in ("restaurants", "attractions", "accommodations"):
+        before = getattr(nano, table)(city)
+        kept = list(before)
+        before.clear()
+        assert kept and getattr(nano, table)(city) == kept
+
+
 def test_threads_read_one_world(nano: World) -> None:
     expected = _fingerprint(World.open(nano.folder or ""))
     with ThreadPoolExecutor(8) as pool:

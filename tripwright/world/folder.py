@@ -5,17 +5,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.world.records import WorldTables
-from tripwright.world.store import MANIFEST_FILE, SCHEMA_VERSION, STORE_FILE, World
+from tripwright.world.store import MANIFEST_FILE, SCHEMA_VERSION, STORE_FILE, World, connect
 from tripwright.world.writing import Report, content_hash, write_tables
+
+PARTIAL = ".partial"
+STAGING_FILE = "staging.sqlite"
+OURS = {MANIFEST_FILE} | {name + journal for name in (STORE_FILE, STAGING_FILE) for journal in ("", "-journal", "-wal", "-shm")}
 
 
 def write_world(folder: str | Path, tables: WorldTables, report: Report | None = None) -> World:
@@ -23,14 +26,13 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
 
     Raises UserError where the folder is taken, is being written by another process, or the disk is full.
     """
-    folder = Path(folder)
-    check_target(folder)
-    with _partial_folder(folder) as partial:
+    target = check_target(Path(folder))
+    with _partial_folder(target) as partial:
         try:
             db = sqlite3.connect(partial / STORE_FILE)
             db.execute("PRAGMA journal_mode=OFF")  # whatever interrupts the writing, this file is thrown away
             db.execute("PRAGMA synchronous=OFF")
-            counts = write_tables(db, tables, report, staging=partial / "staging.sqlite")
+            counts = write_tables(db, tables, report, staging=partial / STAGING_FILE)
             if report:
                 report("content hash", 0)
             manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **counts, "content_hash": content_hash(db)}
@@ -41,22 +43,35 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
                     os.fsync(file.fileno())
         except (sqlite3.OperationalError, OSError) as error:
             raise UserError(f"'{partial}' cannot be written: {error}. Is the disk full, or the folder read-only?") from None
-        if folder.exists():
-            folder.rmdir()
-        os.replace(partial, folder)
+        _move(partial, target)
     return World.open(folder)
 
 
-def check_target(folder: Path) -> None:
-    """Raises UserError unless a world can be written to `folder`: long work should not begin in vain."""
+def check_target(folder: Path) -> Path:
+    """`folder` in full. Raises UserError unless a world can be written there: long work should not begin in vain."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UserError(f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this one first.")
+    if folder.name.endswith(PARTIAL):  # it could not be told from what a killed write has left
+        raise UserError(f"'{folder}' ends in {PARTIAL}, the name of a world that is being written. Choose another name.")
+    return folder.resolve()
+
+
+def _move(partial: Path, folder: Path) -> None:
+    """Into its place. Whoever stands in an empty folder shall find the world there: that one is kept, the manifest comes last."""
+    if folder == Path.cwd():
+        for name in (STORE_FILE, MANIFEST_FILE):
+            os.replace(partial / name, folder / name)
+        partial.rmdir()
+        return
+    if folder.exists():
+        folder.rmdir()
+    os.replace(partial, folder)
 
 
 @contextmanager
 def _partial_folder(folder: Path) -> Iterator[Path]:
     """An empty folder beside `folder`, held by a lock that dies with this process; removed if the writing fails."""
-    partial = folder.with_name(folder.name + ".partial")
+    partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         held = os.open(partial, os.O_RDONLY)
@@ -68,7 +83,9 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
         try:
             yield partial
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            with suppress(OSError, UserError):
+                _empty(partial)
+                partial.rmdir()
             raise
     finally:
         os.close(held)
@@ -85,16 +102,21 @@ def _lock(held: int, partial: Path) -> None:
 
 
 def _empty(partial: Path) -> None:
-    """What a killed write has left."""
-    for left in partial.iterdir():
+    """Removes what a killed write has left, or nothing: whatever else lies there is its owner's."""
+    found = sorted(partial.iterdir())
+    other = [left for left in found if left.is_dir() or left.name not in OURS]
+    if other:
+        raise UserError(
+            f"'{partial}' holds '{other[0].name}', which no unfinished world has left there. Move it away, or choose another name."
+        )
+    for left in found:
         left.unlink()
 
 
 def verify(world: World) -> tuple[str, str]:
     """(the hash that the manifest gives, the hash of the rows that are there): equal unless the file was changed or damaged."""
     assert world.folder is not None
-    uri = f"{(world.folder / STORE_FILE).absolute().as_uri()}?mode=ro&immutable=1"
-    db = sqlite3.connect(uri, uri=True)
+    db = connect(world.folder)
     try:
         found: Any = content_hash(db)
     except sqlite3.DatabaseError as error:

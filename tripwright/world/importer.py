@@ -1,19 +1,24 @@
 """The official TravelPlanner tables (row T1) as a world.
 
-The subtle things: rows are used as the official code uses them, so a row in which a needed value is empty is left out (its `dropna`;
-counted in the manifest) while the distance table is kept whole; every value keeps its original text. A `flights_coverage.json` beside
-the flights says which searches they answer completely, and any other search is then unknown; without it the flights are all there are.
-Rows are streamed: the full flights table has 3.8 million.
+The subtle things: rows are used as the official code uses them, so a row in which any value of the file is empty is left out (its
+`dropna`; counted in the manifest) while the distance table is kept whole; every value keeps its original text. A
+`flights_coverage.json` beside the flights says which searches they answer completely, and any other search is then unknown; without it
+the flights are all there are. Rows are streamed: the full flights table has 3.8 million. Only filling holds the known flights, from
+which it learns.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
 from itertools import chain
+from math import isfinite
 from operator import itemgetter
 from pathlib import Path
 from statistics import median
@@ -23,42 +28,40 @@ from tripwright.errors import UserError
 from tripwright.world.fill import fill_flights
 from tripwright.world.folder import check_target, write_world
 from tripwright.world.geography import Position
-from tripwright.world.records import WorldTables
+from tripwright.world.learned import Surroundings
+from tripwright.world.records import MISSING, WorldTables
 from tripwright.world.store import World
-from tripwright.world.writing import Report
+from tripwright.world.writing import Report, reported
 
-# What pandas reads as a missing value, and the official code therefore drops.
-MISSING = frozenset(
-    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>")
-    + ("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
-)
 COVERAGE_FILE = "flights_coverage.json"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One table: where it may lie below the source folder, its columns in the order of the record type, and which hold numbers."""
+    """One table: where it may lie below the source folder, its columns in the order of the record type, which hold numbers or dates."""
 
     name: str
     files: tuple[str, ...]
     columns: tuple[str, ...]
     numbers: tuple[str, ...] = ()
-    keep_incomplete: bool = False
+    dates: tuple[str, ...] = ()
+    dropna: bool = True  # the official code drops a row with an empty value in any column, also in one that nobody uses
 
 
 SOURCES = (
-    Source("cities", ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"), ("city", "state")),
+    Source("cities", ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"), ("city", "state"), dropna=False),
     Source(
         "flights",
         ("flights.csv", "clean_Flights_2022.csv", "flights/clean_Flights_2022.csv"),
         ("Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName", "Distance"),
         numbers=("Price", "Distance"),
+        dates=("FlightDate",),
     ),
     Source(
         "grounds",
         ("distances.csv", "distance.csv", "googleDistanceMatrix/distance.csv"),
         ("origin", "destination", "duration", "distance"),
-        keep_incomplete=True,
+        dropna=False,
     ),
     Source(
         "restaurants",
@@ -82,28 +85,28 @@ SOURCES = (
 
 @dataclass
 class _Table:
-    """An open table whose header has been checked; iterating yields the complete rows and counts the others."""
+    """An open table whose header has been checked; iterating yields the usable rows and counts the others."""
 
     source: Source
     path: Path
     positions: list[int]
+    width: int  # columns of the file
     incomplete_rows: int = field(default=0)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        kind, self.incomplete_rows = self.source, 0
-        numeric = [(kind.columns.index(column), column) for column in kind.numbers]
-        width, columns = max(self.positions) + 1, itemgetter(*self.positions)
+        kind, width, self.incomplete_rows = self.source, self.width, 0
+        checked = [(kind.columns.index(column), column, "a number", _is_number) for column in kind.numbers]
+        checked += [(kind.columns.index(column), column, "a date like 2022-03-16", _is_date) for column in kind.dates]
+        columns = itemgetter(*self.positions)
         for line, record in _records(self.path):
-            row = columns(record if len(record) >= width else [*record, *[""] * (width - len(record))])
-            if kind.keep_incomplete:
-                yield tuple("" if value in MISSING else value for value in row)
-                continue
-            if not MISSING.isdisjoint(row):
+            full = record if len(record) >= width else [*record, *[""] * (width - len(record))]
+            if kind.dropna and not MISSING.isdisjoint(full[:width]):
                 self.incomplete_rows += 1
                 continue
-            for index, column in numeric:
-                if not _is_number(row[index]):
-                    raise UserError(f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected a number.")
+            row = columns(full)
+            for index, column, expected, holds in checked:
+                if not holds(row[index]):
+                    raise UserError(f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected {expected}.")
             yield row
 
 
@@ -112,10 +115,10 @@ def import_world(source: Path, folder: Path, fill_seed: int | None = None, repor
 
     With `fill_seed`, searches outside the coverage get generated flights (see `fill.py`). `report` is told each table's rows so far.
     """
-    check_target(folder)
+    target = check_target(folder)
     tables = {kind.name: _open_table(source, kind) for kind in SOURCES}
     incomplete_rows: dict[str, int] = {}
-    about: dict[str, Any] = {"name": folder.name, "kind": "imported", "source": str(source), "incomplete_rows": incomplete_rows}
+    about: dict[str, Any] = {"name": target.name, "kind": "imported", "source": str(source), "incomplete_rows": incomplete_rows}
 
     def counted(name: str) -> Iterator[tuple[str, ...]]:
         yield from tables[name]
@@ -127,8 +130,10 @@ def import_world(source: Path, folder: Path, fill_seed: int | None = None, repor
     if fill_seed is not None:
         if covered is None:
             raise UserError(f"Nothing to fill: '{source}' has no {COVERAGE_FILE}, so its flights are taken to be all there are.")
-        known = list(flights)
-        flights, filled_dates = fill_flights(known, covered, _road_km(tables["grounds"]), _positions(tables["attractions"]), fill_seed)
+        known = list(reported("known flights", flights, report))
+        states = {row[0]: row[1] for row in reversed(list(tables["cities"]))}  # the first row of a city counts
+        around = Surroundings(_road_km(tables["grounds"]), _sights(tables["attractions"]), states)
+        flights, filled_dates = fill_flights(known, covered, around, fill_seed)
         about["filled"] = {"seed": fill_seed, "from": filled_dates[0], "to": filled_dates[1], "known_flights": len(known)}
         about["filled"]["known_searches"] = "those in the table 'covered'; any other answer is generated"
     return write_world(
@@ -157,8 +162,8 @@ def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
     return found
 
 
-def _positions(attractions: _Table) -> dict[str, Position]:
-    """Where a city lies: the median of its sights."""
+def _sights(attractions: _Table) -> dict[str, Position]:
+    """Where a city's sights lie: their median."""
     sights: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for row in attractions:
         if _is_number(row[1]) and _is_number(row[2]):
@@ -172,23 +177,24 @@ def _open_table(source: Path, kind: Source) -> _Table:
     if header is None:
         raise UserError(f"'{path}' is empty. Expected the columns {', '.join(kind.columns)}.")
     if path.suffix == ".txt":  # the list of cities has no header
-        return _Table(kind, path, list(range(len(kind.columns))))
+        return _Table(kind, path, list(range(len(kind.columns))), len(kind.columns))
     absent = [column for column in kind.columns if column not in header[1]]
     if absent:
         names, found = ", ".join(map(repr, absent)), ", ".join(map(repr, header[1]))
         raise UserError(f"'{path}' has no column {names}. Found: {found}. Expected: {', '.join(kind.columns)}.")
-    return _Table(kind, path, [header[1].index(column) for column in kind.columns])
+    return _Table(kind, path, [header[1].index(column) for column in kind.columns], len(header[1]))
 
 
 def _find(source: Path, kind: Source) -> Path:
     if not source.is_dir():
         files = ", ".join(each.files[0] for each in SOURCES)
         raise UserError(f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}.")
-    for folder in (source, source / "database"):
+    searched = (source, source / "database")
+    for folder in searched:
         for name in kind.files:
             if (folder / name).is_file():
                 return folder / name
-    raise UserError(f"No table of {kind.name} in '{source}'. Expected one of: {', '.join(kind.files)}.")
+    raise UserError(f"No table of {kind.name} in '{searched[0]}' or '{searched[1]}'. Expected one of: {', '.join(kind.files)}.")
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -209,11 +215,24 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield from ((reader.line_num, values) for values in reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"'{path}' is not a CSV file in UTF-8: {error}.") from None
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
 
 
 def _is_number(text: str) -> bool:
+    """Of those that JSON has, too: neither infinite nor NaN, and no "1_000", which only Python reads."""
     try:
-        float(text)
+        return isfinite(float(text)) and "_" not in text and text.isascii()
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=4096)  # a table names few days
+def _is_date(text: str) -> bool:
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return False
+    try:
+        date.fromisoformat(text)
     except ValueError:
         return False
     return True
@@ -226,8 +245,12 @@ def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
     try:
         entries: list[Sequence[Any]] = json.loads(path.read_text(encoding="utf-8"))
         searches = [(entry[0], entry[1], entry[2]) for entry in entries]
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
     except (ValueError, LookupError, TypeError):
         searches = [("", "", 0)]
     if not all(isinstance(value, str) for value in chain.from_iterable(searches)):
         raise UserError(f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination, date, row count].")
+    if bad := next((search for search in searches if not _is_date(search[2])), None):
+        raise UserError(f"'{path}' lists the date {bad[2]!r} of {bad[0]} to {bad[1]}; expected a date like 2022-03-16.")
     return searches

@@ -20,7 +20,7 @@ class Flight(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """A road connection. Missing values are empty text, as in the source."""
+    """A road connection. Missing values are empty text, whatever word the source has for them."""
 
     origin: str
     destination: str
@@ -56,6 +56,12 @@ class Accommodation(NamedTuple):
     maximum_occupancy: int
     city: str
 
+
+# What pandas reads as a missing value, and the official code (row T1) therefore drops.
+MISSING = frozenset(
+    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>")
+    + ("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
+)
 
 Texts = tuple[str, ...]  # one row as the source wrote it, in the field order of its record
 

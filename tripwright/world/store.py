@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant, Texts, WorldTables
+from tripwright.world.records import MISSING, Accommodation, Attraction, Flight, Ground, Restaurant, Texts, WorldTables
 from tripwright.world.writing import ALL_TABLES, DAY_BITS, PLACE_BITS, ROW_BITS, content_hash, search_key, write_tables
 
 SCHEMA_VERSION = 2
@@ -88,8 +88,7 @@ class World:
             return self._memory
         if getattr(self._local, "pid", None) != os.getpid():  # a fork must not share its parent's connection
             assert self.folder is not None
-            uri = f"{(self.folder / STORE_FILE).absolute().as_uri()}?mode=ro&immutable=1"
-            self._local.db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._local.db = connect(self.folder)
             self._local.db.execute("PRAGMA mmap_size=1073741824")
             self._local.pid = os.getpid()
         db: sqlite3.Connection = self._local.db
@@ -173,19 +172,24 @@ class World:
 
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:
         """Flights of one route and day in file order; [] where there is none; None where this world does not know."""
-        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
-        if o is not None and d is not None and day is not None:
+        search = self._search_key(origin, destination, date)
+        if search is not None:
             text, value = self._words
             new, record = tuple.__new__, Flight  # half the cost of calling the record's constructor
             found = [
                 new(record, (number, value[price], text[left], text[there], text[long], date, origin, destination, value[miles]))
-                for number, price, left, there, long, miles in self._flight_rows(search_key(o, d, day))
+                for number, price, left, there, long, miles in self._flight_rows(search)
             ]
             if found or self.flights_complete:
                 return found
-            if self._db().execute("SELECT 1 FROM covered WHERE search = ?", (search_key(o, d, day),)).fetchone():
+            if self._db().execute("SELECT 1 FROM covered WHERE search = ?", (search,)).fetchone():
                 return []
         return [] if self.flights_complete or self._filled(origin, destination, date) else None
+
+    def _search_key(self, origin: str, destination: str, date: str) -> int | None:
+        """None where the world has never heard of a place or the day."""
+        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
+        return None if o is None or d is None or day is None else search_key(o, d, day)
 
     def _flight_rows(self, search: int) -> sqlite3.Cursor:
         return self._db().execute(
@@ -238,7 +242,7 @@ class World:
         known = self._known_rows()
         if key not in known:
             rows = self._ground_rows(o, d)
-            known[key] = Ground(origin, destination, *rows[0]) if rows else None
+            known[key] = Ground(origin, destination, *("" if text in MISSING else text for text in rows[0])) if rows else None
         found: Ground | None = known[key]
         return found
 
@@ -269,8 +273,7 @@ class World:
         known = self._known_rows()
         if key not in known:
             known[key] = [record(row) for row in self._city_rows_of(table, city)]
-        found: list[Any] = known[key]
-        return found
+        return list(known[key])  # a copy: what is remembered must outlive what callers do with theirs
 
     def _city_rows_of(self, table: str, city: str) -> list[Texts]:
         place = self._places.get(city)
@@ -286,13 +289,13 @@ class World:
 
     def flight_texts(self, origin: str, destination: str, date: str) -> list[Texts]:
         """The rows of one search as the source wrote them, in the field order of `Flight`; [] where there is none."""
-        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
-        if o is None or d is None or day is None:
+        search = self._search_key(origin, destination, date)
+        if search is None:
             return []
         text = self._words[0]
         return [
             (number, text[price], text[left], text[there], text[long], date, origin, destination, text[miles])
-            for number, price, left, there, long, miles in self._flight_rows(search_key(o, d, day))
+            for number, price, left, there, long, miles in self._flight_rows(search)
         ]
 
     def ground_texts(self, origin: str, destination: str) -> list[Texts]:
@@ -310,6 +313,12 @@ _CITY_COLUMNS = {
     "attraction": "name, latitude, longitude, address, phone, website",
     "accommodation": "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy",
 }
+
+
+def connect(folder: Path) -> sqlite3.Connection:
+    """To the store of a world, for any thread, without locks: nobody writes to it."""
+    uri = f"{(folder / STORE_FILE).absolute().as_uri()}?mode=ro&immutable=1"
+    return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
 
 def _number(text: str) -> float:

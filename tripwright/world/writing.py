@@ -60,7 +60,7 @@ def write_tables(db: sqlite3.Connection, tables: WorldTables, report: Report | N
     place = places.__getitem__
 
     def counted(table: str, rows: Iterable[Row]) -> Iterator[Row]:
-        return _reported(table, rows, report) if report else iter(rows)
+        return reported(table, rows, report)
 
     def flight_rows() -> Iterator[tuple[Any, ...]]:
         searches = _Searches(places, days)
@@ -150,7 +150,12 @@ class _Searches(dict[tuple[str, str, str], int]):
         return key
 
 
-def _reported(table: str, rows: Iterable[Row], report: Report) -> Iterator[Row]:
+def reported(table: str, rows: Iterable[Row], report: Report | None) -> Iterator[Row]:
+    """The rows, with their number told now and then, and at the end."""
+    return _told(table, rows, report) if report else iter(rows)
+
+
+def _told(table: str, rows: Iterable[Row], report: Report) -> Iterator[Row]:
     count = 0
     for count, row in enumerate(rows, start=1):
         if count % REPORT_EVERY == 0:
