@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -149,6 +150,23 @@ def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> 
     process.stdout.close()
     assert (process.stderr.read(), process.wait(timeout=30)) == ("", 141)
     process.stderr.close()
+
+
+def info_of_a_world(folder: Path, redirect: str) -> tuple[int, str]:
+    assert main(["world", "build", str(folder)]) == 0
+    command = f"{shlex.quote(sys.executable)} -m tripwright world info {shlex.quote(str(folder))} {redirect}"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=root, timeout=60)
+    return done.returncode, done.stderr
+
+
+def test_a_closed_output_wants_nothing(tmp_path: Path) -> None:
+    assert info_of_a_world(tmp_path / "w", ">&-") == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    assert info_of_a_world(tmp_path / "w", ">/dev/full") == (2, "tripwright: cannot write everything: No space left on device.\n")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

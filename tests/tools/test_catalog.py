@@ -103,7 +103,11 @@ ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
         ("search_flights", {**FLIGHT, "date": "20220316"}, "Date '20220316' is not YYYY-MM-DD."),
         ("search_flights", {**FLIGHT, "date": "2022-02-30"}, "Date '2022-02-30' is not a day of the calendar."),
         ("search_flights", {**FLIGHT, "date": "2022-03-17"}, "No flights from Boston to Rockford on 2022-03-17."),
-        ("search_flights", {"origin": "Boston"}, "Missing argument 'destination', 'date'. search_flights takes origin, destination, date."),
+        (
+            "search_flights",
+            {"origin": "Boston"},
+            "Missing arguments 'destination', 'date'. search_flights takes origin, destination, date.",
+        ),
         ("search_flights", {**FLIGHT, "day": 1}, "Unknown argument 'day'. search_flights takes origin, destination, date."),
         ("search_restaurants", {"city": 3}, "Argument 'city' must be a string, found integer 3."),
         ("search_restaurants", {"city": None}, "Argument 'city' must be a string, found null."),

@@ -12,7 +12,7 @@ from tripwright.tools.faces import COMPACT, PLANNER_R1, Face, face_named, number
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-ANSWERS_OF_THE_JSON_FACES = "e6464ece0a6e7e2177491c598283046299b3ceb226310ab9a2b72b944eb147d8"
+ANSWERS_OF_THE_JSON_FACES = "704eb0705ef3efafc3f30ae015502a0c040b9d3f2dc0c6316a865b8baf35cccb"
 
 
 def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:

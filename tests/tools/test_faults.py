@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import time
 from collections import Counter
@@ -144,6 +145,13 @@ def test_what_is_no_tool_cannot_fail(world: World) -> None:
         ({"kinds": {}}, "The kinds of faults have weights from 0 with one above 0, found {}."),
         ({"kinds": {"stale": 0.0}}, "The kinds of faults have weights from 0 with one above 0"),
         ({"latency_seconds": (3.0, 2.0)}, "latency_seconds are two numbers from 0, smaller first"),
+        ({"latency_seconds": (1.0,)}, "latency_seconds are two numbers from 0, smaller first"),
+        ({"latency_seconds": (1.0, 2.0, 3.0)}, "latency_seconds are two numbers from 0, smaller first"),
+        ({"latency_seconds": (1.0, math.inf)}, "latency_seconds are two numbers from 0, smaller first"),
+        ({"timeout_seconds": math.nan}, "timeout_seconds one above 0; found 1.0, 20.0 and nan"),
+        ({"timeout_seconds": math.inf}, "timeout_seconds one above 0"),
+        ({"kinds": {"timeout": math.nan}}, "weights from 0 with one above 0"),
+        ({"kinds": {"timeout": math.inf}}, "weights from 0 with one above 0"),
         ({"timeout_seconds": 0.0}, "timeout_seconds one above 0; found 1.0, 20.0 and 0.0."),
     ],
 )

@@ -228,14 +228,19 @@ def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float
     [
         (lambda: RemoteToolBox("localhost:8321"), "is not a URL"),
         (lambda: RemoteToolBox("http://localhost:port"), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:99999"), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:0"), "is not a URL"),
+        (lambda: RemoteToolBox("http://"), "is not a URL"),
+        (lambda: RemoteToolBox("http://[::1"), "is not a URL"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", max_retries=0), "cannot be reached"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", "planer"), "Unknown face 'planer'"),
         (lambda: RemoteToolBox("http://127.0.0.1:1", timeout_seconds=0), "needs timeout_seconds > 0"),
     ],
 )
-def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: str) -> None:
+def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: str, waits: list[float]) -> None:
     with pytest.raises(UserError) as caught:
         make()
+    assert waits == []
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import inspect
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tripwright.cli.main import main
+from tripwright.cli.tool import tool
+from tripwright.tools.remote import RemoteToolBox
+from tripwright.tools.toolbox import ToolHostDown
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
+from tripwright.world.store import World
 
 
 @pytest.fixture
@@ -42,6 +48,10 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45) and answer["rows"][0]["name"] == "Café 41"
     assert main([*asked, "--page", "2", "--page-rows", "44"]) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
+    assert main([*asked, "--page-rows", "44"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 44
+    assert main([*asked[:2], '{"city": "Boston", "page": 2}', *asked[3:], "--page-rows", "44"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
     assert main([*asked, "--page", "4"]) == 2
     assert "Page 4 does not exist: the pages are 1 to 3." in capsys.readouterr().err
     assert main(["tool", "--list", "--page", "1"]) == 0
@@ -70,9 +80,53 @@ def test_lists_the_schemas_without_a_world(capsys: pytest.CaptureFixture[str]) -
             "Tool calling error: The arguments are not valid JSON",
         ),
         (["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"], "Unknown argument 'page'"),
+        (
+            ["search_restaurants", '{"city": "Boston", "page": 3}', "--world", "W", "--page", "2"],
+            "--page says 2 and the arguments say 3. Say it once.",
+        ),
+        (["get_cities", "{}", "--server", "http://127.0.0.1:99999"], "'http://127.0.0.1:99999' is not a URL"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(folder: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tool", *(folder if word == "W" else word for word in words)]) == 2
     out, err = capsys.readouterr()
     assert not out and said in err and err.count("\n") == 1
+
+
+def examples() -> list[list[str]]:
+    """The words of each command line that the help shows."""
+    lines = [line.strip() for line in (inspect.getdoc(tool) or "").partition("Examples:")[2].splitlines()]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("tripwright tool ")]
+
+
+def test_the_examples_of_the_help_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["world", "build", "worlds/nano", "--scale", "nano", "--seed", "7"]) == 0
+    ours = [words for words in examples() if "worlds/real" not in words]
+    assert len(ours) >= 7
+    for words in ours:
+        there = [{"--server": "--world", "http://127.0.0.1:8321": "worlds/nano"}.get(word, word) for word in words]
+        assert main(there) == 0, (words, capsys.readouterr().err)
+
+
+def test_the_example_on_the_official_tables_answers(
+    real_world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert real_world.folder is not None
+    (tmp_path / "worlds").mkdir()
+    (tmp_path / "worlds" / "real").symlink_to(real_world.folder)
+    monkeypatch.chdir(tmp_path)
+    (words,) = [words for words in examples() if "worlds/real" in words]
+    assert main(words) == 0
+    assert "35 flights" in capsys.readouterr().out
+
+
+def test_a_server_that_fails_on_the_call_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(*_: object) -> None:
+        raise ToolHostDown("http://here answered 500: broken (6 attempts)")
+
+    monkeypatch.setattr(RemoteToolBox, "__init__", lambda *_, **__: None)
+    monkeypatch.setattr(RemoteToolBox, "call", down)
+    assert main(["tool", "calculator", '{"expression": "1"}', "--server", "http://here"]) == 2
+    out, err = capsys.readouterr()
+    assert not out and "answered 500: broken" in err and err.count("\n") == 1

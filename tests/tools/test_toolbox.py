@@ -24,6 +24,12 @@ JSON_VALUES = st.recursive(
 )
 
 
+def test_a_byte_order_mark_before_the_arguments_is_passed_over(world: World) -> None:
+    box = ToolBox(world, "compact")
+    assert box.call("get_cities", '\ufeff{"state": "Illinois"}') == box.call("get_cities", {"state": "Illinois"})
+    assert box.call("get_cities", "\ufeff").text == box.call("get_cities", "").text
+
+
 def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
     box = ToolBox(world)
     assert box.call("get_cities", {"state": "Illinois"}) == box.call("get_cities", '{"state": "Illinois"}')

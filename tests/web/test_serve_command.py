@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -39,6 +40,11 @@ def closed(port: int) -> bool:
     except ConnectionError:
         return True
     return False
+
+
+def children(pid: int) -> list[int]:
+    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
+    return [int(child) for child in listed.stdout.split()]
 
 
 def calculated(url: str) -> Any:
@@ -149,3 +155,21 @@ def test_folders_of_counts_are_swept_unless_they_are_in_use(tmp_path: Path, monk
         assert not left.exists()
         assert first.is_dir() and second.is_dir() and first != second
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_outlives_whoever_read_its_stderr(world_folder: Path) -> None:
+    command = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", str(world_folder), "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        url = process.stderr.readline().split(" at ")[1].split()[0]
+        process.stderr.close()  # as `2>&1 | head -1` does
+        (before,) = children(process.pid)
+        os.kill(before, signal.SIGKILL)
+        until(lambda: process.poll() is not None or children(process.pid) not in ([], [before]))
+        assert "42" in calculated(url)
+        process.terminate()
+        assert process.wait(PATIENCE_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()

@@ -84,6 +84,15 @@ def test_bytes_that_are_no_text_are_an_answer_too(server: Any) -> None:
     assert answer.json()["error"] is True and "not valid JSON" in answer.json()["text"]
 
 
+def test_a_byte_order_mark_is_passed_over(server: Any) -> None:
+    for path, body in (
+        ("/tools/calculator", b'{"expression": "6 * 7"}'),
+        ("/tools", b'{"name": "calculator", "arguments": {"expression": "6 * 7"}}'),
+    ):
+        assert post(server, path, b"\xef\xbb\xbf" + body).json() == post(server, path, body).json()
+        assert not post(server, path, body).json()["error"]
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -210,6 +219,20 @@ def test_the_page_for_people_needs_nothing_from_elsewhere(server: Any) -> None:
     page = CLIENT.get(f"{server.url}/docs").text
     assert "POST /tools/search_flights" in page and f"{server.url}/tools/search_flights?face=planner_r1" in page
     assert "<script" not in page and "src=" not in page
+
+
+def test_who_sends_rubbish_is_named_and_cannot_flood_the_log(serve: Any) -> None:
+    served = serve("--port", "0")
+    peers = []
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+            peers.append(f"127.0.0.1:{connection.getsockname()[1]}")
+            connection.sendall(b"\x00\x01\x02\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")
+    asked = {"connection": "Upgrade", "upgrade": "websocket"}
+    assert CLIENT.get(f"{served.url}/health", headers=asked).json() == {"status": "ok"}
+    assert served.stop() == 0
+    assert served.said[1:] == [f"tripwright: {peers[0]} sent what is no HTTP request"]
 
 
 def test_rubbish_instead_of_http_hurts_nobody_else(server: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import json
 import shutil
@@ -47,27 +48,56 @@ def browse(
     filters = Filters(state, city, origin, destination, date, word, max_usd, room, party_size, nights)
     opened = World.open(world)
     columns, rows = rows_of(opened, what, filters)
+    _check_date(date)
+    unknown, searches = _unknown_searches(opened, what, filters)
+    if unknown and unknown == searches:
+        where = f"from {origin}" + (f" to {destination}" if destination else "")
+        raise UserError(f"Flights {where} on {date} are outside this world's records. 'world info' says what is known.")
     if as_json:
         for row in itertools.islice(rows, limit or None):
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
-        return
-    shown = list(itertools.islice(rows, limit or None))
-    _print_table(columns, shown)
-    _print_count(opened, what, filters, len(shown), rows)
-
-
-def _print_count(world: World, what: str, filters: Filters, shown: int, rest: Iterator[Row]) -> None:
-    """How many rows there are: a list that was cut says so."""
-    total = shown + sum(1 for _ in rest)
-    if not total:
-        unknown = what == "flights" and filters.origin and filters.destination and filters.date
-        if unknown and world.flights(str(filters.origin), str(filters.destination), str(filters.date)) is None:
-            raise UserError(f"Flights from {filters.origin} to {filters.destination} on {filters.date} are outside this world's records.")
-        typer.echo(f"no {what} match", err=True)
-    elif total > shown:
-        typer.echo(f"{shown} of {total:,} {what}; --limit 0 shows all", err=True)
     else:
-        typer.echo(f"{total:,} {what}", err=True)
+        shown = list(itertools.islice(rows, limit or None))
+        _print_table(columns, shown)
+        typer.echo(_count(opened, what, filters, len(shown), rows), err=True)
+    if unknown:
+        typer.echo(f"{unknown:,} of the {searches:,} searches from {origin} on {date} are outside this world's records", err=True)
+    elif what == "routes" and not opened.flights_complete:
+        typer.echo("only flights in this world's records are counted; a route or day that is not listed may be unknown", err=True)
+
+
+def _check_date(date: str | None) -> None:
+    try:
+        valid = date is None or datetime.date.fromisoformat(date).isoformat() == date
+    except ValueError:
+        valid = False
+    if not valid:
+        raise UserError(f"--date '{date}' is no day of the calendar: expected one like 2022-03-16.")
+
+
+def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
+    """Of the flight searches that a list of flights is made of: (those outside the world's records, all)."""
+    if what != "flights" or world.flights_complete or filters.origin is None or filters.date is None:
+        return 0, 0
+    found = [
+        world.flights(filters.origin, destination, filters.date)
+        for destination in ([filters.destination] if filters.destination is not None else world.cities)
+        if destination != filters.origin
+    ]
+    return found.count(None), len(found)
+
+
+def _count(world: World, what: str, filters: Filters, shown: int, rest: Iterator[Row]) -> str:
+    """How many rows there are: a list that was cut says so. Routes are not added up only to be counted: that takes long."""
+    if next(rest, None) is None:
+        noun = what if shown != 1 else what[:-1] if what != "cities" else "city"
+        return f"{shown:,} {noun}" if shown else f"no {what} match"
+    if what != "routes":
+        return f"{shown:,} of {shown + 1 + sum(1 for _ in rest):,} {what}; --limit 0 shows all"
+    if filters.date is not None or filters.word is not None or filters.most_usd is not None:
+        return f"the first {shown:,} {what}; --limit 0 shows all"
+    total = sum(filters.destination in (None, destination) for _, destination in world.routes(filters.origin))
+    return f"{shown:,} of {total:,} {what}; --limit 0 shows all"
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:

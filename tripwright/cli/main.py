@@ -9,6 +9,7 @@ our output went away. A bug of ours keeps its traceback.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import importlib.util
 import inspect
@@ -73,6 +74,8 @@ EXTRAS = {  # package → (what needs it, the extra that brings it)
     "ortools": ("CP-SAT", "solver"),
 }
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writing that name no file: of the output, or of a large file
+
 # Typer brings its own copy of Click in some versions and the separate package in others. In both,
 # the public BadParameter is a UsageError, which is the ClickException that every bad command line raises.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
@@ -83,7 +86,8 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> in
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         code = _run(words, verbs)
-        sys.stdout.flush()  # a reader that left is noticed here, not in the interpreter's shutdown
+        if sys.stdout is not None:  # None: the caller closed it, and wants no output
+            sys.stdout.flush()  # a reader that left is noticed here, not in the interpreter's shutdown
         return code
     except UserError as error:
         return _complain(str(error))
@@ -95,12 +99,21 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> in
         print("\nstopped; run the same command to continue", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 141
     except OSError as error:
-        if error.filename is None:
+        if error.filename is not None:
+            return _complain(f"cannot use '{error.filename}': {error.strerror}.")
+        if error.errno not in NO_ROOM:
             raise
-        return _complain(f"cannot use '{error.filename}': {error.strerror}.")
+        _give_up_stdout()
+        return _complain(f"cannot write everything: {error.strerror}.")
+
+
+def _give_up_stdout() -> None:
+    """What it still holds goes nowhere: the interpreter would fail on it once more when it shuts down."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str], verbs: Sequence[Verb]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from tripwright.tools.faces import FACES, face_named
 from tripwright.web import tools_api
+from tripwright.web.log import say
 from tripwright.web.metrics import forget_worker, metrics_folder
 from tripwright.web.supervisor import Supervisor, open_port, url_of
 from tripwright.world.store import World
@@ -26,7 +26,7 @@ def tools(
     face: Annotated[str, typer.Option(help=f"How answers are written where a call does not say: {', '.join(FACES)}.")] = "planner_r1",
     cache_mb: Annotated[int, typer.Option(help="Megabytes of answers that each worker remembers.", min=0)] = 64,
 ) -> None:
-    """Serve the tools of a world over HTTP, until Ctrl-C or SIGTERM. Requests in flight are then still answered.
+    """Serve the tools of a world over HTTP, until Ctrl-C or SIGTERM. Requests that were sent by then are still answered.
 
     A line on stderr says where. GET /docs there lists the calls; /metrics is for Prometheus. Neither encryption nor
     passwords: put a proxy before it where strangers can reach it.
@@ -34,7 +34,8 @@ def tools(
     Examples:
       tripwright serve tools --world worlds/nano
       tripwright serve tools --world worlds/real --port 9000 --workers 4 --face compact
-      curl -d '{"state": "Texas"}' 'http://127.0.0.1:8321/tools/get_cities?face=compact'
+      curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
+      curl http://127.0.0.1:8321/docs
     """
     face_named(face)
     place = World.open(world)
@@ -44,7 +45,7 @@ def tools(
         def announce() -> None:
             many = "1 worker" if workers == 1 else f"{workers} workers"
             faces = ", ".join(name + (" (default)" if name == face else "") for name in FACES)
-            print(f"serving the tools of world '{place.name}' at {url} ({many}; faces {faces}; docs {url}/docs)", file=sys.stderr)
+            say(f"serving the tools of world '{place.name}' at {url} ({many}; faces {faces}; docs {url}/docs)")
 
         where = {"world": os.fspath(world.absolute()), "metrics_folder": os.fspath(folder)}
         settings = {**where, "face": face, "cache_bytes": cache_mb * 1_000_000}

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.errors import UserError
+from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.faces import FACES, face_named
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
-from tripwright.tools.toolbox import ToolBox
+from tripwright.tools.toolbox import ToolBox, ToolHostDown, read_arguments
 from tripwright.world.store import World
 
 PAGE_ROWS = 20
@@ -27,7 +28,7 @@ def tool(
     server: Annotated[str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False)] = None,
     face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(FACES)}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
-    page_rows: Annotated[int, typer.Option(help="With --page: rows of a page.", min=1)] = PAGE_ROWS,
+    page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
     list_tools: Annotated[bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")] = False,
 ) -> None:
     """Call one tool by hand and print its answer as an agent would see it.
@@ -35,14 +36,19 @@ def tool(
     Examples:
       tripwright tool --list
       tripwright tool --list --face star
-      tripwright tool get_cities '{"state": "Texas"}' --world worlds/official
-      tripwright tool search_flights '{"origin": "Boston", "destination": "Tampa", "date": "2022-03-16"}' --world worlds/official
-      tripwright tool SearchFlight '{"departure": "Boston", "destination": "Tampa", "date": "2022-03-16"}' --face star --world worlds/real
-      tripwright tool RestaurantSearch '{"city": "Boston"}' --face official --page 2 --world worlds/official
-      tripwright tool get_cities '{"state": "Texas"}' --server http://127.0.0.1:8321
-      tripwright tool calculator '{"expression": "2 * (89 + 120)"}' --world worlds/official
+      tripwright tool calculator '{"expression": "2 * (89 + 120)"}' --world worlds/nano
+
+    In a generated world the names are made up; these are those of 'tripwright world build worlds/nano --seed 7':
+      tripwright tool get_cities '{"state": "Thoreria"}' --world worlds/nano
+      tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
+      tripwright tool RestaurantSearch '{"city": "Duneworth"}' --face official --page 2 --page-rows 5 --world worlds/nano
+      tripwright tool get_cities '{"state": "Thoreria"}' --server http://127.0.0.1:8321
+
+    In the official tables, as 'tripwright world import' reads them:
+      tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
     """
-    schemas = face_named(face).schemas(paged=page is not None)  # a wrong face is named even where the world is wrong too
+    rows = page_rows or (PAGE_ROWS if page is not None else None)
+    schemas = face_named(face).schemas(paged=rows is not None)  # a wrong face is named even where the world is wrong too
     if list_tools:
         typer.echo(json.dumps(schemas, indent=2))
         return
@@ -53,9 +59,11 @@ def tool(
         raise UserError("Give --world DIR or --server URL, not both.")
     if world is None and server is None:
         raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
-    rows = page_rows if page is not None else None
     box = ToolBox(World.open(world), face, page_rows=rows) if world else RemoteToolBox(str(server), face, page_rows=rows)
-    answer = box.call(name, _with_page(arguments, page))
+    try:
+        answer = box.call(name, _with_page(arguments, page))
+    except ToolHostDown as error:
+        raise UserError(f"{error} The call was not answered.") from None
     if answer.error:
         raise UserError(_problem(answer.text))
     typer.echo(answer.text)
@@ -66,10 +74,12 @@ def _with_page(arguments: str, page: int | None) -> dict[str, Any] | str:
     if page is None:
         return arguments
     try:
-        read = json.loads(arguments)
-    except (ValueError, RecursionError):
+        read = read_arguments(arguments)
+    except ToolError:
         return arguments
-    return {PAGE: page, **read} if isinstance(read, dict) else arguments
+    if PAGE in read:
+        raise UserError(f"Which page? --page says {page} and the arguments say {quoted(read[PAGE])}. Say it once.")
+    return {PAGE: page, **read}
 
 
 def _problem(text: str) -> str:

@@ -105,7 +105,8 @@ def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged:
         if given not in tool.arguments and not (paged and given == PAGE):
             raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
     if missing := [said for said in tool.arguments if said not in arguments]:
-        raise ToolError(f"Missing argument {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
+        argument = "argument" if len(missing) == 1 else "arguments"
+        raise ToolError(f"Missing {argument} {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
 
 
 def _offered(core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]) -> _Tool:

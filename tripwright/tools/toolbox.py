@@ -75,7 +75,7 @@ def read_arguments(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     """Raises ToolError for what is no JSON object."""
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments)
+            arguments = json.loads(arguments.removeprefix("\ufeff"))  # a byte order mark, as some programs put before a file
         except (ValueError, RecursionError) as error:  # ValueError covers JSONDecodeError and integers of thousands of digits
             why = f" ({error.msg} at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
             raise ToolError(f"The arguments are not valid JSON{why}.", "not_json") from None

@@ -87,7 +87,7 @@ class Answers:
         if (known := self.cache.get(key)) is not None:
             return known
         try:
-            call = json.loads(_text(body))
+            call = json.loads(_text(body).removeprefix("\ufeff"))
             name, arguments = call["name"], call["arguments"]
         except (ValueError, RecursionError, LookupError, TypeError):
             raise UserError('The body is no call: expected JSON like {"name": "get_cities", "arguments": {"state": "Texas"}}.') from None

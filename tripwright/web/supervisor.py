@@ -1,8 +1,12 @@
-"""Several worker processes behind one port: they start, are replaced when they die, and stop without dropping a request.
+"""Several worker processes behind one port: they start, are replaced when they die, and stop when those who wait have been answered.
 
 The port is opened here, once, and every worker accepts from it. Parent and worker hold the two ends of a socket pair, and that is all
 they know of each other: the worker writes `ready` into it, and whoever sees it closed knows that the other is gone, even after kill -9.
 So a dead worker is replaced at once, and orphaned workers stop and free the port.
+
+A stop: no new connections are made (closing.py), the workers accept those that are there, answer what was asked on them and say with each
+answer that it was the connection's last (worker.py). What may still be lost is a request that is on its way over the network while the
+idle connection it was sent on is being closed, as HTTP allows; clients try such a one again.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripwright.errors import UserError
+from tripwright.web.closing import ignore_new_connections
+from tripwright.web.log import say
 from tripwright.web.worker import main as worker_main
 
 BIND_PATIENCE_SECONDS = 1.0  # the orphans of a killed server need a moment to let go of the port
@@ -137,7 +143,7 @@ class Supervisor:
         self._pause_seconds = 0.0 if worker.ready and lived_seconds > 5 else min(2 * self._pause_seconds + 1, LONGEST_PAUSE_SECONDS)
         self._restart_at.append(time.monotonic() + self._pause_seconds)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        print(f"tripwright: worker {worker.process.pid} {how}; another one starts in {self._pause_seconds:g} s", file=sys.stderr)
+        say(f"tripwright: worker {worker.process.pid} {how}; another one starts in {self._pause_seconds:g} s")
         return None
 
     def _bury(self, worker: _Worker) -> int:
@@ -162,8 +168,9 @@ class Supervisor:
             self._start_worker()
 
     def _stop_all(self, signals: socket.socket) -> None:
-        """Requests in flight are answered first. Ends within the grace, or at once where a second signal asks for it."""
-        self._listener.close()
+        """Requests that were sent are answered first. Ends within the grace, or at once where a second signal asks for it."""
+        ignore_new_connections(self._listener)
+        self._listener.close()  # the workers still accept from it those that came before
         for worker in self._workers.values():
             worker.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + GRACE_SECONDS + 2

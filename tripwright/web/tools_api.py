@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-import sys
 import time
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -29,6 +27,7 @@ from tripwright.tools.faces import FACES
 from tripwright.tools.remote import WORLD_HEADER
 from tripwright.web.answers import MAX_BODY_BYTES, Answers, core_tools
 from tripwright.web.docs_page import docs_page
+from tripwright.web.log import say_traceback
 from tripwright.web.metrics import CONTENT_TYPE, Metrics
 from tripwright.web.openapi import openapi_document
 from tripwright.world.store import World
@@ -103,7 +102,7 @@ class ToolsApp:
             body = _detail(detail)
             self.metrics.refused(status)
         except Exception:
-            traceback.print_exc(file=sys.stderr)
+            say_traceback()
             status, body = 500, _detail("The server failed on this call; its log says why.")
             self.metrics.failed()
         headers.append((b"content-length", b"%d" % len(body)))
