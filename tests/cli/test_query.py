@@ -69,7 +69,7 @@ def test_the_summary_says_what_was_made(place: Path, tmp_path: Path, capsys: pyt
     hard = [record["budget"] for record in records if record["level"] == "hard"]
     assert (summary["budget_usd"]["hard"]["low"], summary["budget_usd"]["hard"]["high"]) == (min(hard), max(hard))
     assert summary["slack"]["low"] == min(record["oracle"]["slack"] for record in records)
-    assert main(words) == 0
+    assert main([*words, "--restart"]) == 0
     told = capsys.readouterr().out
     assert "20 queries (" in told and f"hard budgets: ${min(hard):,} to ${max(hard):,}" in told
     assert all(f"{count} {reason}" in told for reason, count in summary["rejected"].items())
@@ -114,7 +114,7 @@ def test_official_elements_bring_the_official_days_and_levels(place: Path, tmp_p
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert {record["days"] for record in records} == {3, 5, 7}
     assert {len(record["local_constraint"]["cuisine"] or ()) for record in records} <= {0, 2, 4}
-    assert main([*words, "--days", "5", "--levels", "1:0:0"]) == 0
+    assert main([*words, "--days", "5", "--levels", "1:0:0", "--restart"]) == 0
     records = [json.loads(line) for line in out.read_text().splitlines()]
     assert {(record["days"], record["level"]) for record in records} == {(5, "easy")}
 
@@ -180,3 +180,15 @@ def test_an_interrupted_file_is_not_mixed_with_other_settings(place: Path, tmp_p
     assert "--restart" in error and error.count("\n") == 1
     assert main([*words, "--restart"]) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
+
+
+def test_splits_never_lie_beside_those_of_another_division(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["query", "make", "--world", str(place / "w"), "--count", "10", "--workers", "1", "--out", str(tmp_path / "parts")]
+    assert main([*words, "--splits", "train:0.8,test:0.2"]) == 0
+    made = {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()}
+    capsys.readouterr()
+    assert main([*words, "--splits", "train:0.5,other:0.5", "--restart"]) == 2
+    assert "another division (test.jsonl)" in capsys.readouterr().err
+    assert main(["data", "split", str(tmp_path / "parts" / "train.jsonl"), "--parts", "a:2,b:3", "--out", str(tmp_path / "parts")]) == 2
+    assert "another division (test.jsonl)" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "parts").iterdir()} == made

@@ -222,7 +222,9 @@ def test_queries_are_made_and_checked(folder: Path, tmp_path: Path, capsys: pyte
     assert main([*words, "--seed", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["queries"] == 15
     first = out.read_bytes()
-    assert main([*words, "--seed", "4"]) == 0 and out.read_bytes() == first
+    assert main([*words, "--seed", "5"]) == 2 and out.read_bytes() == first
+    assert "is there already" in capsys.readouterr().err
+    assert main([*words, "--seed", "4", "--restart"]) == 0 and out.read_bytes() == first
     assert [path.name for path in out.parent.iterdir()] == ["q.jsonl"]
     assert main(["query", "check", str(out), "--world", str(folder / "world")]) == 0
     assert "15 of 15 queries can be met" in capsys.readouterr().out

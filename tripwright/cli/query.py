@@ -19,7 +19,7 @@ from tripwright.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
 from tripwright.queries.make_files import Made, make_files
 from tripwright.queries.make_item import LEVELS, Settings
 from tripwright.queries.sample import CITIES_VISITED, Mix
-from tripwright.queries.splits import excluded_keys, read_splits
+from tripwright.queries.splits import excluded_keys, read_splits, refuse_other_parts
 from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
@@ -48,7 +48,7 @@ def make(
     not_in: Annotated[list[Path] | None, typer.Option(help="JSONL file whose trips are not to be repeated. May be given again.")] = None,
     splits: Annotated[str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Forget what an interrupted run has left.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")] = False,
     plot: Annotated[Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What was made as one JSON object.")] = False,
 ) -> None:
@@ -66,7 +66,7 @@ def make(
     """
     settings = _settings(seed, elements, days, levels, slack, over, budget, keep, style)
     shares = read_splits(splits) if splits is not None else None
-    _check_places(out, shares is not None, plot)
+    _check_places(out, shares, plot, restart)
     place = World.open(world)
     excluded = excluded_keys(not_in or ())
     line = StatusLine(log_seconds=5)
@@ -84,11 +84,16 @@ def make(
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
-def _check_places(out: Path, many: bool, plot: Path | None) -> None:
-    if not many and out.is_dir():
+def _check_places(out: Path, shares: dict[str, float] | None, plot: Path | None, restart: bool) -> None:
+    if shares is None and out.is_dir():
         raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
-    if many and out.exists() and not out.is_dir():
+    if shares is not None and out.exists() and not out.is_dir():
         raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
+    places = [out] if shares is None else [out / f"{name}.jsonl" for name in shares]
+    if (finished := next((path for path in places if path.exists()), None)) and not restart:
+        raise UserError(f"'{finished}' is there already. Name another --out, or replace it with --restart.")
+    if shares is not None:
+        refuse_other_parts(out, places)
     if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
         raise UserError(f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists.")
 

@@ -39,10 +39,10 @@ class Episode:
     @property
     def request(self) -> str:
         """Equal for samples of the same request in the same world."""
-        return f"{self.record.get('world_hash') or self.record.get('world')} {request_key(self.query)}"
+        return f"{self.record.get('world_hash') or self.record.get('world')} {text_key(self.query)}"
 
 
-def request_key(query: Query) -> str:
+def text_key(query: Query) -> str:
     """By which two requests are the same: their text, or everything they ask for where they have none."""
     return plain(query.query) or json.dumps(query.model_dump(by_alias=True, include=set(Query.model_fields)), sort_keys=True)
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
-from tripwright.trajectories.files import request_key
+from tripwright.queries.splits import refuse_other_parts
+from tripwright.trajectories.files import text_key
 from tripwright.trip.query import Query, iter_queries
 
 KEEPS = ("level", "days")
@@ -48,7 +49,7 @@ def merge(paths: Sequence[Path]) -> Merged:
     first: dict[str, Request] = {}
     for path in paths:
         for line, query in iter_queries(path):
-            request = Request(query, f"{path.name}:{line}", request_key(query))
+            request = Request(query, f"{path.name}:{line}", text_key(query))
             if (known := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)
             else:
@@ -134,6 +135,7 @@ def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Pat
             raise UserError(f"'{path}' is one of the files to be divided. Name another folder for --out.")
         if path.is_dir():
             raise UserError(f"'{path}' is a folder. Name another folder for --out.")
+    refuse_other_parts(out, places.values())
     out.mkdir(parents=True, exist_ok=True)
     numbered = any("idx" in (request.query.model_extra or {}) for part in parts.values() for request in part)
     for name, path in places.items():
