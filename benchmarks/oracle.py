@@ -34,8 +34,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, line_chart
-from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
+from tripwright.evals.report.charts import Frame, Line, line_chart, standalone
 from tripwright.files import write_atomically
 from tripwright.oracle.cpsat import solve_cpsat
 from tripwright.oracle.planner import first_within_budget, solve
@@ -126,8 +125,7 @@ def draw_chart(rows: Sequence[dict[str, Any]], world: World) -> str:
         if by_size
     ]
     frame = Frame("Median time of an exact plan, 7 days and 3 cities", "cities in the state", "milliseconds (log)", log=True)
-    ground = f'<rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>'
-    return line_chart(lines, frame).replace(">", f"><style>{standalone_css(CHART_CSS, LIGHT)}</style>{ground}", 1)
+    return standalone(line_chart(lines, frame))
 
 
 def main() -> int:

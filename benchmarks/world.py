@@ -37,8 +37,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, line_chart, still
-from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
+from tripwright.evals.report.charts import Frame, Line, line_chart, standalone
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_world
 from tripwright.world.records import Texts, WorldTables
@@ -239,8 +238,7 @@ def draw(found: Sequence[tuple[int, float, float]]) -> str:
         for name, column in (("median", 1), ("p99", 2))
     ]
     chart = line_chart(lines, Frame("Microseconds per look-up by size of the table", "rows of the table (log10)", "microseconds"))
-    ground = f'<rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>'
-    return still(chart).replace(">", f"><style>{standalone_css(CHART_CSS, LIGHT)}</style>{ground}", 1)
+    return standalone(chart)
 
 
 def main() -> None:

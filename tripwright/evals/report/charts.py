@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tripwright.evals.report.markup import esc, percent, short
+from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
 
 Point = tuple[float, float]
 COLOURS = 8
@@ -275,6 +276,12 @@ def _strips(series: Sequence[tuple[str, dict[float, float]]], scale: _Scale) -> 
 def still(chart: str) -> str:
     """The chart for a file of its own: an <img> cannot be hovered over."""
     return re.sub(r'<g class="strips">.*?</g>|<title>.*?</title>', "", chart, flags=re.DOTALL)
+
+
+def standalone(chart: str) -> str:
+    """The chart as a picture of its own, on light ground."""
+    ground = f'<rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>'
+    return still(chart).replace(">", f"><style>{standalone_css(CHART_CSS, LIGHT)}</style>{ground}", 1)
 
 
 def _value(value: float, frame: Frame) -> str:
