@@ -95,7 +95,7 @@ LONG_IN_COVE = {"Cove": [("Inn", ENTIRE, 50, 4, "")]}
 
 CULPRITS: list[tuple[str, World, Query, str]] = [
     ("room type", made(), asked(room_type="shared room"), "0 of 3 cities of Westland qualify"),
-    ("room type", made(), asked(days=3, room_type="shared room"), "Aston has 1 stay, no shared room"),
+    ("room type", made(), asked(days=3, room_type="shared room"), "shared room: Aston: 1 stay, no shared room"),
     ("room type", made(only_here(nights=7)), asked(room_type="private room"), "Aston: the one stay that fits asks for 7 nights or more"),
     ("house rule", made(NO_PETS), asked(house_rule="pets"), "Aston: 1 stay, none that allows pets"),
     ("cuisine", made(), asked(cuisine=["French"]), "no restaurant in Aston, Brook and Cove serves French food"),
@@ -103,7 +103,7 @@ CULPRITS: list[tuple[str, World, Query, str]] = [
     ("dates", made(roads=frozenset(), flights=LATER), asked(), "no flight on 2022-03-01"),
     ("cities", made({"Cove": []}), asked(days=7, cities=3), "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all"),
     ("cities", made(dict.fromkeys(CITIES, [("Inn", ENTIRE, 50, 3, "")])), asked(cities=2), "4 nights cannot be shared"),
-    ("budget", made(), asked(budget=100), "the cheapest plan costs $390, the budget is $100"),
+    ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
     ("house rule, room type", made({c: [*PLAIN, ("Room", PRIVATE, 50, 1, "No pets")] for c in CITIES}),
         asked(room_type="private room", house_rule="pets"), "no private room that allows pets"),
     ("cuisine, room type", made(only_here(), {"Brook": 10}), asked(room_type="private room", cuisine=["French"]), "only Aston qualifies"),
@@ -130,7 +130,7 @@ CULPRITS: list[tuple[str, World, Query, str]] = [
     ("cities, dates", made(roads=reachable("Aston"), flights={(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}), asked(cities=2),
         "on 2022-03-01"),
     ("budget, dates", made(roads=frozenset(), flights=dict.fromkeys(FLY_TO_ASTON, 900) | LATER), asked(budget=1000),
-        "$3,980, the budget is $1,000"),
+        "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"),
     ("budget, cities", made({c: [("Inn", ENTIRE, 50 if c == "Aston" else 900, 1, "")] for c in CITIES}), asked(cities=2, budget=600),
         "2 cities in Westland, within $600"),
 ]  # fmt: skip
@@ -155,7 +155,41 @@ def test_the_trip_itself_can_be_what_is_impossible() -> None:
     nothing_to_see = made(sights=dict.fromkeys(CITIES, 0))
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
-    assert "18 restaurants and 0 attractions, 4 nights take 9 and 3" in explanation.words
+    assert "Aston: 0 attractions where 4 nights take 3;" in explanation.words
+
+
+def test_cities_that_could_host_the_trip_but_not_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached() -> None:
+    """Two nights each in Aston and Brook fill the trip; Cove's three leave one for the other city, which sells no single night."""
+    least = {"Aston": 2, "Brook": 2, "Cove": 3}
+    world = made({city: [("Inn", ENTIRE, 50, nights, "")] for city, nights in least.items()}, french={"Cove": 10})
+    explanation = explain(asked(cities=2, cuisine=["French"]), world)
+    assert kinds(explanation) == ["cities", "cuisine"] and explanation is not None
+    assert explanation.words.endswith("French is served in Cove; but no 2 of the cities can share 4 nights and serve it.")
+
+
+def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport() -> None:
+    world = made(only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Brook") | {("Aston", "Cove"), ("Cove", "Aston")})
+    explanation = explain(asked(room_type="private room"), world)
+    assert kinds(explanation) == ["room type"] and explanation is not None
+    assert "2 of 3 cities of Westland qualify (Aston and Cove)" in explanation.words
+    assert "no way from Homer to Aston (no road, and no flight on any day" in explanation.words
+    one_end = made(only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Aston", "Brook"))
+    explanation = explain(asked(cities=2, room_type="private room"), one_end)
+    assert kinds(explanation) == ["cities", "room type"] and explanation is not None
+    assert "only Aston can be reached from Homer and left for it again; no way from Homer to Cove (no road" in explanation.words
+    assert explanation.words.endswith("a trip to 2 cities begins in one of them and ends in another.")
+    apart = made(roads=EVERY_ROAD - set(itertools.permutations(CITIES, 2)))
+    explanation = explain(asked(cities=2), apart)
+    assert kinds(explanation) == ["cities"] and explanation is not None
+    assert "0 of the 6 ways between Aston, Brook and Cove can be travelled; but no route through 2 of them" in explanation.words
+
+
+def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart() -> None:
+    query = asked(days=3, budget=150, room_type="entire room", cuisine=["French"])
+    explanation = explain(query, made({"Aston": [*PLAIN, ("Room", PRIVATE, 20, 1, "")]}, french={"Aston": 60}))
+    assert kinds(explanation) == ["budget", "room type"] and explanation is not None
+    assert "within $150: as asked the cheapest plan costs $" in explanation.words
+    assert explanation.words.endswith("; with only these kept $170.")
 
 
 def test_two_conflicts_that_share_nothing_are_both_told() -> None:

@@ -67,6 +67,7 @@ CASES: list[tuple[Query, list[str]]] = [
     (asked(700, cuisine=["French", "Thai"]), ["drop 'Thai' from the cuisines", "drop all cuisines"]),
     (asked(700, cuisine=["French", "Indian"]), ["budget +$80 to $780", "drop 'Indian' from the cuisines", "drop all cuisines"]),
     (asked(580, cuisine=["French"]), ["budget +$40 to $620", "drop 'French food'"]),
+    (asked(700, cuisine=["Tea", "Thai"]), ["drop 'Thai' from the cuisines"]),  # tea is the cheapest food: to drop it, too, saves nothing
     (asked(700, cuisine=["Thai", "Greek"]), ["drop all cuisines"]),
     (asked(700, room_type="shared room", transportation="no flight"), []),
 ]

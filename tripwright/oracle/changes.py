@@ -10,8 +10,8 @@ from typing import Any
 
 from tripwright.oracle.explain import malformed, people
 from tripwright.oracle.planner import solve
+from tripwright.oracle.problem import counted
 from tripwright.oracle.requirements import Requirement, consecutive, has_plan, other_dates, usd, without_wishes
-from tripwright.oracle.shortage import counted
 from tripwright.trip.query import Query
 from tripwright.world.store import World
 
@@ -41,7 +41,7 @@ def changes(query: Query, world: World) -> list[Change]:
     1. a budget raised by a quarter or less: by exactly the least that is needed, in whole dollars
     2. other dates: the nearest start, later before earlier
     3. one of several cuisines
-    4. one whole wish: transportation, house rule, room type or all cuisines
+    4. one whole wish: transportation, house rule, room type or all cuisines (these where that is cheaper than to drop any one of them)
     5. fewer cities: as many as possible
     6. a budget raised by more than a quarter
     7. fewer people: the largest party that the budget carries. Offered only where a budget raised by more than a quarter is all else
@@ -67,11 +67,18 @@ def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
         once = query.model_copy(update={"local_constraint": wishes.model_copy(update={"cuisine": cuisines})})
         yield from _proved(3, "cuisine", "name each cuisine once", once, world)
     if len(cuisines) > 1:
-        for name in cuisines:
-            changed = without_wishes(query, {Requirement("cuisine", name)})
-            yield from _proved(3, "cuisine", f"drop '{name}' from the cuisines", changed, world)
+        one_less = [
+            each
+            for name in cuisines
+            for each in _proved(
+                3, "cuisine", f"drop '{name}' from the cuisines", without_wishes(query, {Requirement("cuisine", name)}), world
+            )
+        ]
+        yield from one_less
         changed = without_wishes(query, {Requirement("cuisine", name) for name in cuisines})
-        yield from _proved(4, "cuisine", "drop all cuisines", changed, world)
+        for rank, change in _proved(4, "cuisine", "drop all cuisines", changed, world):
+            if all(change.cost_usd < less.cost_usd for _, less in one_less):  # else it gives up more for nothing
+                yield rank, change
     single = [("cuisine", cuisines[0])] if len(cuisines) == 1 else []
     stated = (("transportation", wishes.transportation), ("house rule", wishes.house_rule), ("room type", wishes.room_type), *single)
     for kind, value in stated:

@@ -14,9 +14,9 @@ from typing import Any
 
 from tripwright.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.oracle.planner import Solution
-from tripwright.oracle.problem import city_pool, why_unplannable
+from tripwright.oracle.problem import city_pool, counted, why_unplannable
 from tripwright.oracle.requirements import Relaxations, Requirement, usd
-from tripwright.oracle.shortage import asked_for, counted, listed, shortage
+from tripwright.oracle.shortage import asked_for, listed, shortage
 from tripwright.trip.query import Query
 from tripwright.world.store import World
 
@@ -85,17 +85,24 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
         return shortage(query, world, conflict)
     others = set(relaxed.requirements) - set(conflict)
     rest = [each for each in conflict if each.kind != "budget"]
-    alone = relaxed.cheapest(others | (set(conflict) - set(rest)))
-    asked = relaxed.cheapest(set(conflict) - set(rest))
-    head = f"{asked_for(query, rest)}, within {usd(query.budget)}: " if rest else ""
-    said = []
-    if asked is not None and asked.cost_usd is not None:
-        said.append(f"the cheapest plan costs {usd(asked.cost_usd)}, the budget is {usd(query.budget)} ({_parts(query, asked)})")
-    if alone is not None and alone.cost_usd is not None and (asked is None or alone.cost_usd != asked.cost_usd):
-        freed = "with nothing else asked for" if rest else _all_freed(others)
-        still = f"still costs {usd(alone.cost_usd)}" if asked else f"costs {usd(alone.cost_usd)}, the budget is {usd(query.budget)}"
-        said.append(f"even {freed}, the cheapest {still}")
-    return head + "; ".join(said) + "."
+    budget, kept_usd = usd(query.budget), _cost_usd(relaxed.cheapest(others | {each for each in conflict if each.kind == "budget"}))
+    whole = relaxed.cheapest({each for each in conflict if each.kind == "budget"})
+    least = "" if kept_usd is None else usd(kept_usd)
+    if rest:
+        head = f"{asked_for(query, rest)}, within {budget}: "
+        if whole is None:
+            return f"{head}with only these kept the cheapest plan costs {least}."
+        if _cost_usd(whole) == kept_usd:
+            return f"{head}the cheapest plan costs {_bill(query, whole)}."
+        return f"{head}as asked the cheapest plan costs {_bill(query, whole)}; with only these kept {least}."
+    if whole is None:
+        return f"even {_all_freed(others)}, the cheapest plan costs {least}, the budget is {budget}."
+    said = f"the cheapest plan costs {_bill(query, whole)}, the budget is {budget}"
+    return said + ("." if _cost_usd(whole) == kept_usd else f"; even {_all_freed(others)}, the cheapest still costs {least}.")
+
+
+def _cost_usd(plan: Solution | None) -> float | None:
+    return None if plan is None else plan.cost_usd
 
 
 def _all_freed(others: set[Requirement]) -> str:
@@ -104,11 +111,12 @@ def _all_freed(others: set[Requirement]) -> str:
     return ", ".join([*freed, *(["to fewer cities"] if "cities" in kinds else []), "on any dates"])
 
 
-def _parts(query: Query, plan: Solution) -> str:
+def _bill(query: Query, plan: Solution) -> str:
     legs = sum(leg.party_cost_usd for leg in plan.legs)
     stays = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
     meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals) * query.party_size
-    return f"transport {usd(legs)}, stays {usd(stays)}, meals {usd(meals)} for {people(query.party_size)}"
+    parts = f"transport {usd(legs)}, stays {usd(stays)}, meals {usd(meals)} for {people(query.party_size)}"
+    return f"{usd(plan.cost_usd or 0)} ({parts})"
 
 
 def people(count: int) -> str:

@@ -38,13 +38,14 @@ def why_unplannable(query: Query, world: World) -> str | None:
     if query.org not in world.cities:
         return f"'{query.org}' is not a city in this world."
     if nights < query.visiting_city_number:
-        return f"{query.visiting_city_number} cities need as many nights, {query.days} days have {nights}."
+        has = f"{counted(query.days, 'day')} {'has' if query.days == 1 else 'have'} {counted(nights, 'night')}"
+        return f"trips need as many nights as cities: {counted(query.visiting_city_number, 'city')} asked for, {has}."
     if query.dest not in (world.cities if query.days <= 3 else world.states):
         return f"'{query.dest}' is not a destination in this world (a city for 3 days, a state for more)."
     if query.dest == query.org and query.days <= 3:
         return f"the trip starts in {query.org} and goes to {query.org}."
     if len(query.date) != query.days:
-        return f"the request is for {query.days} days and gives {len(query.date)} dates."
+        return f"the request is for {counted(query.days, 'day')} and gives {counted(len(query.date), 'date')}."
     for kind, wish, known in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),
@@ -57,6 +58,12 @@ def why_unplannable(query: Query, world: World) -> str | None:
     if len(cuisines) > MOST_CUISINES:
         return f"{len(cuisines)} cuisines are asked for; the planner tries up to {MOST_CUISINES}."
     return None
+
+
+def counted(number: int, thing: str) -> str:
+    """ "1 city", "2 cities", "3 days"."""
+    many = f"{thing[:-1]}ies" if thing.endswith("ty") else f"{thing}s"
+    return f"{number} {thing if number == 1 else many}"
 
 
 def city_pool(query: Query, world: World) -> list[str]:

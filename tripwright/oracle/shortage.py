@@ -1,7 +1,8 @@
 """What a world offers under some of a request's requirements, in words with places and counts: the half of an explanation one can check.
 
 Three questions, and those that bear on the conflict are answered: which cities have a fitting stay and enough to eat and see for the
-nights there are, which wanted cuisines they serve, and how one gets there, about and back.
+nights there are, which wanted cuisines they serve, and how one gets there, about and back. What is not explained by the cities or by
+their cuisines is a lack of transport: there is nothing else that a trip needs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tripwright.oracle.options import attractions, flight_leg, night_splits, restaurants, road_km, road_legs, stays
-from tripwright.oracle.problem import Problem, city_pool
+from tripwright.oracle.options import attractions, flight_leg, restaurants, road_km, road_legs, stays
+from tripwright.oracle.problem import Problem, city_pool, counted
 from tripwright.oracle.requirements import Requirement, other_dates, without_wishes
 from tripwright.trip.query import LocalConstraint, Query
 from tripwright.world.store import World
@@ -28,12 +29,10 @@ def shortage(query: Query, world: World, kept: Collection[Requirement]) -> str:
         said.append(view.about_stays())
     if "cuisine" in view.kinds:
         said.append(view.about_cuisines())
-    if view.kinds & {"transportation", "dates"} or not said:
+    if view.enough and view.served:
         said.append(view.about_transport())
-    if view.kinds & {"cities"} and view.enough and not view.kinds & {"transportation", "dates", "cuisine"}:
-        said.append(view.about_nights())
     head = asked_for(query, kept)
-    return f"{head or f'{query.org} to {query.dest}, whatever is asked'}: {'; '.join(part for part in said if part)}."
+    return f"{head or f'{query.org} to {query.dest}, whatever is asked'}: {'; '.join(said)}."
 
 
 def asked_for(query: Query, kept: Collection[Requirement]) -> str:
@@ -92,7 +91,9 @@ class _View:
         self.problem = Problem(self.query.model_copy(update={"visiting_city_number": self.asked}), world)
         self.cities = [self._city(name) for name in city_pool(query, world)]
         self.fitting = [city for city in self.cities if city.nights]
-        self.enough = len(self.fitting) >= self.asked and self.splits_exist(self.fitting)
+        every = (1 << len(self.problem.wanted)) - 1
+        shared = self._shared()
+        self.enough, self.served = bool(shared), every in shared  # without a thought for transport
 
     # ---- stays, meals and attractions, city by city
 
@@ -107,41 +108,76 @@ class _View:
         found = stays(self.query, self.world, name)
         if not found:
             return _City(name, (), f"{counted(len(rows), 'stay')}, {self._none()}" if rows else "no stays at all")
+        those = "the one stay that fits" if len(found) == 1 else f"the {len(found)} stays that fit"
         least = min(stay.accommodation.minimum_nights for stay in found)
         if least > few[-1]:
-            those = "the one stay that fits asks" if len(found) == 1 else f"the {len(found)} stays that fit ask"
-            return _City(name, (), f"{those} for {least:g} nights or more, at most {_nights(few[-1])} can be spent there")
-        meals, sights = len(restaurants(self.world, name)), len(attractions(self.world, name))
-        can = tuple(nights for nights in few if self.problem.offer(name, nights) is not None)
-        need = max(few[0], int(-(-least // 1)))
-        has = f"{counted(meals, 'restaurant')} and {counted(sights, 'attraction')}"
-        lack = f"{has}, {_nights(need)} take {3 * (need - 1)} and {need - 1}"
-        return _City(name, can, "" if can else lack)
+            ask = f"{those} {'asks' if len(found) == 1 else 'ask'} for {least:g} nights or more"
+            return _City(name, (), f"{ask}, at most {_nights(few[-1])} can be spent there")
+        to_be_had = [nights for nights in few if any(stay.fits(nights) for stay in found)]
+        if not to_be_had:
+            return _City(name, (), f"{those} cannot be had for {_span(few)} nights")
+        can = tuple(nights for nights in to_be_had if self.problem.offer(name, nights) is not None)
+        return _City(name, can, "" if can else self._too_little(name, to_be_had[0]))
+
+    def _too_little(self, name: str, nights: int) -> str:
+        """What a city lacks for this many nights: three meals and an attraction on each whole day."""
+        lacks = [
+            (counted(has, thing), need)
+            for has, thing, need in (
+                (len(restaurants(self.world, name)), "restaurant", 3 * (nights - 1)),
+                (len(attractions(self.world, name)), "attraction", nights - 1),
+            )
+            if has < need
+        ]
+        return f"{' and '.join(has for has, _ in lacks)} where {_nights(nights)} take {' and '.join(str(need) for _, need in lacks)}"
 
     def _none(self) -> str:
         rule = self.wishes.house_rule
         return f"none that allows {rule}" if rule and not self.wishes.room_type else f"no {stay_phrase(self.wishes.room_type, rule)}"
 
-    def splits_exist(self, cities: Sequence[_City]) -> bool:
-        """Whether some of these cities can share the nights of the trip, `asked` of them or (where their number is free) fewer."""
-        most = self.query.visiting_city_number
-        for count in [self.asked] if "cities" in self.kinds else range(1, most + 1):
-            for split in night_splits(self.query.days - 1, count):
-                if _shares(split, cities):
-                    return True
-        return False
+    @property
+    def counts(self) -> range:
+        """How many cities a trip may have: as many as asked for, or (where their number is free) fewer."""
+        return range(self.asked, self.asked + 1) if "cities" in self.kinds else range(1, self.query.visiting_city_number + 1)
+
+    def _how_many(self) -> str:
+        return _span(self.counts)
+
+    def _shared(self) -> set[int]:
+        """The sets of wanted cuisines (as masks) that the fitting cities can serve while they share the nights of a trip; empty where
+        they cannot even share the nights. City by city: (cities so far, nights so far) → masks."""
+        found: dict[tuple[int, int], set[int]] = {(0, 0): {0}}
+        for city in self.fitting:
+            served = {nights: {mask for mask, _, _ in self._meals(city.name, nights)} for nights in city.nights}
+            for (count, spent), masks in list(found.items()):
+                for nights, more in served.items():
+                    if count < self.counts[-1] and spent + nights < self.query.days:
+                        found.setdefault((count + 1, spent + nights), set()).update(a | b for a in masks for b in more)
+        return {mask for count in self.counts for mask in found.get((count, self.query.days - 1), ())}
+
+    def _meals(self, name: str, nights: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+        offer = self.problem.offer(name, nights)
+        return offer.meals if offer else ()
 
     def about_stays(self) -> str:
         if len(self.cities) == 1:
             city = self.cities[0]
-            return f"{city.name} has {city.lack}" if city.lack else f"{city.name} can host {_nights(city.nights[0])}"
+            return f"{city.name}: {city.lack}" if city.lack else f"{city.name} can host {_nights(city.nights[0])}"
         few = f"{len(self.fitting)} of" if len(self.fitting) < len(self.cities) else "all"
         count = f"{few} {len(self.cities)} cities of {self.query.dest}"
         names = [city.name for city in self.fitting]
-        said = f"only {_some(names)} qualifies" if len(names) == 1 else f"{count} qualify" + (f" ({_some(names)})" if names else "")
-        if self.fitting and not self.enough and len(self.fitting) >= self.asked:
-            return f"{said}, but {self.about_nights()}"
+        said = f"only {names[0]} qualifies" if len(names) == 1 else f"{count} qualify" + (f" ({_some(names)})" if names else "")
+        if not self.enough and len(self.fitting) >= self.asked:
+            said += f", {self._too_short()}"
         return "; ".join([said, *self._lacks()])
+
+    def _too_short(self) -> str:
+        """Why the cities that qualify cannot share the nights."""
+        nights = self.query.days - 1
+        if len(self.fitting) == 1:
+            return f"for {_span(self.fitting[0].nights)} of the {nights} nights"
+        spans = [f"{city.name} {_span(city.nights)}" for city in self.fitting]
+        return f"but {_nights(nights)} cannot be shared out among {self._how_many()} of them as they need ({_some(spans)})"
 
     def _lacks(self) -> list[str]:
         """Why the other cities do not qualify: the nearest misses first, those without any fitting stay together."""
@@ -153,10 +189,6 @@ class _View:
         if len(none) <= 3:
             return said + [f"{city.name}: {city.lack}" for city in self.cities if city.name in none]
         return [*said, f"{len(none)} have no {stay_phrase(self.wishes.room_type, self.wishes.house_rule)} ({_some(none)})"]
-
-    def about_nights(self) -> str:
-        spans = [f"{city.name} {_span(city.nights)}" for city in self.fitting[:MOST_NAMED]]
-        return f"{_nights(self.query.days - 1)} cannot be shared among them as they need ({', '.join(spans)})"
 
     # ---- cuisines
 
@@ -170,6 +202,9 @@ class _View:
             said.append(f"{cuisine} is served in {_some(names)}" if names else f"no restaurant in {where} serves {cuisine} food")
             if not names:
                 said += [f"{city.name} has {cuisine} food, but cannot host this trip: {city.lack}" for city in serving[:MOST_NAMED]]
+        if not self.served and all(any(self._serves(city, cuisine) for city in places) for cuisine in self.wishes.cuisine or ()):
+            all_of_it = "it" if len(self.problem.wanted) == 1 else "them all"
+            said.append(f"but no {self._how_many()} of the cities can share {_nights(self.query.days - 1)} and serve {all_of_it}")
         return "; ".join(said)
 
     def _serves(self, city: _City, cuisine: str) -> bool:
@@ -179,29 +214,58 @@ class _View:
 
     def about_transport(self) -> str:
         """From home to each fitting city and back, then between the cities where the trip needs that."""
-        wanted = self.wishes.cuisine or ()
-        may_do = self.fitting or self.cities
-        if self.asked == 1:
-            may_do = [city for city in may_do if all(self._serves(city, cuisine) for cuisine in wanted)] or may_do
-        places = [city.name for city in may_do]
-        out, back = self.query.date[0], self.query.date[-1]
-        no_way: dict[str, str] = {}
-        for name in places:
-            there, home = self._lack(self.query.org, name, out), self._lack(name, self.query.org, back)
-            if lack := there or home:
-                no_way[name] = f"no way from {self.query.org if there else name} to {name if there else self.query.org} ({lack})"
-        if len(no_way) == len(places) > 1:
-            said = f"none of {len(places)} cities can be reached from {self.query.org} and left for it again"
-            return "; ".join([said, *list(no_way.values())[:3]])
-        if no_way:
-            others = len(no_way) - MOST_NAMED
-            return "; ".join([*list(no_way.values())[:MOST_NAMED], *([f"{others} more like these"] if others > 0 else [])])
-        if len(places) == 1 or self.asked == 1:
-            return f"no way to {_some(places)} and back that is all by one's own car or all by plane and taxi, which may not be mixed"
-        pairs = list(itertools.permutations(places, 2))
+        places = [city for city in self.fitting if self.counts[-1] > 1 or all(self._serves(city, name) for name in self.problem.wanted)]
+        names = [city.name for city in places]
+        if len(names) == 1 or self.counts[-1] == 1:
+            no_way = [self._no_round_trip(name) for name in names]
+            if len(no_way) <= MOST_NAMED:
+                return "; ".join(no_way)
+            return "; ".join([f"none of {len(names)} cities can be reached from {self.query.org} and left for it again", *no_way[:3]])
+        out = {name: self._no_way(self.query.org, name, 0) for name in names}
+        back = {name: self._no_way(name, self.query.org, -1) for name in names}
+        for lacks, what in ((out, f"can be reached from {self.query.org}"), (back, f"can be left for {self.query.org}")):
+            if all(lacks.values()):
+                return "; ".join([f"none of {_some(names)} {what}", *_first_lacks(lacks)])
+        may_begin, may_end = ([name for name in names if not lacks[name]] for lacks in (out, back))
+        said = []
+        if may_begin == may_end != names:
+            said = [f"only {_some(may_begin)} can be reached from {self.query.org} and left for it again", *_first_lacks(out)]
+            if len(may_begin) == 1 and (alone := self._not_alone(may_begin[0])):
+                return "; ".join([*said, alone])
+        else:
+            for lacks, can, what in ((out, may_begin, "reached from"), (back, may_end, "left for")):
+                if can != names:
+                    said += [f"only {_some(can)} can be {what} {self.query.org}", *_first_lacks(lacks)]
+        return "; ".join([*said, *self._between(names)])
+
+    def _not_alone(self, name: str) -> str:
+        """Why one city is not enough where a trip can neither begin nor end with any other; "" where it could be."""
+        begins = "begins in one of them and ends in another"
+        if self.asked > 1:
+            return f"a trip to {self.asked} cities {begins}"
+        nights = self.query.days - 1
+        if any(city.name == name and nights in city.nights for city in self.fitting):
+            return ""
+        return f"{name} alone cannot have all {nights} nights, and a trip to several cities {begins}"
+
+    def _between(self, names: Sequence[str]) -> list[str]:
+        pairs = list(itertools.permutations(names, 2))
         joined = sum(1 for a, b in pairs if any(not self._lack(a, b, date) for date in self.query.date[1:-1]))
-        said = f"{joined} of the {len(pairs)} ways between {_some(places)} can be travelled"
-        return f"{said}, and no order of {self.asked} cities fits the nights and the way home"
+        few = f"{joined} of the" if joined < len(pairs) else "all"
+        ways = f"{few} {len(pairs)} ways between {_some(names)} can be travelled"
+        food = " and serves every wanted cuisine" if self.problem.wanted else ""
+        return [ways, f"but no route through {self._how_many()} of them fits the nights{food} and has a way for every leg on its day"]
+
+    def _no_round_trip(self, name: str) -> str:
+        lack = self._no_way(self.query.org, name, 0) or self._no_way(name, self.query.org, -1)
+        return (
+            lack
+            or f"one can go from {self.query.org} to {name} and from {name} to {self.query.org}, but never {self.query.days} days apart"
+        )
+
+    def _no_way(self, origin: str, destination: str, day: int) -> str:
+        lack = self._lack(origin, destination, self.query.date[day])
+        return lack and f"no way from {origin} to {destination} ({lack})"
 
     def _lack(self, origin: str, destination: str, date: str) -> str:
         """What keeps a party from going, or ""."""
@@ -224,30 +288,16 @@ class _View:
         return (dates[at] for _, dates in other_dates(self.query, self.world))
 
 
-def _shares(split: Sequence[int], cities: Sequence[_City]) -> bool:
-    """Whether each part of the split finds a city of its own (matching by augmenting paths)."""
-    taken: dict[str, int] = {}  # city → the part of the split that it has
-
-    def place(part: int, seen: set[str]) -> bool:
-        for city in cities:
-            if split[part] in city.nights and city.name not in seen:
-                seen.add(city.name)
-                if city.name not in taken or place(taken[city.name], seen):
-                    taken[city.name] = part
-                    return True
-        return False
-
-    return all(place(part, set()) for part in range(len(split)))
-
-
-def counted(number: int, thing: str) -> str:
-    many = f"{thing[:-1]}ies" if thing.endswith("ty") else f"{thing}s"
-    return f"{number} {thing if number == 1 else many}"
+def _first_lacks(lacks: dict[str, str]) -> list[str]:
+    return [lack for lack in lacks.values() if lack][:3]
 
 
 def _nights(count: int) -> str:
     return counted(count, "night")
 
 
-def _span(nights: Sequence[int]) -> str:
-    return f"{nights[0]}" if len(nights) == 1 else f"{nights[0]} to {nights[-1]}"
+def _span(numbers: Sequence[int]) -> str:
+    """ "3", "1 to 3", "1 or 3"."""
+    if len(numbers) > 2 and len(numbers) == numbers[-1] - numbers[0] + 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return listed([str(number) for number in numbers], "or")

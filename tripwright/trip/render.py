@@ -45,7 +45,7 @@ def request_line(query: Query) -> str:
     wishes = query.local_constraint
     said = [wishes.house_rule and f"{wishes.house_rule} allowed", wishes.room_type, wishes.transportation, *(wishes.cuisine or [])]
     told = "; ".join(str(wish) for wish in said if wish)
-    budget = "no budget" if query.budget is None else f"budget ${query.budget:,}"
+    budget = "no budget" if query.budget is None else f"budget {'-' if query.budget < 0 else ''}${abs(query.budget):,}"
     return printable(f"{query.org} to {query.dest}, {query.days} days{when}, {party}, {budget}" + (f"; {told}" if told else ""))
 
 
