@@ -100,6 +100,8 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--style", choices=list(STYLES), default="careful")
     parser.add_argument("--thoughts", choices=["none", "short", "long"])
+    parser.add_argument("--extra-searches", type=int, help="instead of the style's")
+    parser.add_argument("--compared-cities", type=int, help="instead of the style's")
     parser.add_argument("--dialect", default="planner_r1")
     parser.add_argument("--max-calls", type=int, help="instead of the dialect's; its turns grow with them")
     parser.add_argument("--n", type=int, help="the first so many queries")
@@ -108,7 +110,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()
     world = World.open(given.world)
-    style = replace(STYLES[given.style], seed=given.seed, **({"thoughts": given.thoughts} if given.thoughts else {}))
+    told = {"thoughts": given.thoughts, "max_extra_searches": given.extra_searches, "compared_cities": given.compared_cities}
+    style = replace(STYLES[given.style], seed=given.seed, **{name: value for name, value in told.items() if value is not None})
     changed = {"max_calls": given.max_calls, "max_turns": given.max_calls + 1} if given.max_calls else {}
     count_tokens = None
     if given.tokenizer:
@@ -125,6 +128,8 @@ def main() -> None:
         settings = {
             "style": style.name,
             "thoughts": style.thoughts,
+            "extra_searches": style.max_extra_searches,
+            "compared_cities": style.compared_cities,
             "seed": style.seed,
             "dialect": given.dialect,
             "world": world.name,

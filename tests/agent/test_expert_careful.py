@@ -132,7 +132,7 @@ def test_the_same_seed_plays_the_same_and_another_speaks_otherwise(world: World,
 
 def test_length_is_set_by_thoughts_and_extra_searches(world: World, queries: list[Query]) -> None:
     def size(style: ExpertStyle) -> tuple[int, int]:
-        found = episodes(world, queries[:12], "planner_r1", style)
+        found = episodes(world, queries[60:75], "planner_r1", replace(style, compared_cities=1))
         said = sum(len(segment.text) for episode in found for segment in episode.transcript.segments if segment.role == "assistant")
         return sum(len(episode.transcript.calls) for episode in found), said
 
@@ -169,13 +169,15 @@ def test_wrong_and_broken_answers_never_make_a_bad_plan(
     found = episodes(world, queries[::14], dialect, CAREFUL, Faults(probability=0.2, kinds={kind: 1.0}), page_rows=page_rows, **LONG)
     planned = [episode for episode in found if episode.plan is not None]
     assert all(map(passes, planned)) and len(planned) >= len(found) // 3
-    assert not any("all there is" in episode.transcript.segments[-1].text for episode in found)  # what was not read is not said to be seen
+    assert not any(
+        "No plan is possible" in episode.transcript.segments[-1].text for episode in found
+    )  # what was not read is not said to be seen
 
 
 def test_a_search_is_given_up_when_its_tool_never_answers(world: World, queries: list[Query]) -> None:
     for episode in episodes(world, queries[60:63], "planner_r1", CAREFUL, Faults(per_tool={"search_flights": 1.0}), **LONG):
         assert episode.plan is None or passes(episode)
-        assert episode.transcript.stop_reason in (StopReason.ANSWER, StopReason.FORMAT_ERROR)
+        assert episode.transcript.stop_reason is StopReason.ANSWER
 
 
 # ---- dead ends

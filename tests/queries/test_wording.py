@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from tripwright.queries.phrases import CLOSINGS, LEAD_INS
 from tripwright.queries.reading import Gazetteer
 from tripwright.queries.wording import HOUSE_RULE, ROOM_TYPE, TRANSPORTATION, Style, unwordable, word, word_query
 from tripwright.queries.wording_check import mismatches
@@ -98,6 +101,20 @@ def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
     assert texts[:50] == [word_query(random.Random(seed), query, "rich") for seed in range(50)]
     openings = {text.split(" Homer")[0][:40] for text in texts}
     assert len(openings) > 500
+
+
+def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None:
+    rng = random.Random(9)
+    for _ in range(1500):
+        text = word_query(rng, drawn(rng, ["Homer", "Aston"], ["Westland"]), "rich")
+        sentences = re.split(r"(?<=[.?!]) ", text)
+        leads = [sentence.startswith(LEAD_INS) for sentence in sentences]
+        assert not any(both == (True, True) for both in pairwise(leads)), text
+        assert all(sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences), text
+        assert not re.search(r"ending in|departing from \w+ to |starting from \w+ to ", text), text
+        left = [at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")]
+        closings = {said.format(us=us, We=we) for said in CLOSINGS for us, we in (("us", "We"), ("me", "I"))}
+        assert all(set(sentences[at + 1 :]) <= closings for at in left), text
 
 
 def test_plain_is_the_default_and_keeps_its_frames() -> None:

@@ -11,6 +11,7 @@ import typer
 
 from tripwright.agent.dialect import DIALECTS, Dialect, dialect_named
 from tripwright.agent.policies.choose import NAMES, Settings, choose_policy
+from tripwright.agent.policies.expert.style import Thoughts
 from tripwright.constraints.evaluate import RULES, Rules, check_rules
 from tripwright.episode import Task
 from tripwright.errors import UserError
@@ -22,7 +23,7 @@ from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
 
-def run(
+def run(  # long: each option is a parameter with its help
     policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(NAMES)}.")],
     queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")],
     world: Annotated[Path, typer.Option(help="World folder to travel in.")],
@@ -35,7 +36,27 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.", min=0)] = 0.0,
     top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", min=0, max=1, show_default=False)] = None,
-    seed: Annotated[int, typer.Option(help="local: of the sampling; expert-careful, expert-brief: of the wording.", min=0)] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="local: of the sampling; expert-careful, expert-brief: of the wording and the order in which cities are tried.", min=0
+        ),
+    ] = 0,
+    thoughts: Annotated[
+        str | None, typer.Option(help="expert-careful, expert-brief: none, short or long reasons.", show_default=False)
+    ] = None,
+    extra_searches: Annotated[
+        int | None,
+        typer.Option(
+            help="expert-careful, expert-brief: at most so many searches for a better plan than the first.", min=0, show_default=False
+        ),
+    ] = None,
+    compared_cities: Annotated[
+        int | None,
+        typer.Option(
+            help="expert-careful, expert-brief: cities beyond those asked for that are looked at first.", min=0, show_default=False
+        ),
+    ] = None,
     concurrency: Annotated[int, typer.Option(help="endpoint: episodes in flight.", min=1)] = 8,
     rows: Annotated[int, typer.Option(help="local: episodes in a batch.", min=1)] = 16,
     native_tools: Annotated[bool, typer.Option(help="endpoint: tools as JSON functions, or described in the system prompt.")] = True,
@@ -62,13 +83,16 @@ def run(
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
         --queries q.jsonl --world worlds/real --out runs/qwen3
       tripwright run --policy cheapest-row --tools http://localhost:8321 --queries q.jsonl --world worlds/real --out runs/cheapest
+      tripwright run --policy expert-careful --thoughts long --extra-searches 6 --dialect star --queries q.jsonl --world worlds/nano \
+        --out runs/careful
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano --out runs/expert_faults
     """
     check_rules(rules)
     spoken = dialect_named(dialect)
     place = World.open(world)
     tasks = read_tasks(queries, place, samples, limit)
-    settings = Settings(model, base_url, temperature, top_p, seed, concurrency, rows, native_tools, timeout, retries)
+    expert = (cast(Thoughts | None, thoughts), extra_searches, compared_cities)
+    settings = Settings(model, base_url, temperature, top_p, seed, concurrency, rows, native_tools, timeout, retries, *expert)
     chosen = choose_policy(policy, settings, spoken)
     identity = dict(chosen.identity)
     if policy == "local" and model:

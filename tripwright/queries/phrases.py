@@ -51,11 +51,11 @@ CITY_INLINE = (
     "from {org} to {dest}",
     "departing from {org} and heading to {dest}",
     "departing {org} and heading to {dest}",
-    "departing from {org} to {dest}",
+    "departing {org} for {dest}",
     "starting in {org} and visiting {dest}",
-    "starting from {org} to {dest}",
+    "starting from {org} and going to {dest}",
     "leaving {org} for {dest}",
-    "beginning in {org} and ending in {dest}",
+    "beginning in {org} and visiting {dest}",
     "setting off from {org} towards {dest}",
     "that departs from {org} and goes to {dest}",
     "to {dest}, starting from {org}",
@@ -90,7 +90,7 @@ STATE_CLAUSE = (
     "{we} will be departing from {org} and aim to visit {cities} in {dest}",
     "the trip starts in {org} and covers {cities} in {dest}",
     "{we} live in {org} and would love to explore {cities} in {dest}",
-    "{our} journey begins in {org}, and {we} plan to stop in {cities} in {dest}",
+    "{our} journey begins in {org} and covers {cities} in {dest}",
 )
 CITIES = ("{n} cities", "{n} cities", "{n} different cities", "{n} distinct cities", "{n} separate cities", "{n} unique cities")
 ONE_CITY_CLAUSE = "the whole trip visits one city only"  # where the length of the trip suggests more

@@ -34,6 +34,13 @@ _TO = re.compile(
     r"(?:the\s+)?(?:(?:state|city) of\s+)?$|\bdestinations?(?:\s+(?:is|are|will be|being|of))?:?\s+$",
     re.I,
 )
+_UNWANTED = re.compile(
+    r"\b(?:not|never|no|except|avoid\w*|exclud\w*|skip\w*|without|but|besides|other than|rather than|instead of|apart from|aside from"
+    r"|outside"
+    r"|bypass\w*|n't)\s+(?:(?:to|in|for|of|via|through|visit\w*|see(?:ing)?|the|go|going|stop\w*|include|including|any|city"
+    r"|state)\s+){0,4}$",
+    re.I,
+)
 _HOME_AGAIN = re.compile(r"\b(?:return|back)\w*\s+(?:home\s+)?(?:to|from|in)\s+$", re.I)
 
 
@@ -118,12 +125,18 @@ def read_org(text: str, places: Gazetteer) -> str:
 
 
 def read_dest(text: str, known: Mapping[str, Any], places: Gazetteer) -> str:
-    """A city where one is visited, else a state."""
+    """A city where one is visited, else a state. A city that must be seen on the way, or not, has no field and is refused."""
+    mentions = places.mentions(text)
+    if unwanted := next((name for before, name in mentions if _UNWANTED.search(before)), None):
+        raise CouldNotInfer(f"'{unwanted}' is mentioned together with a 'not'")
     is_city = known.get("visiting_city_number") == 1
     kind = places.cities if is_city else places.states
-    named = {name for before, name in places.mentions(text) if _role(before) == "to" and name in kind}
+    named = {name for before, name in mentions if _role(before) == "to" and name in kind}
     if is_city:
         named.discard(known.get("org", ""))
+    others = {name for _, name in mentions} - places.states - named - {known.get("org")}
+    if len(named) == 1 and others and "org" in known:
+        raise CouldNotInfer(f"the text also names {', '.join(sorted(others))}")
     return _only(named, f"{'city' if is_city else 'state'} of this world to travel to")
 
 

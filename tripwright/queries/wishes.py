@@ -33,24 +33,60 @@ _DENIED_AFTER = (
     rf"(?:[\s-]+(?!{_TURNS}|{_AND})[\w'/]+){{0,4}}?[\s-]*(?:\b(?:not|never|prohibited|forbidden|banned|free|off the table|out of)\b|n't\b)"
 )
 _DENIED_BEFORE = (
-    r"\b(?:allergic|allergy|allergies|afraid|away from|free (?:of|from)|prohibit\w*|forbid\w*|ban(?:s|ned)?|dislik\w*|hat(?:e|es))\b"
+    r"\b(?:allergic|allergy|allergies|afraid|away from|free (?:of|from)|prohibit\w*|forbid\w*|ban(?:s|ned)?|dislik\w*|hat(?:e|es)|but"
+    r"|skip\w*"
+    r"|(?:sick|tired|smell\w*|had) (?:of|enough)|enough|fed up|bored|except\w*|apart from|aside from|besides|bothers?|complain\w*|worr\w+"
+    r"|detest\w*|loath\w*|stop\w*|quit\w*|against|leav(?:e|ing) (?:out|our|my|the))\b"
     rf"(?:[\s-]+(?!{_TURNS})[\w'/]+){{0,4}}?[\s-]+"
 )
+# Words that make of a thing something other than a wish, wherever they stand in its sentence.
+_NO_WISH = re.compile(
+    r"\b(?:bans?|bother\w*|smell\w*|odou?rs?|detectors?|alarms?|at home|(?:stays?|remains?) home|last (?:time|year|trip)|used to|lately"
+    r"|recently|yesterday|annoy\w*|disgust\w*|asthma\w*|complain\w*|had|if|unless|except|less|ill|sneez\w*|overrated|expensive|waste\w*"
+    r"|none|museums?|for [0-9]+ hours?"
+    r"|but (?:we|i|only|not|none)|(?:cuisines?|foods?|dish(?:es)?) (?:is|are|was|were|makes?|gives?|upsets?)\b(?! (?:concerned|a must"
+    r"|welcome"
+    r"|preferred))|(?:any\w*|every\w*|all|nothing)(?: \w+)? but)\b",
+    re.I,
+)
+_REQUEST = re.compile(r"\W*(?:could|can|would|will|may|might|is|are|please|do)\b", re.I)  # other questions ask for nothing: "No flights?"
 
 _TWICE = re.compile(rf"{NOT}(?:[\s-]+(?!(?:and|or)\b)[\w'/]+)*?[\s-]+(?:\w+)?(?!nor\b){NOT}", re.I)
 
 _PERMISSION = r"allow|permit|suit|welcom|accommodat|friendly|accept|toler"
 _HOUSE_RULES: Mapping[str, str] = {
-    "smoking": r"\bsmok(?:e|ing|ers?)\b",
+    "smoking": r"\bsmok(?:es?|ing|ers?)\b",
     "parties": r"\bparties\b|\b(?:host|throw|hold|allow|permit)\w*(?:\s+for)?(?:\s+a)?\s+party\b|\bparty[\s-]friendly\b|\bpartying\b",
     "children under 10": r"\bchild(?:ren)?\b|\bkids?\b|\btoddlers?\b|\binfants?\b",
     "visitors": r"\bvisitors?\b|\bguests?\s+(?:(?:are|to be|must be|should be)\s+)?(?:allow|permit|welcom)"
     r"|\b(?:allow|permit|welcom)\w*\s+(?:for\s+)?guests?\b",
     "pets": r"\bpets?\b|\bpet[\s-]friendly\b",
 }
-_CHILD_WISH = re.compile(rf"under (?:the )?(?:age (?:of )?)?(?:10|ten)\b|{_PERMISSION}", re.I)
+_RULE_WISH = re.compile(rf"{_PERMISSION}|conducive|flexib|\b(?:host|throw|bring)|\b(?:able|want|like|love|wish) to\b", re.I)
+_OLDER = re.compile(r"\b(?:over|above|older)\b", re.I)
 
 _CUISINE = re.compile(rf"\b({'|'.join(CUISINES)})\b", re.I)
+# What follows a cuisine: food, the next cuisine of a list, or the end of what is said. "American West" and "my Italian friend" are none.
+_NO_FOOD_AFTER = re.compile(
+    r"(?!\s*(?:[.,;:!?)/]|$))(?!\s*-?\s*(?:and|or|&|as well|too|style|most|cuisines?|foods?|dish(?:es)?|restaurants?|meals?|flavou?rs?"
+    r"|dining"
+    r"|eater(?:y|ies)|cooking|options?|fare|kitchens?|places|lunch(?:es)?|dinners?|tastes?|during|throughout|while|whenever"
+    r"|(?:on|in|for|along) (?:our|my|the|this))\b)",
+    re.I,
+)
+_A_PERSON = re.compile(r"\b(?:am|are|is|was|were|be|being|part|half)\s+$", re.I)
+_CUISINE_WISH = re.compile(
+    r"\b(?:lik(?:e|ing)|lov(?:e|ing)|enjoy\w*|try\w*|experienc\w*|fond|prefer\w*|includ\w*|tast(?:e|ing)|open to|hop(?:e|ing)|want|wish"
+    r"|crav\w*"
+    r"|keen|would|favou?r\w*|expect\w*|interest\w*|please|must|should|need|require|look(?:ing)?|sampl\w*|eat|appetite)\b",
+    re.I,
+)
+_OTHER_CUISINE = re.compile(
+    r"\b(?:Thai|Japanese|Korean|Vietnamese|Greek|Spanish|Turkish|Lebanese|Ethiopian|German|Cajun|Cuban|Caribbean|Moroccan"
+    r"|Middle Eastern|Asian"
+    r"|African|European|Brazilian|Peruvian|Russian|Polish|Persian|Pakistani|[Vv]egan|[Vv]egetarian|[Hh]alal|[Kk]osher|[Gg]luten|[Ss]ushi"
+    r"|[Ss]eafood)\b"
+)
 _FOOD = re.compile(r"cuisine|food|dining|dine|meal|\beat|dish|restaurant|tast|culinary|flavou?r|gastronom|lunch|dinner|palate", re.I)
 
 _ROOMS: Mapping[str, str] = {
@@ -62,17 +98,38 @@ _UNSHARED = re.compile(
     rf"{NOT}{BETWEEN}(?:to\s+)?shar(?:e|ed|ing)\b|\bun-?shared\b|\bshared\s+\w+\s+(?:is|are)\s+(?:not|n't|out|to be avoided)", re.I
 )
 
+_A_ROOM_UNSAID = re.compile(
+    r"\b(?:shar(?:e|es|ing)|dorm\w*|hostels?|(?:our|my) own (?:room|place|apartment|house)"
+    r"|(?:rooms?|place|apartments?|house)(?: just| only)? (?:(?:for|to) (?:our|my)sel\w+|of (?:our|my) own))\b",
+    re.I,
+)
+
 _TRAVEL: Mapping[str, str] = {
     "no flight": r"(?:fl(?:y|ying|ights?)|(?:air)?planes?|air[\s-]?travel|airlines?)\b",
     "no self-driving": r"(?:self[\s-]driv\w*|driv(?:e|ing)\b|rental cars?\b)",
 }
 _EXCLUDED = r"(?:\s+\w+){0,2}\s+(?:is|are|should be|must be|be|to be)\s*(?:not\b|n't\b|off the table|out\b|avoided|excluded|ruled out)"
-
 _ONLY_SOME = re.compile(
     r"[^.!?;]*\b(?:unless|except)\b|\s+(?:longer|shorter|over|under|before|after|earlier|later|with|that|which|at night)\b"
     r"|\s+(?:an?\s+|any\s+)?(?:problems?|issues?|concerns?|objections?|necess\w+|needed|required|mandatory|must)\b",
     re.I,
 )
+# "No red-eye flights", "no more than two flights" and "can't wait for the flight" forbid flying to nobody.
+_SOME_OF_THEM = re.compile(
+    r"\b(?:red[\s-]?eyes?|overnight|long|short|early|late|night|direct|connecting|cheap|expensive|more|fewer|less|wait|[0-9]+|one|two|three)\b",
+    re.I,
+)
+_OF_THE_MONEY = re.compile(r"(?:[0-9]|\b(?:budget|cost|price|money|dollars)\b)[^.!?;]*$", re.I)
+_FEELING = r"\b(?:hat(?:e|es|ed|ing)|dislik\w*|afraid|scared|fear\w*|terrif\w*|phobi\w*|nervous|anxious|dread\w*|sick|detest\w*|loath\w*)\b"
+_ONE_WAY_ONLY = re.compile(
+    r"\b(?:only|just|solely)\b[^.!?;]{0,20}\b(?:ground|land|surface|rail\w*|trains?|bus(?:es)?)\b"
+    r"|\b(?:ground|land|surface|rail\w*|trains?|bus(?:es)?)\b[^.!?;]{0,20}\bonly\b"
+    r"|\b(?:no|without|lack) (?:an? |our |own )*cars?\b|\b(?:the whole|all the) way\b",
+    re.I,
+)
+_TOLD = re.compile(
+    r"\b(?:did|had|has|have|was|were|why|pity|shame|sad|long|short|direct|night)\s+$", re.I
+)  # before a "not", or before what is excluded
 
 
 def read_house_rule(text: str) -> str | None:
@@ -83,8 +140,10 @@ def read_house_rule(text: str) -> str | None:
                 continue
             if _denied(words, sentence):
                 raise CouldNotInfer(f"'{rule}' is mentioned together with a 'not'")
-            if rule == "children under 10" and not _CHILD_WISH.search(sentence):
+            if rule == "children under 10" and (_OLDER.search(sentence) or not re.search(_PERMISSION, sentence, re.I)):
                 raise CouldNotInfer("children are mentioned, but not what the accommodation must allow")
+            if _no_wish(sentence) or not _RULE_WISH.search(sentence):
+                raise CouldNotInfer(f"'{rule}' is mentioned, but not what the accommodation must allow")
             asked.add(rule)
     return _only(asked)
 
@@ -94,11 +153,18 @@ def read_cuisine(text: str) -> list[str] | None:
     found: dict[str, None] = {}
     before = ""
     for sentence in sentences(text):
-        names = [name.capitalize() for name in _CUISINE.findall(sentence)]
-        if names and not _FOOD.search(before + sentence):
-            raise CouldNotInfer(f"'{names[0]}' is mentioned, but not as food")
+        matches = list(_CUISINE.finditer(sentence))
+        names = [match[1].capitalize() for match in matches]
         if names and _denied(_CUISINE.pattern, sentence):
             raise CouldNotInfer(f"'{names[0]}' is mentioned together with a 'not'")
+        for match in matches:
+            person = _A_PERSON.search(sentence[: match.start()]) or _NO_FOOD_AFTER.match(sentence[match.end() :])
+            if person or not _FOOD.search(before + sentence):
+                raise CouldNotInfer(f"'{match[1]}' is mentioned, but not as food")
+        if names and (_no_wish(sentence) or not _CUISINE_WISH.search(before + sentence)):
+            raise CouldNotInfer(f"'{names[0]}' is mentioned, but perhaps not wanted")
+        if other := _OTHER_CUISINE.search(sentence):
+            raise CouldNotInfer(f"'{other.group()}' is none of the cuisines of a request")
         found.update(dict.fromkeys(names))
         before = sentence
     return list(found) or None
@@ -116,22 +182,37 @@ def read_room_type(text: str) -> str | None:
                 continue
             if _denied(words, said):
                 raise CouldNotInfer(f"'{room}' is mentioned together with a 'not'")
+            if _no_wish(said):
+                raise CouldNotInfer(f"'{room}' is mentioned, but perhaps not wanted")
             asked.add(room)
     if unshared:
         asked.add("not shared room")
+    if unsaid := None if asked else _A_ROOM_UNSAID.search(text):
+        raise CouldNotInfer(f"'{unsaid.group()}' is said of a room, but not which kind is meant")
     return _only(asked)
 
 
 def read_transportation(text: str) -> str | None:
+    if only := _ONE_WAY_ONLY.search(text):
+        raise CouldNotInfer(f"'{only.group()}' is said, but not what is forbidden")
     asked = set()
     for wish, words in _TRAVEL.items():
         forbidding = [match for match in re.finditer(rf"{NOT}{BETWEEN}{words}", text, re.I) if not _SHRUG.search(match.group())]
         forbidding += re.finditer(rf"\b{words}{_EXCLUDED}", text, re.I)
-        if any(_ONLY_SOME.match(text, match.end()) or _twice_denied(match.group()) for match in forbidding):
+        if any(_holds_in_part(text, match) for match in forbidding):
             raise CouldNotInfer(f"'{wish}' is said, but perhaps not always meant")
         if forbidding:
             asked.add(wish)
+        elif re.search(rf"{_FEELING}[^.!?;]*\b{words}", text, re.I):
+            raise CouldNotInfer(f"'{wish}' may be meant, but only a feeling is told")
     return _only(asked)
+
+
+def _holds_in_part(text: str, forbidding: re.Match[str]) -> bool:
+    said = forbidding.group()
+    of_the_money = re.match("exclud", said, re.I) and _OF_THE_MONEY.search(text[: forbidding.start()])  # "$1,700 excluding flights"
+    told = _TOLD.search(text[: forbidding.start()])
+    return bool(told or _ONLY_SOME.match(text, forbidding.end()) or _twice_denied(said) or _SOME_OF_THEM.search(said) or of_the_money)
 
 
 WISHES: Mapping[str, Callable[[str], str | list[str] | None]] = {
@@ -144,6 +225,15 @@ WISHES: Mapping[str, Callable[[str], str | list[str] | None]] = {
 
 def sentences(text: str) -> list[str]:
     return re.split(r"(?<=[.!?;])\s+", text)
+
+
+def _asks(sentence: str) -> bool:
+    """A question that is no request."""
+    return sentence.rstrip().endswith("?") and not _REQUEST.match(sentence)
+
+
+def _no_wish(sentence: str) -> bool:
+    return _NO_WISH.search(sentence) is not None or _asks(sentence)
 
 
 def _twice_denied(said: str) -> bool:

@@ -19,6 +19,8 @@ from tripwright.trip.query import LocalConstraint
 
 UNJOINED = ("please", "no ", "as ", "in terms", "regarding", "since", "instead")  # such clauses begin a sentence
 
+SEVERAL_PARTS = (" and ", ", but ", ", so ", " since ", " during which ")  # with a further ", and" they would run on
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -52,6 +54,7 @@ class _Request:
     def text(self) -> str:
         main, clauses = self._main()
         wishes = self._wishes()
+        last = self._nothing_wished()
         if self.rng.random() < 0.5:  # as in most training requests: the trip first, then the wishes
             self.rng.shuffle(clauses)
             self.rng.shuffle(wishes)
@@ -59,8 +62,8 @@ class _Request:
         else:
             clauses = clauses + wishes
             self.rng.shuffle(clauses)
-        others = self._joined(clauses)
-        first_later = bool(others) and self.rng.random() < 0.12
+        others = self._joined(clauses) + last
+        first_later = bool(clauses) and self.rng.random() < 0.12
         body = [others[0], main, *others[1:]] if first_later else [main, *others]
         greeting = [self.rng.choice(p.GREETINGS)] if self.rng.random() < 0.08 else []
         closing = [self._filled(self.rng.choice(p.CLOSINGS))] if self.rng.random() < 0.15 else []
@@ -165,9 +168,7 @@ class _Request:
 
     def _wishes(self) -> list[str]:
         rng, wishes = self.rng, self.facts.wishes
-        if self.facts.wishless:
-            return [self._filled(rng.choice(p.NO_WISHES))] if rng.random() < 0.1 else []
-        clauses = []
+        clauses = list[str]()
         if rule := wishes.house_rule:
             company = w.COMPANY_CLAUSES.get(rule, ()) if self.facts.party_size > 1 else ()
             own = (*w.RULE_CLAUSES[rule], *company)
@@ -183,16 +184,24 @@ class _Request:
             clauses.append(self._filled(rng.choice((*w.CUISINE_CLAUSES, *several)), cuisines=cuisines))
         return clauses
 
+    def _nothing_wished(self) -> list[str]:
+        """ "Everything else is up to you." comes when all else is said."""
+        if not self.facts.wishless or self.rng.random() >= 0.1:
+            return []
+        return [parts.capitalised(self._filled(self.rng.choice(p.NO_WISHES))) + "."]
+
     # ---- sentences
 
     def _joined(self, clauses: Sequence[str]) -> list[str]:
-        """Sentences, two neighbours sometimes made one."""
-        sentences, rest = list[str](), list(clauses)
+        """Sentences, two neighbours sometimes made one. A lead-in never stands in two neighbours."""
+        sentences, rest, lead = list[str](), list(clauses), ""
         while rest:
             clause = rest.pop(0)
-            if rest and not rest[0].startswith(UNJOINED) and " and " not in clause and self.rng.random() < 0.3:
-                clause = f"{clause}, and {rest.pop(0)}"
-            lead = self.rng.choice(p.LEAD_INS) if sentences and self.rng.random() < 0.12 and not clause.startswith(UNJOINED) else ""
+            whole = clause.startswith(UNJOINED) or any(word in clause for word in SEVERAL_PARTS)
+            if rest and not whole and not rest[0].startswith(UNJOINED) and not any(word in rest[0] for word in SEVERAL_PARTS):
+                clause = f"{clause}, and {rest.pop(0)}" if self.rng.random() < 0.3 else clause
+            leads = bool(sentences) and not lead and not clause.startswith(UNJOINED) and self.rng.random() < 0.12
+            lead = self.rng.choice(p.LEAD_INS) if leads else ""
             sentences.append((lead + clause if lead else parts.capitalised(clause)) + ".")
         return sentences
 

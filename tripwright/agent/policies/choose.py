@@ -9,8 +9,9 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.policies.endpoint import EndpointPolicy
-from tripwright.agent.policies.expert import ExpertPolicy, style_named
+from tripwright.agent.policies.expert import ExpertPolicy, ExpertStyle, style_named
 from tripwright.agent.policies.expert.reading import check_readable
+from tripwright.agent.policies.expert.style import Thoughts
 from tripwright.agent.policies.rows import RowsPolicy, check_face
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
@@ -27,12 +28,17 @@ class Settings:
     base_url: str | None = None
     temperature: float = 0.0
     top_p: float | None = None
-    seed: int = 0  # local, and the wording of the experts that think; an endpoint given one seed would answer every sample of a query alike
+    # Of local, and of the wording and the order of cities of the experts that decide from answers. An endpoint given one seed would answer
+    # every sample of a query alike.
+    seed: int = 0
     concurrency: int = 8  # endpoint: requests in flight
     rows: int = 16  # local: episodes in a batch
     native_tools: bool = True
     timeout_s: float = 120.0
     max_retries: int = 4
+    thoughts: Thoughts | None = None  # this and the next two: expert-careful, expert-brief
+    extra_searches: int | None = None
+    compared_cities: int | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,11 @@ class Chosen:
 def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     if name not in NAMES:
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(NAMES)}.")
+    decides_from_answers = name.startswith("expert-")
+    if not decides_from_answers and (said := _expert_options(settings)):
+        raise UserError(
+            f"Policy '{name}' does not know {', '.join(said)}: leave it out, or choose --policy expert-careful or expert-brief."
+        )
     if name == "endpoint":
         return _endpoint(settings, dialect)
     if name == "local":
@@ -56,12 +67,40 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         raise UserError(f"Policy '{name}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
     if name == "expert":
         return Chosen(ExpertPolicy(), None, {"kind": name}, {})
-    if name.startswith("expert-"):
+    if decides_from_answers:
         check_readable(face_named(dialect.face))
-        style = replace(style_named(name.removeprefix("expert-")), seed=settings.seed)
-        return Chosen(ExpertPolicy(style), None, {"kind": name}, {"seed": settings.seed})
+        style = _style(name.removeprefix("expert-"), settings)
+        decoding = {
+            "seed": style.seed,
+            "thoughts": style.thoughts,
+            "extra_searches": style.max_extra_searches,
+            "compared_cities": style.compared_cities,
+        }
+        return Chosen(ExpertPolicy(style), None, {"kind": name}, decoding)
     check_face(name, face_named(dialect.face))  # before a run folder is made
     return Chosen(RowsPolicy("first" if name == "first-row" else "cheapest"), None, {"kind": name}, {})
+
+
+def _expert_options(settings: Settings) -> list[str]:
+    """Those that were given, as on the command line."""
+    given = {
+        "--thoughts": settings.thoughts,
+        "--extra-searches": settings.extra_searches,
+        "--compared-cities": settings.compared_cities,
+    }
+    return [option for option, value in given.items() if value is not None]
+
+
+def _style(name: str, settings: Settings) -> ExpertStyle:
+    """The named style with what was given in place of its own values. Raises UserError for what no style takes."""
+    style = style_named(name)
+    return replace(
+        style,
+        seed=settings.seed,
+        thoughts=style.thoughts if settings.thoughts is None else settings.thoughts,
+        max_extra_searches=style.max_extra_searches if settings.extra_searches is None else settings.extra_searches,
+        compared_cities=style.compared_cities if settings.compared_cities is None else settings.compared_cities,
+    )
 
 
 def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:

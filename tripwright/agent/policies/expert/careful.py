@@ -2,7 +2,8 @@
 
 It follows one line of thought (cities, nights, a way of travelling) as long as that may keep the budget and the wishes, asks for the first
 thing about it that it does not know, and turns back at a dead end: no place to stay as asked, no way back, over budget. Its answer is
-made of what tools have shown. Only when all was seen does it say that there is no plan; at a limit it says that it has found none.
+made of what tools have shown. Only when every line of thought has ended does it say that there is no plan, and why; at a limit, or where a
+tool could not tell, it says that it has found none.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from tripwright.agent.policies.base import say
 from tripwright.agent.policies.expert.answer import answer_text
+from tripwright.agent.policies.expert.no_plan import dead_ends
 from tripwright.agent.policies.expert.parts import Parts
 from tripwright.agent.policies.expert.reading import CITY, check_readable, read_answer
 from tripwright.agent.policies.expert.routes import Outlook, Routes, Trip
@@ -65,48 +67,48 @@ class _Play:
         self.note = ""  # what the next turn says before the reason for its call
         self.random = random.Random(f"play {style.seed} {self.query.query}")
         self.pursued: Outlook | None = None
+        self.considered: list[str] = []  # the cities that are combined
+        self.has_ended = False  # every line of thought, without a trip
 
     def run(self) -> Played:
         trip: Trip | None = None
         try:
             if len(self.query.date) == self.query.days:
                 trip = self._plan()
+            self.has_ended = trip is None
         except _Over:
             trip = None
         if not self.session.done:
             if trip is not None:
                 self._say(self.words.done(trip), answer_text(self.query, trip, self.session.dialect.plan_format))
             else:
-                self._say("", self._no_plan())
+                self.note = ""  # what it meant to look at next is no reason any more
+                self._say(self.words.nothing_left() if self.has_ended else "", f"<answer>{self._no_plan()}</answer>")
         return Played(trip, tuple(self.dead_ends))
 
     def _no_plan(self) -> str:
-        if self._calls_left() < 1:
+        """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be read."""
+        if not self.has_ended:
             return "I found no plan for this trip with the calls that I had."
+        why = dead_ends(self.routes, self.considered)
         if self.seen.anything_lost:
-            return "I found no plan for this trip in the answers that I could read."
-        return "No plan is possible: I have seen all there is."
+            return f"I found no plan for this trip in the answers that I could read: {why}."
+        if self.seen.anything_unknown:
+            return f"I found no plan for this trip in what is known: {why}."
+        return f"No plan is possible: {why}."
 
     def _plan(self) -> Trip | None:
         pool = self._cities()
-        considered = pool[: self.query.visiting_city_number + self._room_to_compare()]
+        considered = self.considered
+        considered += pool[: self.query.visiting_city_number + self._room_to_compare()]
         del pool[: len(considered)]
         self._look_around(considered)
-        extra, enough = self.style.max_extra_searches, self.query.visiting_city_number + MOST_WIDENED
+        enough = self.query.visiting_city_number + MOST_WIDENED
         while True:
             trip, hope, is_likely = self.survey.look(considered, self.pursued.route if self.pursued else None)
             if trip is not None:
-                asked = self._worth_comparing(trip, considered) if extra > 0 else None
-                if asked is None:
-                    return trip
-                extra -= 1
-                self.pursued = None
-                self._add_note(self.words.compare())
-                try:
-                    self._ask(asked)
-                except _Over:
-                    return trip
-            elif hope is not None and (is_likely or not pool or len(considered) >= enough):
+                return self._compared(trip)
+            if hope is not None and (is_likely or not pool or len(considered) >= enough):
                 self._turn_to(hope)
                 self._ask((hope.unknown or hope.better)[0])
             elif pool:
@@ -116,9 +118,53 @@ class _Play:
             else:
                 return None
 
+    def _compared(self, trip: Trip) -> Trip:
+        """The best trip after the style's further searches: only such as can still make a better one."""
+        rival: Outlook | None = None
+        for extra in range(self.style.max_extra_searches, 0, -1):
+            following = self._worth_comparing(trip, extra)
+            if following is None:
+                break
+            asked, other = following
+            if rival is None or other is None or other.route != rival.route:
+                self._add_note(self.words.compare(other))
+            rival = other
+            try:
+                self._ask(asked)
+            except _Over:
+                break
+            now = self.survey.look(self.considered, None).trip
+            assert now is not None  # what was seen stays seen
+            if now.cost_usd != trip.cost_usd or now.route != trip.route:
+                self._add_note(self.words.cheaper(trip, now))
+            elif (why := self._why_no_cheaper(asked, rival, now)) is not None:
+                self._add_note(self.words.no_cheaper(why))
+                rival = None
+            trip = now
+        if rival is not None and rival.route != trip.route:
+            self._add_note(self.words.no_cheaper("I have not seen all of the other trip"))
+        return trip
+
+    def _why_no_cheaper(self, asked: Search, rival: Outlook | None, trip: Trip) -> str | None:
+        """What a comparison has shown; None while the rival may still be cheaper."""
+        if rival is None:
+            return self.words.same_trip(asked)
+        now = self.routes.outlook(rival.route)
+        if now.lower_usd >= trip.cost_usd:
+            return f"the other trip costs ${now.lower_usd:,.0f} or more, this one ${trip.cost_usd:,.0f}"
+        if now.dead is not None:
+            return now.dead
+        if not now.unknown:
+            other = self.routes.trip(now, at_any_cost=True)
+            return other if isinstance(other, str) else f"the other trip costs ${other.cost_usd:,.0f}, this one ${trip.cost_usd:,.0f}"
+        likely = self.routes.estimate(now, self.routes.usual_costs())
+        if likely < trip.cost_usd:
+            return None
+        return f"with average prices for what I have not asked, the other trip costs about ${likely:,.0f}, this one ${trip.cost_usd:,.0f}"
+
     def _cities(self) -> list[str]:
         """Candidates, in an order of their own: nothing is known of them yet."""
-        if self.query.days == 3:
+        if self.query.days <= 3:
             return [self.query.dest]
         asked = search("get_cities", state=self.query.dest)
         self._ask(asked)
@@ -149,12 +195,13 @@ class _Play:
 
     def _turn_to(self, hope: Outlook) -> None:
         before = self.pursued
-        if before is not None and before.route != hope.route:
+        if before is None:
+            self._add_note(self.words.plan(hope.route))
+        elif before.route != hope.route:
             why = self._why_given_up(before)
-            if why is not None:
-                self._add_note(self.words.dead_end(why, before.route, hope.route))
-                if (before.route.cities, before.route.family) != (hope.route.cities, hope.route.family):
-                    self.dead_ends.append(why)
+            self._add_note(self.words.plan(hope.route) if why is None else self.words.dead_end(why, before.route, hope.route))
+            if why is not None and (before.route.cities, before.route.family) != (hope.route.cities, hope.route.family):
+                self.dead_ends.append(why)
         self.pursued = hope
 
     def _why_given_up(self, before: Outlook) -> str | None:
@@ -165,7 +212,10 @@ class _Play:
         if not now.unknown and isinstance(why := self.routes.trip(now), str):
             return why
         likely = self.routes.estimate(now, self.routes.usual_costs())
-        return f"the trip would come to about ${likely:,.0f}, above ${self.query.budget:,}" if likely > self.query.budget else None
+        if likely <= self.query.budget:
+            return None
+        guess = ", with average prices for what I have not asked" if now.unknown else ""
+        return f"the trip would come to about ${likely:,.0f}{guess}, above the budget of ${self.query.budget:,}"
 
     def _why_not(self) -> str:
         """For the last line of thought, when nothing is left to follow."""
@@ -176,17 +226,17 @@ class _Play:
         self.dead_ends.append(why)
         return f"{why[:1].upper()}{why[1:]}."
 
-    def _worth_comparing(self, trip: Trip, considered: list[str]) -> Search | None:
-        """Something not asked yet that could have made a better trip; None where there is no room for it."""
+    def _worth_comparing(self, trip: Trip, most: int) -> tuple[Search, Outlook | None] | None:
+        """A search that can lead to a better trip within `most` searches, and the route of that trip if it is another one; None where there
+        is none, or no room for it."""
         dialect = self.session.dialect
         if self._calls_left() < 1 or self.session.length > SPARE_SHARE * dialect.context_tokens:
             return None
-        origin, destination, date = next(self.routes.leg_searches(trip.route))
-        others = [search("search_accommodations", city=city) for city in considered if city not in trip.route.cities]
-        legs = [self.parts.leg(origin, destination, date, family) for family in self.routes.families]
-        found = [asked for leg in legs if (asked := leg.unknown or leg.better) and not self.survey.is_doubtful(asked)]
-        found += [asked for asked in others if self.seen.of(asked).is_open]
-        return self.random.choice(found) if found else None
+        rival = self.survey.rival(self.considered, trip, min(most, self._calls_left()))
+        if rival is not None:
+            return rival.unknown[0], rival
+        cheaper = self.survey.cheaper_parts(trip)
+        return (cheaper[0], None) if cheaper else None
 
     def _calls_left(self) -> int:
         dialect = self.session.dialect

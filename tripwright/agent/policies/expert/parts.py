@@ -85,10 +85,10 @@ class Parts:
         if not fares:
             if found.is_open:
                 return Part(unknown=asked)
-            if found.lost and taxi.dead:
-                return Part(dead=f"I could not read the flights from {origin} to {destination}, and {taxi.dead}")
             if taxi.dead:
-                return Part(dead=f"there is no flight from {origin} to {destination} on {date} and no taxi either")
+                fact = f"there is no flight from {origin} to {destination} on {date}"
+                why = _why_nothing(found, f"the flights from {origin} to {destination} on {date}", fact)
+                return Part(dead=f"{why}, and {taxi.dead}")
             return taxi
         cheapest = min(fares, key=lambda row: float(row["price_usd"]))
         cost = cheapest["price_usd"] * self.query.party_size
@@ -106,9 +106,9 @@ class Parts:
             return Part(cost, cost, row=row, mode=mode)
         if found.is_open:
             return Part(unknown=asked)
-        if found.lost:
-            return Part(dead=f"I could not read the road from {origin} to {destination}")
-        return Part(dead=f"one cannot {'drive' if mode == 'self-driving' else 'take a taxi'} from {origin} to {destination}")
+        way = "drive" if mode == "self-driving" else "take a taxi"
+        fact = f"one cannot {way} from {origin} to {destination}"
+        return Part(dead=_why_nothing(found, f"the ways to {way} from {origin} to {destination}", fact))
 
     def road_usd(self, row: Row, mode: str) -> float:
         return float(row["cost_usd"] * math.ceil(self.query.party_size / SEATS[mode]))
@@ -121,7 +121,7 @@ class Parts:
         if not allowed:
             if found.is_open:
                 return Part(unknown=asked)
-            return Part(dead=self._no_stay(city, nights, fitting))
+            return Part(dead=_why_nothing(found, f"all places to stay in {city}", self._no_stay(city, nights, fitting)))
         best = min(allowed, key=self.night_usd)
         cost = nights * self.night_usd(best)
         return Part(cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None, row=best)
@@ -143,7 +143,7 @@ class Parts:
     def _no_stay(self, city: str, nights: int, fitting: Sequence[Row]) -> str:
         if fitting:
             least = min(row["minimum_nights"] for row in fitting)
-            return f"what would suit in {city} is let for {least:g} nights or more, and the plan has {_nights(nights)} there"
+            return f"what would suit in {city} is let for {least:g} nights or more, and the plan has {count_nights(nights)} there"
         room, rule = self.query.local_constraint.room_type, self.query.local_constraint.house_rule
         wanted = {"not shared room": "room that is not shared", None: "place to stay"}.get(room, room)
         return f"no {wanted} in {city} allows {rule}" if rule else f"there is no {wanted} in {city}"
@@ -158,7 +158,8 @@ class Parts:
         if not self.seen.is_asked(asked) or (len(rows) < least and found.is_open):
             return Part(unknown=asked)
         if len(rows) < least:
-            return Part(dead=f"{city} has {len(rows)} restaurants to choose from, too few for {least} different meals")
+            fact = f"{city} has {len(rows)} restaurants to choose from, too few for {least} different meals"
+            return Part(dead=_why_nothing(found, f"all restaurants of {city}", fact))
         costs = sorted(float(row["average_cost_usd"]) for row in rows)
         cost = sum(costs[:least]) * self.query.party_size
         return Part(cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None)
@@ -170,7 +171,10 @@ class Parts:
         found: Found = self.seen.of(asked)
         if len(self.sight_names(city)) >= nights - 1:
             return Part()
-        return Part(unknown=asked) if found.is_open else Part(dead=f"{city} has too few sights for its {nights - 1} full days")
+        if found.is_open:
+            return Part(unknown=asked)
+        fact = f"{city} has too few sights for {'its full day' if nights == 2 else f'its {nights - 1} full days'}"
+        return Part(dead=_why_nothing(found, f"all sights of {city}", fact))
 
 
 def usable(rows: Sequence[Row]) -> list[Row]:
@@ -188,5 +192,17 @@ def _distinct(rows: Sequence[Row]) -> list[Row]:
     return list(named.values())
 
 
-def _nights(count: int) -> str:
+def _why_nothing(found: Found, what: str, fact: str) -> str:
+    """`fact` holds only where the tool has told all that it has: what it cannot tell, or what came broken, is not known."""
+    if found.lost:
+        return f"I could not read {what}"
+    return fact if found.known else f"{what} are not known"
+
+
+def count_nights(count: int) -> str:
     return "1 night" if count == 1 else f"{count} nights"
+
+
+def listed(names: Sequence[str]) -> str:
+    """A, B and C"""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -35,24 +35,27 @@ CITY = "city"  # the field of the rows of get_cities
 
 
 class Answer(NamedTuple):
-    """`pages` is how many pages the search has, None where the answer does not say because it is cut."""
+    """`pages` is how many pages the search has, None where the answer does not say because it is cut. `known` is False where the tool says
+    that it cannot tell: then "no rows" does not mean that there is nothing."""
 
     rows: list[Row]
     whole: bool = True
     pages: int | None = 1
+    known: bool = True
 
 
 NOTHING = Answer([])
 BROKEN = Answer([], whole=False, pages=None)
 
 
-class Parts(NamedTuple):
+class Pieces(NamedTuple):
     """An answer taken apart: rows as values by the face's labels (or in their order), and what it says that it is about."""
 
     rows: list[Any]
     about: Mapping[str, str | int]
     whole: bool = True
     pages: int | None = 1
+    known: bool = True
 
 
 def check_readable(face: Face) -> None:
@@ -69,12 +72,12 @@ def read_answer(face: Face, tool: str, asked: Mapping[str, str], text: str, page
     if not _is_about({**asked, PAGE: page}, parts.about):
         return BROKEN
     if tool == "get_cities":
-        return Answer([{CITY: name} for name in parts.rows if isinstance(name, str)], parts.whole, parts.pages)
+        return Answer([{CITY: name} for name in parts.rows if isinstance(name, str)], parts.whole, parts.pages, parts.known)
     read = [_row(face, RECORDS[tool], values) for values in parts.rows]
     if any(row is not None and not _is_about(asked, row) for row in read):
         return BROKEN
     rows = [row for row in read if row is not None]
-    return Answer(rows, parts.whole and len(rows) == len(read), parts.pages)
+    return Answer(rows, parts.whole and len(rows) == len(read), parts.pages, parts.known)
 
 
 def _is_about(asked: Mapping[str, str | int], said: Mapping[str, Any]) -> bool:
@@ -113,27 +116,27 @@ def _typed(kind: type, value: Any) -> Any:
     return int(value) if kind is int else value
 
 
-def _read_json(face: Face, tool: str, text: str) -> Parts | None:
-    """Both kinds of JSON: rows as objects with labels or as arrays; an error is an answer without rows."""
+def _read_json(face: Face, tool: str, text: str) -> Pieces | None:
+    """Both kinds of JSON: rows as objects with labels or as arrays. An error has no rows; only "No …" says that there is nothing."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return _read_beginning(text)
     if isinstance(found, list):
-        return Parts(found, {})
+        return Pieces(found, {})
     if not isinstance(found, dict):
         return None
     if "error" in found:
-        return Parts([], {})
+        return Pieces([], {}, known=str(found["error"]).startswith("No "))
     rows, pages = found.get("rows", found.get("cities", [found])), found.get("pages", 1)
     about = {PAGE: found[PAGE]} if type(found.get(PAGE)) is int else {}
-    return Parts(rows, about, pages=pages) if isinstance(rows, list) and type(pages) is int else None
+    return Pieces(rows, about, pages=pages) if isinstance(rows, list) and type(pages) is int else None
 
 
 _BEGINNING = re.compile(r'(\{"(rows|cities)":\s*)?\[')
 
 
-def _read_beginning(text: str) -> Parts | None:
+def _read_beginning(text: str) -> Pieces | None:
     """The whole rows of a list that is cut off."""
     opened = _BEGINNING.match(text)
     if opened is None:
@@ -149,7 +152,7 @@ def _read_beginning(text: str) -> Parts | None:
         if separator is None:
             break
         position = separator.end()
-    return Parts(rows, {}, whole=False, pages=None)
+    return Pieces(rows, {}, whole=False, pages=None)
 
 
 _PLACE = re.compile(r"\nRows (\d+)-(\d+) of \d+, page (\d+) of (\d+)\.[^\n]*$")
@@ -160,12 +163,12 @@ _ROAD = re.compile(
 )
 
 
-def _read_numbered(face: Face, tool: str, text: str) -> Parts | None:
+def _read_numbered(face: Face, tool: str, text: str) -> Pieces | None:
     if tool == "get_cities":
         return _numbered_cities(text)
     if tool == "search_ground_transportation":
         road = _ROAD.fullmatch(text)
-        return Parts([road.groupdict()], {}) if road else _sentence(text)
+        return Pieces([road.groupdict()], {}) if road else _sentence(text)
     table = face.tables[RECORDS[tool]]
     head, _, rest = text.partition("\n")
     heading = _pattern(table.heading).fullmatch(head)
@@ -178,7 +181,7 @@ def _read_numbered(face: Face, tool: str, text: str) -> Parts | None:
     first, last = (int(place[1]), int(place[2])) if place else (1, int(heading["count"]))
     rows = _numbered_rows(table, rest[: place.start() - 1] if place else rest, first)
     is_whole = len(rows) == last - first + 1
-    return Parts(rows, about, is_whole, int(place[4]) if place else 1 if is_whole else None)
+    return Pieces(rows, about, is_whole, int(place[4]) if place else 1 if is_whole else None)
 
 
 def _numbered_rows(table: Table, lines: str, first: int) -> list[dict[str, str]]:
@@ -192,18 +195,23 @@ def _numbered_rows(table: Table, lines: str, first: int) -> list[dict[str, str]]
     return rows
 
 
-def _numbered_cities(text: str) -> Parts | None:
+def _numbered_cities(text: str) -> Pieces | None:
     found = _CITIES.fullmatch(text)
     if found is None:
         return _sentence(text)
     cities = found[3].split(", ")
     is_whole = len(cities) == int(found[2])
-    return Parts(cities if is_whole else cities[:-1], {"state": found["state"]}, is_whole)
+    return Pieces(cities if is_whole else cities[:-1], {"state": found["state"]}, is_whole)
 
 
-def _sentence(text: str) -> Parts | None:
-    """A whole sentence that is no list says that there is nothing."""
-    return Parts([], {}) if text.endswith((".", "?")) and not text.startswith("A ") else None
+_CANNOT_TELL = re.compile(r"outside this world's records|^Tool calling error|^Invalid parameters")
+
+
+def _sentence(text: str) -> Pieces | None:
+    """A whole sentence that is no list says that there is nothing, or that the tool cannot tell."""
+    if not text.endswith((".", "?")) or text.startswith("A "):
+        return None
+    return Pieces([], {}, known=not _CANNOT_TELL.search(text))
 
 
 @cache
@@ -213,7 +221,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile("".join(pieces), re.DOTALL)
 
 
-_READERS: dict[Callable[..., str], Callable[[Face, str, str], Parts | None]] = {
+_READERS: dict[Callable[..., str], Callable[[Face, str, str], Pieces | None]] = {
     write_objects: _read_json,
     write_arrays: _read_json,
     write_numbered: _read_numbered,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import NamedTuple
 
 from tripwright.agent.policies.expert.meals import Picked, cheapest_together
-from tripwright.agent.policies.expert.parts import Family, Part, Parts
+from tripwright.agent.policies.expert.parts import Family, Part, Parts, listed
 from tripwright.agent.policies.expert.reading import Row
 from tripwright.agent.policies.expert.seen import Search
+from tripwright.oracle.options import night_splits
 from tripwright.trip.query import Query
 
 
@@ -90,18 +90,18 @@ class Routes:
         for city, nights in places:
             yield parts.sights(city, nights)
 
-    def trip(self, outlook: Outlook) -> Trip | str:
+    def trip(self, outlook: Outlook, at_any_cost: bool = False) -> Trip | str:
         """The trip that a route without unknowns is; in words, why it is none."""
         route, parts = outlook.route, self.parts
         places = list(zip(route.cities, route.nights, strict=True))
         meals = cheapest_together([parts.menus(city, nights) for city, nights in places], parts.wanted)
         if meals is None:
-            return f"the restaurants there do not serve {' and '.join(parts.wanted)} between them"
+            return f"the restaurants there do not serve {listed(parts.wanted)} between them"
         legs = tuple(parts.leg(*leg, route.family) for leg in self.leg_searches(route))
         stays = [parts.stay(city, nights) for city, nights in places]
         fixed = sum(part.cost_usd for part in (*legs, *stays))
         cost = fixed + meals[0] * self.query.party_size
-        if cost > self.query.budget:
+        if cost > self.query.budget and not at_any_cost:
             return f"the trip comes to ${cost:,.0f}, and the budget is ${self.query.budget:,}"
         sights = tuple(tuple(parts.sight_names(city)[: nights - 1]) for city, nights in places)
         return Trip(route, cost, legs, tuple(stay.row for stay in stays if stay.row is not None), meals[1], sights)
@@ -136,9 +136,7 @@ def imbalance(route: Route) -> int:
     return max(route.nights) - min(route.nights)
 
 
-@cache
-def night_splits(nights: int, cities: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to spend `nights` in so many cities, at least one in each; none where they do not suffice."""
-    if cities == 1:
-        return ((nights,),) if nights >= 1 else ()
-    return tuple((first, *rest) for first in range(1, nights - cities + 2) for rest in night_splits(nights - first, cities - 1))
+def route_splits(query: Query) -> tuple[tuple[int, ...], ...]:
+    """All ways to spend the nights of a trip in its cities, at least one in each; none where they do not suffice."""
+    cities = query.visiting_city_number
+    return night_splits(query.days - 1, cities) if cities <= query.days - 1 else ()

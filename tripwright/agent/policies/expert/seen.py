@@ -29,12 +29,13 @@ def search(tool: str, **arguments: str) -> Search:
 @dataclass
 class Found:
     """What is known of one search. `next_page` is None once nothing more can be asked; `lost` where a part could not be read; `answered`
-    where the tool said anything: the same call would then be a repeated one."""
+    where the tool said anything: the same call would then be a repeated one; `known` is False where the tool said that it cannot tell."""
 
     rows: list[Row] = field(default_factory=list)
     next_page: int | None = 1
     lost: bool = False
     answered: bool = False
+    known: bool = True
     failures: int = 0
 
     @property
@@ -67,11 +68,16 @@ class Seen:
     def anything_lost(self) -> bool:
         return any(found.lost for found in self._found.values())
 
+    @property
+    def anything_unknown(self) -> bool:
+        return any(not found.known for found in self._found.values())
+
     def add(self, asked: Search, page: int, by_number: bool, answer: Answer, text: str) -> None:
         """`by_number`: the call named its page."""
         self.version += 1
         found = self._found.setdefault(asked, Found())
         found.answered = True
+        found.known = found.known and answer.known
         if answer.rows and self._is_of_another(asked, page, text):
             answer = Answer([], whole=False, pages=None)
         found.rows += [row for row in answer.rows if row not in found.rows]

@@ -17,8 +17,8 @@ class ExpertStyle:
 
     "direct" plays the oracle's plan and takes no other setting. The others decide from answers alone, the same way for the same request and
     seed. `thoughts` are reasons in `<think>`; where a dialect asks for a thought in every turn, "none" says one word. `compared_cities` is
-    how many cities beyond those asked for have their way there looked up first; `max_extra_searches` is how many searches compare further
-    once a plan is found.
+    how many cities beyond those asked for have their way there looked up first; `max_extra_searches` is how many searches, at
+    most, compare further once a plan is found: only such as can lead to a cheaper one within that number.
     """
 
     name: StyleName = "direct"
@@ -38,7 +38,7 @@ class ExpertStyle:
 
 
 DIRECT = ExpertStyle()
-CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=1)
+CAREFUL = ExpertStyle("careful", "short", compared_cities=1, max_extra_searches=4)
 BRIEF = ExpertStyle("brief", "none")
 STYLES = {style.name: style for style in (DIRECT, CAREFUL, BRIEF)}
 

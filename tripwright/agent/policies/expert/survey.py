@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tripwright.agent.policies.expert.parts import Family, Part
-from tripwright.agent.policies.expert.routes import Outlook, Route, Routes, Trip, imbalance, kind, night_splits
+from tripwright.agent.policies.expert.routes import Outlook, Route, Routes, Trip, imbalance, kind, route_splits
 from tripwright.agent.policies.expert.seen import Search
+
+ROAD, SIGHTS = "search_ground_transportation", "search_attractions"
 
 
 class Glance(NamedTuple):
@@ -57,6 +59,29 @@ class Survey:
         is_likely = not glance.doubts and glance.likely_usd <= self.query.budget
         return Looked(None, self.routes.outlook(route), is_likely)
 
+    def rival(self, cities: Sequence[str], trip: Trip, most: int) -> Outlook | None:
+        """The route that promises the cheapest trip: cheaper than this one by what such parts have cost so far, with nights no less even,
+        and settled by `most` further searches. None where there is no such route."""
+        self._refresh()
+        uneven, found = imbalance(trip.route), []
+        for glance, route in self._routes(cities):
+            if glance.unknown and not glance.doubts and glance.likely_usd < trip.cost_usd and imbalance(route) <= uneven:
+                found.append((glance.likely_usd, route))
+        for _, route in sorted(found):
+            outlook = self.routes.outlook(route)
+            if len(outlook.unknown) <= most and all(kind(asked) in self._usual or asked.tool == SIGHTS for asked in outlook.unknown):
+                return outlook
+        return None
+
+    def cheaper_parts(self, trip: Trip) -> list[Search]:
+        """Searches that could make this very trip cheaper: a taxi instead of a flight, the next page of a list."""
+        dearest = max((leg.cost_usd for leg in trip.legs if leg.mode == "flight"), default=0.0)
+        return [
+            asked
+            for asked in self.routes.outlook(trip.route).better
+            if not self.is_doubtful(asked) and (asked.tool != ROAD or self._usual.get(kind(asked), 0.0) < dearest)
+        ]
+
     def is_doubtful(self, asked: Search) -> bool:
         """Whether the same kind of search has found nothing between the same two cities already, on another day or the other way."""
         return _between(asked) in self._refused
@@ -73,7 +98,7 @@ class Survey:
         query, count = self.query, self.query.visiting_city_number
         for order in itertools.permutations(cities, count):
             stops = (query.org, *order, query.org)
-            for nights in night_splits(query.days - 1, count):
+            for nights in route_splits(query):
                 places = [self._place(city, n) for city, n in zip(order, nights, strict=True)]
                 if None in places:
                     continue

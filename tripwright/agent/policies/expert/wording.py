@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from tripwright.agent.policies.expert.parts import Parts
+from tripwright.agent.policies.expert.parts import Parts, count_nights, listed
 from tripwright.agent.policies.expert.reading import CITY
-from tripwright.agent.policies.expert.routes import Route, Trip
+from tripwright.agent.policies.expert.routes import Outlook, Route, Trip
 from tripwright.agent.policies.expert.seen import Search, search
 from tripwright.agent.policies.expert.style import ExpertStyle
 
@@ -19,7 +19,7 @@ _ASK: Mapping[str, Sequence[str]] = {
         "I look for a flight from {origin} to {destination} on {date}.",
     ),
     "search_ground_transportation": (
-        "How is the {way} from {origin} to {destination}?",
+        "How long is the {way} from {origin} to {destination}, and what does it cost?",
         "I check the {way} from {origin} to {destination}.",
         "Next, the {way} from {origin} to {destination}.",
     ),
@@ -37,7 +37,9 @@ _BROKEN = ("That answer cannot be right or whole.", "I cannot use that answer.",
 _COMPARE = ("Before I decide, I compare.", "One more look for comparison.", "There is a plan now; I still compare.")
 _DEAD_END = ("{Why}.", "A dead end: {why}.", "That does not work: {why}.")
 _TURN_TO = ("I try {what} instead.", "Then {what}.", "Back to the choice: {what}.")
+_PLAN = ("My plan: {what}.", "I plan {what}.", "Let me try {what}.")
 _WIDEN = ("I look at {city} too.", "Let me see what {city} has.", "{city} may do better.")
+_NOTHING_LEFT = ("Nothing is left to try.", "That was the last way to try.", "No way is left.")
 _DONE = (
     "Everything is settled: ${cost} of ${budget}.",
     "The plan costs ${cost}, within ${budget}.",
@@ -57,7 +59,7 @@ class Words:
             **asked.asked,
             "way": "drive" if asked.asked.get("mode") == "self-driving" else "taxi ride",
             "wishes": "".join(f", {wish}" for wish in room if wish),
-            "cuisines": f": {', '.join(wishes.cuisine)} wanted" if wishes.cuisine else "",
+            "cuisines": f": {listed(wishes.cuisine)} wanted" if wishes.cuisine else "",
         }
         return self._one_of(_ASK[asked.tool]).format_map(said)
 
@@ -70,8 +72,35 @@ class Words:
     def broken(self) -> str:
         return self._one_of(_BROKEN)
 
-    def compare(self) -> str:
-        return self._one_of(_COMPARE)
+    def plan(self, route: Route) -> str:
+        """A line of thought, when it is taken up."""
+        return self._one_of(_PLAN).format(what=f"{_stops(route)}, {_way(route)}")
+
+    def compare(self, other: Outlook | None) -> str:
+        """`other` is the route that may be better; None where the trip itself may become cheaper."""
+        said = self._one_of(_COMPARE)
+        return f"{said} {_stops(other.route)}, {_way(other.route)}, may cost less." if other else f"{said} The same trip may cost less."
+
+    def cheaper(self, before: Trip, now: Trip) -> str:
+        if now.cost_usd < before.cost_usd:
+            return f"That is cheaper: ${now.cost_usd:,.0f} instead of ${before.cost_usd:,.0f}."
+        return f"Better for its more even nights: {_stops(now.route)}."
+
+    def no_cheaper(self, why: str) -> str:
+        return f"{why[:1].upper()}{why[1:]}, so I keep the plan."
+
+    def same_trip(self, asked: Search) -> str:
+        """What an answer has shown that makes the trip no cheaper."""
+        ends, found = asked.asked, self.parts.seen.of(asked)
+        if "mode" not in ends:
+            return "what I read there is no cheaper"
+        way = f"from {ends['origin']} to {ends['destination']}"
+        if not found.rows:
+            return f"there is no taxi {way}" if found.known and not found.lost else f"the taxi {way} is not known"
+        return f"the taxi {way} costs ${self.parts.road_usd(found.rows[0], ends['mode']):,.0f}, which is no less than the flight"
+
+    def nothing_left(self) -> str:
+        return self._one_of(_NOTHING_LEFT)
 
     def dead_end(self, why: str, before: Route, now: Route) -> str:
         said = self._one_of(_DEAD_END).format(why=why, Why=why[:1].upper() + why[1:])
@@ -92,12 +121,13 @@ class Words:
         """One sentence on what the last answer says, for long thoughts."""
         found, told = self.parts.seen.of(asked), asked.asked
         if not found.rows:
-            return "Nothing there."
+            return "Nothing there." if found.known else "So that is not known."
         if asked.tool == "get_cities":
             return f"{told['state']} has {', '.join(row[CITY] for row in found.rows)}."
         if asked.tool == "search_flights":
             cheapest = min(found.rows, key=lambda row: float(row["price_usd"]))
-            return f"{len(found.rows)} flights, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a seat."
+            flights = f"{len(found.rows)} flight{'s' * (len(found.rows) != 1)}"
+            return f"{flights}, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a seat."
         if asked.tool == "search_ground_transportation":
             return f"That takes {found.rows[0]['duration']} and costs ${found.rows[0]['cost_usd']} a vehicle."
         city = told[CITY]
@@ -107,7 +137,8 @@ class Words:
             rows = self.parts.restaurants(city)
             costs = [float(row["average_cost_usd"]) for row in rows]
             return f"{len(rows)} restaurants, from ${min(costs):g} a person." if costs else "No restaurant will do."
-        return f"{len(self.parts.sight_names(city))} sights in {city}."
+        sights = len(self.parts.sight_names(city))
+        return f"{sights} sight{'s' * (sights != 1)} in {city}."
 
     def _stays(self, city: str) -> str:
         rows = self.parts.seen.of(search("search_accommodations", city=city)).rows
@@ -126,9 +157,18 @@ class Words:
 
 def _changed(before: Route, now: Route) -> str:
     if set(before.cities) != set(now.cities):
-        return " and ".join(now.cities)
+        return f"{_stops(now)}, {_way(now)}" if before.family != now.family else _stops(now)
     if before.family != now.family:
-        return "driving" if now.family == "driving" else "a flight or a taxi"
+        same = (before.cities, before.nights) == (now.cities, now.nights)
+        return _way(now) if same else f"{_way(now)}, {_stops(now)}"
     if before.cities != now.cities:
-        return f"the cities in the order {', '.join(now.cities)}"
-    return "other nights: " + ", ".join(f"{count} in {city}" for city, count in zip(now.cities, now.nights, strict=True))
+        return f"the order {_stops(now)}"
+    return f"other nights: {_stops(now)}"
+
+
+def _stops(route: Route) -> str:
+    return listed([f"{count_nights(count)} in {city}" for city, count in zip(route.cities, route.nights, strict=True)])
+
+
+def _way(route: Route) -> str:
+    return "by car" if route.family == "driving" else "by plane or taxi"
