@@ -51,7 +51,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tripwright.evals.report.charts import Frame, Line, line_chart, still
-from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
+from tripwright.evals.report.charts import picture as draw_panels
 from tripwright.tools.toolbox import ToolBox
 from tripwright.web.answers import Answered, Answers
 from tripwright.web.metrics import metrics_folder
@@ -320,10 +320,7 @@ def picture(slices: Sequence[dict[str, Any]]) -> str:
         chart = line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220))
         panels.append(f'<text class="title" x="16" y="{28 + 270 * i}">{title}</text>')
         panels.append(still(chart).replace("<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 820" width="680" height="820"><style>{standalone_css(CHART_CSS, LIGHT)}'
-        f'</style><rect width="680" height="820" rx="10" fill="{LIGHT["panel"]}"/>{"".join(panels)}</svg>\n'
-    )
+    return draw_panels(680, 820, "Requests a second, latency and memory of the served tools", "".join(panels))
 
 
 def table(found: dict[str, Any]) -> str:

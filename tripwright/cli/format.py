@@ -16,7 +16,7 @@ from tripwright.agent.formatter import format_all
 from tripwright.constraints.lookup import city_lookup
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.lines import BadLine, described, read_query
-from tripwright.files import write_atomically
+from tripwright.files import finished_lines, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.trip.itinerary import Formatted, parse_itinerary
 from tripwright.trip.query import Query
@@ -143,24 +143,11 @@ def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency
 
 
 def _kept(out: Path, asked: dict[int, Asked], formatter: str) -> dict[int, str]:
-    """The finished lines of an earlier start; a torn last line is cut off, anything else is not ours to touch."""
-    if not out.exists():
-        return {}
-    kept: dict[int, str] = {}
-    text = out.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    for number, line in enumerate(whole.splitlines(keepends=True), start=1):
-        try:
-            record = json.loads(line)
-            same = (asked[record["line"]].made_from, formatter) == (record["made_from"], record["formatter"])
-        except (ValueError, KeyError, TypeError):
-            same = False
-        if not same:
-            raise UserError(f"{out}:{number}: was not made from these itineraries by '{formatter}'. Choose another file for --out.")
-        kept[record["line"]] = line
-    if whole != text:
-        write_atomically(out, whole)
-    return kept
+    def line_of(record: Any) -> int | None:
+        line: int = record["line"]
+        return line if (asked[line].made_from, formatter) == (record["made_from"], record["formatter"]) else None
+
+    return finished_lines(out, line_of, f"was not made from these itineraries by '{formatter}'")
 
 
 def _line(asked: Asked, formatted: Formatted, formatter: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.evals.report.charts import ticks
+from tripwright.evals.report.charts import picture, ticks
 from tripwright.evals.report.markup import esc, short
-from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
 from tripwright.queries.make_item import LEVELS
 
 WIDTH, HEIGHT, PANEL = 1080, 300, 360
@@ -29,11 +28,7 @@ def requests_svg(records: Sequence[dict[str, Any]]) -> str:
         ),
     ]
     drawn = "".join(f'<g transform="translate({PANEL * i},0)">{panel}</g>' for i, panel in enumerate(panels))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="Levels, budgets and slack of {len(records)} requests"><style>{standalone_css(CHART_CSS, LIGHT)}</style>'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="{LIGHT["panel"]}"/>{drawn}</svg>\n'
-    )
+    return picture(WIDTH, HEIGHT, f"Levels, budgets and slack of {len(records)} requests", drawn)
 
 
 def _level_bars(counts: list[int]) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import finished_lines, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
 from tripwright.queries.back_translation import Pool, Rejection, Worded, back_translate_all, word_checked
@@ -198,24 +198,12 @@ def _line(asked: Asked, worded: Worded) -> str:
 
 
 def _kept(out: Path, asked: dict[int, Asked], way: Way) -> dict[int, str]:
-    """The finished lines of an earlier start; a torn last line is cut off, anything else is not ours to touch."""
-    if not out.exists():
-        return {}
-    kept: dict[int, str] = {}
-    text = out.read_bytes().decode("utf-8", "replace")
-    whole = text[: text.rfind("\n") + 1]
-    for number, line in enumerate(whole.split("\n")[:-1], start=1):
-        try:
-            wording = json.loads(line)["wording"]
-            same = asked[wording["line"]].made_from == wording["made_from"]
-        except (ValueError, KeyError, TypeError):
-            same = False
-        if not same:
-            raise UserError(f"{out}:{number}: was not made from these requests by {', '.join(way.names)}. Choose another file for --out.")
-        kept[wording["line"]] = f"{line}\n"
-    if whole != text:
-        write_atomically(out, whole)
-    return kept
+    def line_of(record: Any) -> int | None:
+        wording = record["wording"]
+        line: int = wording["line"]
+        return line if asked[line].made_from == wording["made_from"] else None
+
+    return finished_lines(out, line_of, f"was not made from these requests by {', '.join(way.names)}")
 
 
 def _counts(asked: int, lines: list[str], made: list[Worded]) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from tripwright.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.oracle.planner import Solution
-from tripwright.oracle.problem import city_pool, counted, why_unplannable
+from tripwright.oracle.problem import city_pool, counted, listed, why_unplannable
 from tripwright.oracle.requirements import Relaxations, Requirement, usd
-from tripwright.oracle.shortage import asked_for, listed, shortage
+from tripwright.oracle.shortage import asked_for, shortage
 from tripwright.trip.query import Query
 from tripwright.world.store import World
 

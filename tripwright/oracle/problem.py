@@ -5,6 +5,7 @@ Costs are whole cents for the whole party. Everything is looked up when it is fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -58,6 +59,11 @@ def why_unplannable(query: Query, world: World) -> str | None:
     if len(cuisines) > MOST_CUISINES:
         return f"{len(cuisines)} cuisines are asked for; the planner tries up to {MOST_CUISINES}."
     return None
+
+
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """ "A, B and C"."""
+    return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def counted(number: int, thing: str) -> str:

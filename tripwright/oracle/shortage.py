@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from tripwright.oracle.options import attractions, flight_leg, restaurants, road_km, road_legs, stays
-from tripwright.oracle.problem import Problem, city_pool, counted
+from tripwright.oracle.problem import Problem, city_pool, counted, listed
 from tripwright.oracle.requirements import Requirement, other_dates, without_wishes
 from tripwright.trip.query import LocalConstraint, Query
 from tripwright.world.store import World
@@ -58,10 +58,6 @@ def stay_phrase(room: str | None, rule: str | None) -> str:
     if room == "not shared room":
         return f"unshared room{f' that allows {rule}' if rule else ''}"
     return (room or "stay") + (f" that allows {rule}" if rule else "")
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tripwright.oracle.options import (
-    FORBIDDEN_BY_RULE,
     MEALS,
-    ROOM_TYPES,
     attractions,
     cuisine_mask,
     flight_leg,
@@ -21,6 +19,7 @@ from tripwright.oracle.options import (
     road_legs,
     stays,
 )
+from tripwright.oracle.problem import city_pool, why_unplannable
 from tripwright.trip.query import Query
 from tripwright.world.store import World
 
@@ -38,14 +37,9 @@ class Served:
 
 def served_cities(query: Query, world: World) -> Served:
     """The destination itself for a city trip; else those cities of the state that some plan visits."""
-    wishes = query.local_constraint
-    known = (
-        query.dest in (world.cities if query.days == 3 else world.states)
-        and len(query.date) == query.days
-        and wishes.house_rule in (None, *FORBIDDEN_BY_RULE)
-        and wishes.room_type in (None, *ROOM_TYPES)
-    )
-    return _Trip(query, world).served() if known else Served((), "unknown place, wish or number of days")
+    if why_unplannable(query, world):
+        return Served((), "unknown place, wish or number of days")
+    return _Trip(query, world).served()
 
 
 class _Trip:
@@ -53,7 +47,7 @@ class _Trip:
         self.query, self.world = query, world
         self.wanted = tuple(query.local_constraint.cuisine or ())
         self.count = query.visiting_city_number
-        self.pool = [query.dest] if query.days == 3 else [city for city in world.states[query.dest] if city != query.org]
+        self.pool = city_pool(query, world)
         self.splits = night_splits(query.days - 1, self.count)
         self.lacking: dict[str, set[str]] = {"stay": set(), "restaurants": set(), "attractions": set()}
         self.offers = {city: self._offers(city) for city in self.pool}

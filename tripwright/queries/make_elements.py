@@ -21,10 +21,11 @@ from tripwright.queries.sample import (
     KINDS,
     Mix,
     draw_dates,
+    draw_fields,
     draw_party_size,
-    draw_route,
     draw_values,
     draw_wishes,
+    official_fields,
 )
 from tripwright.trip.query import LocalConstraint
 from tripwright.world.store import World
@@ -41,32 +42,20 @@ MOST_CUISINES = 4
 
 def draw_elements(world: World, rng: random.Random, kind: ElementKind, level: str, days: int) -> dict[str, Any]:
     """The official fields of one request, without budget and text. Raises UserError where the world has no such trip at all."""
+    if kind == "default":
+        return draw_fields(world, rng, level, days, Mix())
     cities = CITIES_VISITED[days]
     if kind == "official":
-        org, dest = _official_route(world, rng, cities)
+        route = _official_route(world, rng, cities)
         dates = _official_dates(world, rng, days)
         party_size = draw_party_size(rng, level)
         wishes = draw_wishes(rng, level, party_size, OFFICIAL_MIX)
-    elif kind == "uniform":
-        org, dest = _uniform_route(world, rng, cities)
+    else:
+        route = _uniform_route(world, rng, cities)
         dates = draw_dates(world, rng, days)
         party_size = 1 if level == "easy" else rng.randint(1, LARGEST_PARTY)
         wishes = _uniform_wishes(rng, level)
-    else:
-        org, dest = draw_route(world, rng, cities)
-        dates = draw_dates(world, rng, days)
-        party_size = draw_party_size(rng, level)
-        wishes = draw_wishes(rng, level, party_size, Mix())
-    return {
-        "org": org,
-        "dest": dest,
-        "days": days,
-        "visiting_city_number": cities,
-        "date": dates,
-        "people_number": party_size,
-        "local_constraint": wishes.model_dump(by_alias=True),
-        "level": level,
-    }
+    return official_fields(route, days, dates, party_size, wishes, level)
 
 
 def _official_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:

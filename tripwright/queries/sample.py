@@ -17,7 +17,7 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.oracle.planner import Solution, plan_days, solve
-from tripwright.queries.wording import HOUSE_RULE, TRANSPORTATION, word
+from tripwright.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
 from tripwright.trip.query import LocalConstraint, Query
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
@@ -60,29 +60,39 @@ def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) ->
 
 def draw_query(world: World, rng: random.Random, level: str, mix: Mix) -> Query | None:
     """One draw; None where the oracle finds no comfortable plan."""
-    days = rng.choice(mix.days)
-    cities = CITIES_VISITED[days]
-    org, dest = draw_route(world, rng, cities)
-    dates = draw_dates(world, rng, days)
-    party_size = draw_party_size(rng, level)
-    wishes = draw_wishes(rng, level, party_size, mix)
-    fields: dict[str, Any] = {
-        "org": org,
-        "dest": dest,
-        "days": days,
-        "visiting_city_number": cities,
-        "date": dates,
-        "people_number": party_size,
-        "local_constraint": wishes.model_dump(by_alias=True),
-        "level": level,
-    }
+    fields = draw_fields(world, rng, level, rng.choice(mix.days), mix)
     draft = Query.model_validate({**fields, "budget": 0, "query": ""})
     comfortable = solve(draft, world, comfortable=True)
     if comfortable.cost_usd is None:
         return None
     budget = math.ceil(comfortable.cost_usd * rng.uniform(*mix.slack) / 10) * 10
-    text = word(rng, org=org, dest=dest, days=days, cities=cities, date=dates, party_size=party_size, budget=budget, wishes=wishes)
+    text = word_query(rng, draft.model_copy(update={"budget": budget}), "plain")
     return Query.model_validate({**fields, "budget": budget, "query": text, "oracle": _proof(draft, comfortable, world)})
+
+
+def draw_fields(world: World, rng: random.Random, level: str, days: int, mix: Mix) -> dict[str, Any]:
+    """The official fields of one request, without budget and text."""
+    cities = CITIES_VISITED[days]
+    route = draw_route(world, rng, cities)
+    dates = draw_dates(world, rng, days)
+    party_size = draw_party_size(rng, level)
+    return official_fields(route, days, dates, party_size, draw_wishes(rng, level, party_size, mix), level)
+
+
+def official_fields(
+    route: tuple[str, str], days: int, dates: list[str], party_size: int, wishes: LocalConstraint, level: str
+) -> dict[str, Any]:
+    """The benchmark's names for what was drawn (row T2)."""
+    return {
+        "org": route[0],
+        "dest": route[1],
+        "days": days,
+        "visiting_city_number": CITIES_VISITED[days],
+        "date": dates,
+        "people_number": party_size,
+        "local_constraint": wishes.model_dump(by_alias=True),
+        "level": level,
+    }
 
 
 def _proof(query: Query, comfortable: Solution, world: World) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tripwright.queries.counts import CITIES_BY_DAYS, LONGEST_TRIP_DAYS
 from tripwright.queries.phrases import ONE_CITY_CLAUSE
-from tripwright.queries.wording_parts import capitalised
+from tripwright.queries.wording_parts import capitalised, listed
 from tripwright.queries.wording_rich import Facts, rich
 from tripwright.trip.query import LocalConstraint, Query
 from tripwright.world.generator.scales import CUISINES
@@ -66,7 +66,7 @@ def word(
     if wishes.house_rule:
         sentences.append(HOUSE_RULE[wishes.house_rule])
     if wishes.cuisine:
-        sentences.append(f"We would like to eat {_listed(wishes.cuisine)} food.")
+        sentences.append(f"We would like to eat {listed(wishes.cuisine, last_comma=False)} food.")
     if wishes.room_type:
         sentences.append(ROOM_TYPE[wishes.room_type])
     if wishes.transportation:
@@ -126,7 +126,3 @@ def _unwordable_dates(query: Query) -> str | None:
 
 def _dates(date: list[str]) -> str:
     return f"from {date[0]} to {date[-1]}" if len(date) > 1 else f"on {date[0]}"
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -278,6 +278,15 @@ def still(chart: str) -> str:
     return re.sub(r'<g class="strips">.*?</g>|<title>.*?</title>', "", chart, flags=re.DOTALL)
 
 
+def picture(width: int, height: int, label: str, body: str) -> str:
+    """A file of its own out of several panels, on light ground."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'aria-label="{esc(label)}"><style>{standalone_css(CHART_CSS, LIGHT)}</style>'
+        f'<rect width="{width}" height="{height}" rx="10" fill="{LIGHT["panel"]}"/>{body}</svg>\n'
+    )
+
+
 def standalone(chart: str) -> str:
     """The chart as a picture of its own, on light ground."""
     ground = f'<rect width="100%" height="100%" fill="{LIGHT["panel"]}"/>'

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.evals.report.bars import rate_bars
-from tripwright.evals.report.charts import Frame, Line, line_chart, still
+from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
 from tripwright.evals.report.curves import SUB_REWARDS, rl_points, smoothing
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.results import baseline_bars
-from tripwright.evals.report.style import CHART_CSS, LIGHT, standalone_css
 
 WIDTH, HEIGHT = 1000, 330
 
@@ -36,8 +35,4 @@ def learning_curve_svg(run_folder: str | Path) -> str:
             panels.append(
                 still(drawn).replace("<svg ", f'<svg x="{x}" y="44" width="{width}" height="270" preserveAspectRatio="xMinYMin" ', 1)
             )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="Learning curves and final pass rates"><style>{standalone_css(CHART_CSS, LIGHT)}</style>'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="{LIGHT["panel"]}"/>{"".join(panels)}</svg>\n'
-    )
+    return picture(WIDTH, HEIGHT, "Learning curves and final pass rates", "".join(panels))

@@ -13,6 +13,7 @@ from tripwright.agent.policies.expert.meals import Menus, menus
 from tripwright.agent.policies.expert.reading import Row
 from tripwright.agent.policies.expert.seen import Found, Search, Seen, search
 from tripwright.constraints.hard import FORBIDDING_RULE, REQUIRED_ROOM, SEATS, is_wanted_room
+from tripwright.oracle.problem import counted
 from tripwright.trip.plan import MEALS
 from tripwright.trip.query import Query
 
@@ -143,7 +144,7 @@ class Parts:
     def _no_stay(self, city: str, nights: int, fitting: Sequence[Row]) -> str:
         if fitting:
             least = min(row["minimum_nights"] for row in fitting)
-            return f"what would suit in {city} is let for {least:g} nights or more, and the plan has {count_nights(nights)} there"
+            return f"what would suit in {city} is let for {least:g} nights or more, and the plan has {counted(nights, 'night')} there"
         room, rule = self.query.local_constraint.room_type, self.query.local_constraint.house_rule
         wanted = {"not shared room": "room that is not shared", None: "place to stay"}.get(room, room)
         return f"no {wanted} in {city} allows {rule}" if rule else f"there is no {wanted} in {city}"
@@ -197,12 +198,3 @@ def _why_nothing(found: Found, what: str, fact: str) -> str:
     if found.lost:
         return f"I could not read {what}"
     return fact if found.known else f"{what} are not known"
-
-
-def count_nights(count: int) -> str:
-    return "1 night" if count == 1 else f"{count} nights"
-
-
-def listed(names: Sequence[str]) -> str:
-    """A, B and C"""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tripwright.agent.policies.expert.meals import Picked, cheapest_together
-from tripwright.agent.policies.expert.parts import Family, Part, Parts, listed
+from tripwright.agent.policies.expert.parts import Family, Part, Parts
 from tripwright.agent.policies.expert.reading import Row
 from tripwright.agent.policies.expert.seen import Search
 from tripwright.oracle.options import night_splits
+from tripwright.oracle.problem import listed
 from tripwright.trip.query import Query
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from tripwright.agent.policies.expert.parts import Parts, count_nights, listed
+from tripwright.agent.policies.expert.parts import Parts
 from tripwright.agent.policies.expert.reading import CITY
 from tripwright.agent.policies.expert.routes import Outlook, Route, Trip
 from tripwright.agent.policies.expert.seen import Search, search
 from tripwright.agent.policies.expert.style import ExpertStyle
+from tripwright.oracle.problem import counted, listed
 
 _ASK: Mapping[str, Sequence[str]] = {
     "get_cities": ("First, which cities does {state} have?", "I need the cities of {state}.", "Let me list the cities of {state}."),
@@ -167,7 +168,7 @@ def _changed(before: Route, now: Route) -> str:
 
 
 def _stops(route: Route) -> str:
-    return listed([f"{count_nights(count)} in {city}" for city, count in zip(route.cities, route.nights, strict=True)])
+    return listed([f"{counted(count, 'night')} in {city}" for city, count in zip(route.cities, route.nights, strict=True)])
 
 
 def _way(route: Route) -> str:
