@@ -100,7 +100,7 @@ def open_session(
     tools = tools or ToolBox(task.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied_tools)
     if faults is not None:
         tools = FaultyTools(tools, faults, key=task.id)
-    return Session(task.query, tools, dialect, chat, key=task)
+    return Session(task.query, tools, dialect, chat, key=task, id=task.id)
 
 
 def close_session(session: Session, rules: Rules = "official") -> Episode:

@@ -45,6 +45,7 @@ class Segment:
     loss_mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)  # 0.0 where the mask is 0
     call: ToolCall | None = None
+    problem: StopReason | None = None  # of a turn that got an error message where another dialect ends the episode, for this reason
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Transcript:
     answer: str | None = None  # the text inside <answer>…</answer>
     fault: str | None = None  # why it is unscored
     usage: dict[str, float] = field(default_factory=dict)  # endpoint accounting: prompt_tokens, completion_tokens, seconds
+    parent: str | None = None  # id of the episode it was forked from (row S7)
+    forked_at: int | None = None  # how many tokens it shares with its parent, at the least
 
     @property
     def token_ids(self) -> list[int]:
@@ -80,6 +83,11 @@ class Transcript:
     def turns(self) -> int:
         return sum(s.role == "assistant" for s in self.segments)
 
+    @property
+    def problems(self) -> list[StopReason]:
+        """Why turns got an error message and no end, one per turn."""
+        return [s.problem for s in self.segments if s.problem is not None]
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -88,6 +96,15 @@ class Transcript:
         segments = []
         for s in record["segments"]:
             call = ToolCall(**s["call"]) if s.get("call") else None
-            segments.append(Segment(**{**s, "call": call}))
+            problem = StopReason(s["problem"]) if s.get("problem") else None
+            segments.append(Segment(**{**s, "call": call, "problem": problem}))
         stop = StopReason(record["stop_reason"]) if record.get("stop_reason") else None
-        return cls(segments, stop, record.get("answer"), record.get("fault"), record.get("usage") or {})
+        return cls(
+            segments,
+            stop,
+            record.get("answer"),
+            record.get("fault"),
+            record.get("usage") or {},
+            record.get("parent"),
+            record.get("forked_at"),
+        )

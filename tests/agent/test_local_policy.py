@@ -187,12 +187,11 @@ def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
     assert len({transcript.stop_reason for transcript in alone.values()}) >= 2
 
 
-@pytest.mark.parametrize("gather", [0.01, 0.5, 1.0])
 @pytest.mark.parametrize("rows", [3, 10, 32])
 def test_a_batch_is_played_as_each_alone_and_rows_enter_and_leave(
-    rows: int, gather: float, talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    rows: int, talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
 ) -> None:
-    same(played(talker, caller, opened(queries, world, caller), rows=rows, gather=gather), alone)
+    same(played(talker, caller, opened(queries, world, caller), rows=rows), alone)
 
 
 def test_it_asks_for_sessions_only_as_rows_come_free(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
@@ -229,11 +228,40 @@ def test_seeds_reproduce(talker: Any, caller: Any, queries: list[Query], world: 
     assert any(a.token_ids != b.token_ids for a, b in zip(sampled(3).values(), sampled(4).values(), strict=True))
 
 
-def test_it_goes_on_drawing_where_it_stopped(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
-    """One policy plays many batches in training: they must not all be drawn with the same numbers."""
+def test_the_policy_has_no_state(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    """The same episode is sampled alike again, whatever was played between, and another one is not."""
     policy = LocalPolicy(talker, caller, Sampling(1.0, seed=0, dtype="float32"))
-    first, second = (next(iter(policy.play(opened(queries[:1], world, caller)))) for _ in range(2))
-    assert first.transcript.token_ids != second.transcript.token_ids
+
+    def play(id: str) -> list[int]:
+        (session,) = opened(queries[:1], world, caller)
+        session.id = id
+        return next(iter(policy.play([session]))).transcript.token_ids
+
+    first, other, again = play("a"), play("b"), play("a")
+    assert first == again != other
+
+
+def test_the_model_is_copied_only_for_another_precision(talker: Any, caller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr("tripwright.agent.policies.local.Decoder", lambda model: read.append(model) or Decoder(model))
+    for dtype in ("float32", "float64"):
+        list(LocalPolicy(talker, caller, Sampling(dtype=dtype)).play([]))
+    assert read[0] is talker and next(read[1].parameters()).dtype == torch.float64
+    assert next(talker.parameters()).dtype == torch.float32
+
+
+def test_a_context_longer_than_the_models_is_refused(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    sessions = opened(queries[:1], world, caller, context_tokens=4096)
+    with pytest.raises(UserError, match="needs 4,096 positions, this model has 2,048"):
+        list(LocalPolicy(talker, caller, Sampling(dtype="float32")).play(sessions))
+
+
+def test_a_prompt_without_room_to_speak_is_an_overflow(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+    lengths = [session.length for session in opened(queries, world, caller)]
+    found = played(talker, caller, opened(queries, world, caller, context_tokens=sorted(lengths)[4]), rows=2)
+    for key, transcript in found.items():
+        assert (transcript.turns == 0) == (lengths[key] >= sorted(lengths)[4])
+        assert transcript.turns or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
 
 
 def test_it_plays_the_model_as_it_is_now(talker: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make) -> None:

@@ -151,6 +151,90 @@ def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_
     assert Transcript.from_json(transcript.to_json()) == transcript
 
 
+# ---- mistakes that are answered
+
+
+def test_an_unreadable_turn_can_be_answered_with_an_error(world: World) -> None:
+    session = open_session(world, on_malformed="error", max_turns=3)
+    say(session, "Hello")
+    transcript = session.transcript
+    assert not session.done and transcript.problems == [StopReason.FORMAT_ERROR] and not transcript.calls
+    said, told = transcript.segments[-2:]
+    assert said.problem is StopReason.FORMAT_ERROR and (told.role, told.problem) == ("tool", None)
+    assert json.loads(told.text)["error"].startswith("This turn cannot be read: a turn holds one <tool_call> or one <answer>")
+    say(session, sum_of(1))
+    assert not session.done and len(transcript.calls) == 1 and transcript.problems == [StopReason.FORMAT_ERROR]
+    say(session, "Hello")
+    assert reason(session) is StopReason.MAX_TURNS  # within its limits
+    assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
+
+
+def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
+    session = open_session(world, on_repeated="error", max_calls=1)
+    for _ in range(3):
+        say(session, sum_of(1))
+    assert not session.done and session.transcript.problems == [StopReason.REPEATED_CALL] * 2 and len(session.transcript.calls) == 1
+    say(session, sum_of(2))
+    assert reason(session) is StopReason.MAX_CALLS
+    say(other := open_session(world, on_repeated="error"), "Hello")
+    assert reason(other) is StopReason.FORMAT_ERROR  # each mistake has its own setting
+
+
+def test_an_error_message_has_ids_that_are_not_trained_on(world: World) -> None:
+    session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
+    between = say(session, "Hello")
+    told = session.transcript.segments[-1]
+    assert told.token_ids == between and not any(told.loss_mask) and session.length == len(session.transcript.token_ids)
+    cut = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
+    cut.take(Turn("x", [5], [0.0], cut=True))
+    assert reason(cut) is StopReason.MAX_TURN_TOKENS  # what was cut short has said nothing to answer to
+
+
+def test_old_transcripts_have_no_problems_and_no_parents(world: World) -> None:
+    session = open_session(world)
+    say(session, sum_of(1))
+    written = session.transcript.to_json()
+    for segment in written["segments"]:
+        del segment["problem"]
+    del written["parent"], written["forked_at"]
+    assert Transcript.from_json(written) == session.transcript
+
+
+# ---- forks
+
+
+def forkable(world: World, id: str) -> Session:
+    session = open_session(world, letters=True, context_tokens=10_000, max_turns=4)
+    session.id = id
+    return session
+
+
+def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world: World) -> None:
+    parent, fork = forkable(world, "q/0"), forkable(world, "q/1")
+    say(parent, sum_of(1))
+    fork.continue_from(parent)
+    assert fork.transcript.token_ids == parent.transcript.token_ids and fork.length == parent.length
+    assert (fork.transcript.parent, fork.transcript.forked_at) == ("q/0", parent.length) and parent.transcript.parent is None
+    assert Transcript.from_json(json.loads(json.dumps(fork.transcript.to_json()))) == fork.transcript
+    before = parent.transcript.to_json()
+    say(fork, sum_of(2))
+    assert parent.transcript.to_json() == before and parent.length == len(parent.transcript.token_ids)
+    say(parent, sum_of(2))  # what the fork asked is not asked here
+    say(fork, sum_of(1))  # what was asked before the fork is
+    assert not parent.done and reason(fork) is StopReason.REPEATED_CALL and fork.transcript.turns == 3
+
+
+def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world: World) -> None:
+    parent, begun, over = forkable(world, "a"), forkable(world, "b"), forkable(world, "c")
+    say(parent, sum_of(1))
+    say(begun, sum_of(2))
+    say(over, "Hello")
+    other = open_session(world, dialect_named("star"), letters=True)
+    for fork, source in ((begun, parent), (forkable(world, "d"), over), (other, parent)):
+        with pytest.raises(ValueError, match="forked while it lasts"):
+            fork.continue_from(source)
+
+
 # ---- faults
 
 

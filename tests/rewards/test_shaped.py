@@ -9,17 +9,13 @@ from hypothesis import strategies as st
 from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, Facts, State, Verdict
 from tripwright.rewards.shaped import (
     MACRO,
-    PLANNER_R1_8B,
-    PLANNER_R1_32B,
     STAGES,
     SUCCESS,
     SUM,
-    Curriculum,
     Parts,
     Weights,
     parts,
     reward,
-    star_curriculum,
 )
 
 PASSED, FAILED, NOT_ASKED = State.PASSED, State.FAILED, State.NOT_APPLICABLE
@@ -146,18 +142,3 @@ def test_the_names_of_star_are_the_stages_of_planner_r1() -> None:
     assert STAGES["sum"] is STAGES["stage1"] is SUM and SUM == (1, 1, 1, 1, 1)
     assert STAGES["macro"] is STAGES["stage2"] is MACRO and MACRO == (0, 0, 1, 1, 1)
     assert STAGES["success"] is STAGES["stage3"] is SUCCESS and SUCCESS == (0, 0, 0, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("curriculum", "at"),
-    [
-        (PLANNER_R1_8B, {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS, 100_000: SUCCESS}),
-        (PLANNER_R1_32B, {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS}),
-        (star_curriculum(31), {0: SUM, 61: SUM, 62: MACRO, 123: MACRO, 124: SUCCESS, 154: SUCCESS, 155: SUCCESS}),
-        (Curriculum(), {0: SUM, 1: SUM, 500: SUM}),
-        (Curriculum((("stage3", 0), ("stage2", 1), ("stage1", 1))), {0: MACRO, 1: SUM, 2: SUM}),
-    ],
-    ids=["P5, 8B", "P5, 32B", "S5", "default", "an empty stage"],
-)
-def test_curricula_change_stage_at_their_steps(curriculum: Curriculum, at: dict[int, Weights]) -> None:
-    assert {step: curriculum.weights_at(step) for step in at} == at

@@ -21,6 +21,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tripwright.agent.policies.branching import Branching  # noqa: E402
 from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
 from tripwright.training.batches import Batch, collate, token_logits  # noqa: E402
@@ -113,6 +114,41 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
         torch.testing.assert_close(torch.tensor(transcript.logprobs[1:])[mask], expected[mask], atol=1e-4, rtol=1e-4)
         if temperature == 0:
             assert torch.equal(logits.argmax(-1)[mask], ids[1:][mask])
+
+
+PATHS: dict[str, dict[str, Any]] = {
+    "alone": {"rows": 1},
+    "rows that enter and leave": {"rows": 3},
+    "all at once": {"rows": 64},
+    "tools in threads": {"rows": 5, "tool_threads": 3},
+    "forks": {"rows": 5, "branching": Branching(initial=1, base=1.0)},
+    "forks, many rows": {"rows": 64, "branching": Branching(initial=2, base=1.0, forks=2, signal="surprisal")},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
+    path: str, talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
+    """Groups with a shared prompt and a long common beginning, whose keys and values are copied from row to row."""
+    settings = dict(PATHS[path])
+    branching = settings.pop("branching", None)
+    dialect = replace(DIALECT, system_prompt=f"{DIALECT.system_prompt} " * 6)
+    groups = [
+        [Session(query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}") for g in range(4)]
+        for q, query in enumerate(queries[:4])
+    ]
+    policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float32", **settings))
+    found = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
+    assert sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4)) and policy.figures["copied_tokens"] > 0
+    if branching:
+        assert policy.figures["forks"] == sum(t.parent is not None for t in found.values()) > 0
+    for transcript in found.values():
+        batch, said = collate([row_of(transcript)]), torch.tensor(transcript.loss_mask[1:]).bool()
+        with torch.no_grad():
+            logits = token_logits(Decoder(talker), batch).view(*batch.ids.shape, -1)[0, : len(said)]
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(transcript.token_ids[1:])[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(transcript.logprobs[1:])[said], expected[said], atol=1e-4, rtol=0)
 
 
 def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcript]) -> None:

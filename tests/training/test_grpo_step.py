@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,35 +11,17 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
-from tripwright.episode import Episode, Task
-from tripwright.queries.sample import make_queries
-from tripwright.rewards.shaped import NOTHING, Curriculum, Reward
-from tripwright.transcript import Segment, StopReason, Transcript
-from tripwright.trip.query import Query
-from tripwright.world.generator.build import build_tables
-from tripwright.world.store import World
+from tripwright.rewards.shaped import NOTHING, Reward
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
-from tripwright.training import grpo  # noqa: E402
-from tripwright.training.grpo import GrpoSettings, Rollout, roll_out, train, update  # noqa: E402
-from tripwright.training.optim import Optimizers, OptimizerSettings  # noqa: E402
+from tripwright.training.grpo import Grpo  # noqa: E402
+from tripwright.training.optim import OptimizerSettings  # noqa: E402
+from tripwright.training.rollouts import Rollout  # noqa: E402
+from tripwright.training.settings import GrpoSettings, Kl  # noqa: E402
 
-VOCABULARY = 60
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)
-FINAL = Verdict(
-    "official",
-    True,
-    {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
-    {name: Fact(name, State.PASSED if name == "valid_cost" else State.NOT_APPLICABLE) for name in HARD_NAMES},
-    10.0,
-    None,
-    True,
-)
-EMPTY = Verdict.undelivered("official")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,55 +32,43 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def task() -> Task:
-    world = World.in_memory(build_tables("nano", 21))
-    return Task("t", next(make_queries(world, 1, 3)), world)
+@pytest.fixture
+def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
+    """make(settings) → a trainer of a small model; make.rollout(trainer, …) → a made-up rollout of it."""
+
+    def trainer(settings: GrpoSettings = SETTINGS, scale: float = 2.0, seed: int = 0) -> Grpo:
+        return Grpo(tiny_model("qwen3", lab.vocabulary, scale=scale), chat, dialect_named("compact"), lab.trips(), settings, seed)
+
+    def rollout(trainer: Grpo, seed: int, advantage: float, turns: int = 2, group: int = 0) -> Rollout:
+        return Rollout(lab.episode(trainer.model, seed, lab.empty, turns), Reward(0.0, 0.0, NOTHING), advantage, group)
+
+    trainer.rollout = rollout  # type: ignore[attr-defined]
+    return trainer
 
 
-def transcript(model: Any, seed: int, turns: int = 2) -> Transcript:
-    """Random turns of random length. The old log-probabilities are near the model's, so that some ratios are clipped and some are not."""
-    rng = torch.Generator().manual_seed(seed)
-
-    def draw(low: int, high: int) -> list[int]:
-        return torch.randint(1, VOCABULARY, (int(torch.randint(low, high, (), generator=rng)),), generator=rng).tolist()
-
-    segments = []
-    for _ in range(turns):
-        segments += [Segment("tool", "", draw(3, 9)), Segment("assistant", "", draw(2, 12))]
-    ids = torch.tensor([i for segment in segments for i in segment.token_ids])
-    with torch.no_grad():
-        said = model(ids[None]).logits[0].log_softmax(-1)
-    logprobs = [0.0, *(said[i, token] for i, token in enumerate(ids[1:].tolist()))]
-    place = 0
-    for segment in segments:
-        kept = int(segment.role == "assistant")
-        segment.loss_mask = [kept] * len(segment.token_ids)
-        for _ in segment.token_ids:
-            segment.logprobs.append(kept * float(logprobs[place] + 0.3 * torch.randn((), generator=rng)))
-            place += 1
-    return Transcript(segments, StopReason.FORMAT_ERROR)
-
-
-def rollout(model: Any, task: Task, seed: int, advantage: float, turns: int = 2) -> Rollout:
-    return Rollout(Episode(task, transcript(model, seed, turns), None, None, EMPTY), Reward(0.0, 0.0, NOTHING), advantage)
-
-
-def plain_loss(model: Any, rollouts: list[Rollout], aggregation: str) -> Any:
-    """Row P6 with loops: per token max(−A·r, −A·clip(r)), at most −3·A where A < 0."""
+def plain_loss(model: Any, rollouts: list[Rollout], aggregation: str, reference: Any = None, beta: float = 0.0) -> Any:
+    """Row P6 with loops: per token max(−A·r, −A·clip(r)), at most −3·A where A < 0; and D7's β·KL."""
     every, tokens = [], sum(sum(r.episode.transcript.loss_mask) for r in rollouts)
+    groups = {r.group for r in rollouts}
     for r in rollouts:
         t, losses = r.episode.transcript, []
         logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
+        theirs = reference(torch.tensor([t.token_ids])).logits[0].log_softmax(-1).detach() if reference else None
         for i in range(1, len(t.token_ids)):
             if not t.loss_mask[i]:
                 continue
-            ratio = (logprobs[i - 1, t.token_ids[i]] - t.logprobs[i]).exp()
+            said = logprobs[i - 1, t.token_ids[i]]
+            ratio = (said - t.logprobs[i]).exp()
             loss = max(-r.advantage * ratio, -r.advantage * ratio.clamp(0.8, 1.2), key=float)
             if r.advantage < 0:
                 loss = min(loss, torch.tensor(-3.0 * r.advantage), key=float)
+            if theirs is not None:
+                log_ratio = theirs[i - 1, t.token_ids[i]] - said
+                loss = loss + beta * (log_ratio.exp() - log_ratio - 1)
             losses.append(loss)
-        every.append(sum(losses) / (tokens if aggregation == "token-mean" else len(losses) * len(rollouts)))
+        of_group = sum(sum(m.episode.transcript.loss_mask) for m in rollouts if m.group == r.group)
+        share = {"token-mean": tokens, "trajectory-mean": len(losses) * len(rollouts), "group-token-mean": of_group * len(groups)}
+        every.append(sum(losses) / share[aggregation])
     return sum(every)
 
 
@@ -113,14 +83,13 @@ def plain_step(model: Any, optimizer: Any, rollouts: list[Rollout], aggregation:
 @pytest.mark.usefixtures("full_precision")
 @pytest.mark.filterwarnings("ignore:Converting a tensor")
 @pytest.mark.parametrize("minibatches", [1, 2])
-@pytest.mark.parametrize("aggregation", ["token-mean", "trajectory-mean"])
-def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int, tiny_model: Any, task: Task) -> None:
-    model = tiny_model("qwen3", VOCABULARY, scale=2.0)
-    cases = [(1.0, 1), (-0.7, 3), (0.0, 2), (2.5, 2), (-1.8, 1)]
-    rollouts = [rollout(model, task, seed, advantage, turns) for seed, (advantage, turns) in enumerate(cases)]
-    plain = copy.deepcopy(model)
-    settings = replace(SETTINGS, aggregation=aggregation, minibatches=minibatches)
-    figures = update(model, Optimizers(model, ADAMW), rollouts, settings, 1.0, torch.Generator().manual_seed(4))
+@pytest.mark.parametrize("aggregation", ["token-mean", "trajectory-mean", "group-token-mean"])
+def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int, make: Any) -> None:
+    trainer = make(replace(SETTINGS, aggregation=aggregation, minibatches=minibatches), seed=4)
+    cases = [(1.0, 1, 0), (-0.7, 3, 0), (0.0, 2, 1), (2.5, 2, 1), (-1.8, 1, 1)]
+    rollouts = [make.rollout(trainer, seed, *case) for seed, case in enumerate(cases)]
+    plain = copy.deepcopy(trainer.model)
+    figures = trainer.update(rollouts)
 
     optimizer = torch.optim.AdamW(plain.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.01)
     order = torch.randperm(5, generator=torch.Generator().manual_seed(4)).tolist()
@@ -129,119 +98,86 @@ def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int,
 
     assert figures["grad_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-3)
     assert 0 < figures["clip_fraction"] < 1
-    for (name, found), (_, expected) in zip(model.named_parameters(), plain.named_parameters(), strict=True):
+    for (name, found), (_, expected) in zip(trainer.model.named_parameters(), plain.named_parameters(), strict=True):
         torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4, msg=name)
 
 
 @pytest.mark.usefixtures("full_precision")
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
+    trainer = make(replace(SETTINGS, kl=Kl(beta=0.5)))
+    with torch.no_grad():
+        for p in trainer.model.parameters():
+            p.mul_(1.05)
+    rollouts = [make.rollout(trainer, seed, advantage) for seed, advantage in enumerate((1.0, -1.0, 0.0))]
+    plain = copy.deepcopy(trainer.model)
+    figures = trainer.update(rollouts)
+    assert figures["kl"] > 0
+    plain_loss(plain, rollouts, "token-mean", trainer.reference, 0.5).backward()
+    norm = float(torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5))
+    assert figures["grad_norm"] == pytest.approx(norm, rel=1e-3)  # the agreeing episode takes part: it is pulled as well
+
+
+@pytest.mark.usefixtures("full_precision")
 @pytest.mark.parametrize("rows", [1, 2, 8])
-def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, tiny_model: Any, task: Task) -> None:
-    model = tiny_model("qwen3", VOCABULARY, scale=2.0)
-    rollouts = [rollout(model, task, seed, (-1.0) ** seed) for seed in range(4)]
-    figures = update(model, Optimizers(model, ADAMW), rollouts, replace(SETTINGS, rows=rows))
-    whole = tiny_model("qwen3", VOCABULARY, scale=2.0)
-    expected = update(whole, Optimizers(whole, ADAMW), rollouts, replace(SETTINGS, rows=4))
-    assert figures == pytest.approx(expected, rel=1e-3)
+def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, make: Any) -> None:
+    trainer, whole = make(replace(SETTINGS, rows=rows)), make(replace(SETTINGS, rows=4))
+    rollouts = [make.rollout(trainer, seed, (-1.0) ** seed) for seed in range(4)]
+    assert trainer.update(rollouts) == pytest.approx(whole.update(rollouts), rel=1e-3)
 
 
 @pytest.mark.usefixtures("full_precision")
 @pytest.mark.parametrize(("aggregation", "whole"), [("token-mean", "tokens"), ("trajectory-mean", "rollouts")])
-def test_groups_that_agree_keep_their_place_in_the_denominator(aggregation: str, whole: str, tiny_model: Any, task: Task) -> None:
-    model = tiny_model("qwen3", VOCABULARY, scale=2.0)
-    live = [rollout(model, task, 1, 1.0), rollout(model, task, 2, -1.0)]
-    dead = [rollout(model, task, seed, 0.0, turns=3) for seed in (3, 4, 5)]
+def test_groups_that_agree_keep_their_place_in_the_denominator(aggregation: str, whole: str, make: Any) -> None:
+    settings = replace(SETTINGS, aggregation=aggregation)
+    first = make(settings)
+    live = [make.rollout(first, 1, 1.0), make.rollout(first, 2, -1.0)]
+    dead = [make.rollout(first, seed, 0.0, turns=3) for seed in (3, 4, 5)]
 
     def norm(rollouts: list[Rollout]) -> float:
-        fresh = copy.deepcopy(model)
-        return update(fresh, Optimizers(fresh, ADAMW), rollouts, replace(SETTINGS, aggregation=aggregation))["grad_norm"]
+        return float(make(settings).update(rollouts)["grad_norm"])
 
     def size(rollouts: list[Rollout]) -> int:
-        return len(rollouts) if whole == "rollouts" else sum(sum(r.episode.transcript.loss_mask) for r in rollouts)
+        return len(rollouts) if whole == "rollouts" else sum(r.tokens for r in rollouts)
 
     assert norm(live + dead) / norm(live) == pytest.approx(size(live) / size(live + dead), rel=1e-4)
 
 
 @pytest.mark.parametrize("rollouts", ["none", "agreeing"])
-def test_where_there_is_nothing_to_learn_the_model_stays(rollouts: str, tiny_model: Any, task: Task) -> None:
-    model = tiny_model("qwen3", VOCABULARY)
-    before = [p.clone() for p in model.parameters()]
-    figures = update(model, Optimizers(model, ADAMW), [] if rollouts == "none" else [rollout(model, task, 1, 0.0)] * 3, SETTINGS)
-    assert figures["grad_norm"] == 0 and all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+def test_where_there_is_nothing_to_learn_the_model_stays(rollouts: str, make: Any) -> None:
+    trainer = make()
+    before = [p.clone() for p in trainer.model.parameters()]
+    figures = trainer.update([] if rollouts == "none" else [make.rollout(trainer, 1, 0.0)] * 3)
+    assert figures["grad_norm"] == 0 and all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
 
 
-# ---- the loop
+@pytest.mark.usefixtures("full_precision")
+def test_an_entropy_bonus_raises_the_entropy(make: Any) -> None:
+    def after(bonus: float) -> float:
+        trainer = make(replace(SETTINGS, entropy_bonus=bonus))
+        rollouts = [make.rollout(trainer, seed, 0.0) for seed in range(3)]
+        for _ in range(3):
+            figures = trainer.update(rollouts)
+        return float(figures["entropy"])
+
+    assert after(1.0) > after(-1.0) + 1e-3
 
 
-def given_groups(monkeypatch: pytest.MonkeyPatch, groups: list[list[Episode]]) -> list[list[Rollout]]:
-    """Makes the trainer find these groups instead of playing; returns the rollouts that it then updates on, step by step."""
-    updates: list[list[Rollout]] = []
-
-    def noted(model: Any, optimizers: Any, rollouts: list[Rollout], *rest: Any) -> dict[str, float]:
-        updates.append(rollouts)
-        return update(model, optimizers, rollouts, *rest)
-
-    monkeypatch.setattr(grpo, "roll_out", lambda *_: groups)
-    monkeypatch.setattr(grpo, "update", noted)
-    return updates
-
-
-def test_unscored_members_leave_their_group(tiny_model: Any, chat: Any, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rewards 5, 0, unscored, 0 with schema: mean and std are those of three. The second group is wholly unscored."""
-    model = tiny_model("qwen3", VOCABULARY)
-
-    def episode(verdict: Verdict | None, plan: list[Any] | None = None) -> Episode:
-        return Episode(task, transcript(model, 1), plan, None, verdict)
-
-    groups = [[episode(FINAL, [{}]), episode(EMPTY), episode(None), episode(EMPTY)], [episode(None)] * 4]
-    poor = replace(task, query=Query.model_validate({**task.query.record(), "local_constraint": {}}))
-    groups[0] = [replace(e, task=poor) for e in groups[0]]
-    updates = given_groups(monkeypatch, groups)
-    settings = replace(SETTINGS, steps=1, prompts=2, group=4)
-    (metrics,) = train(model, chat, dialect_named("compact"), itertools.repeat(task), settings, 0)
-    (rollouts,) = updates
-    assert [r.reward.total for r in rollouts] == [5.0, 0.0, 0.0]
-    assert [r.advantage for r in rollouts] == pytest.approx([1.154700, -0.577350, -0.577350], abs=1e-5)
-    assert metrics["unscored"] == 5 and metrics["kept_groups"] == 0.5
-    assert metrics["reward_mean"] == pytest.approx(5 / 3) and metrics["schema_rate"] == pytest.approx(1 / 3)
-
-
-def test_a_step_of_faults_alone_is_survived(tiny_model: Any, chat: Any, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = tiny_model("qwen3", VOCABULARY)
-    fault = Episode(task, transcript(model, 1), None, None, None)
-    given_groups(monkeypatch, [[fault] * 2] * 2)
-    settings = replace(SETTINGS, steps=2, prompts=2, group=2)
-    first, second = train(model, chat, dialect_named("compact"), itertools.repeat(task), settings, 0)
-    assert first["unscored"] == second["unscored"] == 4 and first["reward_mean"] == 0.0
-
-
-def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(
-    tiny_model: Any, chat: Any, task: Task, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny_model("qwen3", VOCABULARY)
-    half = replace(FINAL, hard=None, final=False)
-    given_groups(monkeypatch, [[Episode(task, transcript(model, 1), [{}], None, verdict) for verdict in (half, EMPTY)]])
-    curriculum = Curriculum((("stage1", 1), ("stage2", 1), ("stage3", 1)))
-    settings = replace(SETTINGS, steps=4, prompts=1, group=2, curriculum=curriculum, warm_up_steps=2)
-    rows = list(train(model, chat, dialect_named("compact"), itertools.repeat(task), settings, 0))
-    assert [row["reward_mean"] for row in rows] == [1.0, 0.5, 0.0, 0.0]  # half of 1 + 1, of 1, of 0
-    assert [row["learning_rate"] for row in rows] == pytest.approx([5e-4, 1e-3, 1e-3, 1e-3])
-
-
-def test_it_plays_trains_and_reproduces(talker: Any, chat: Any, task: Task) -> None:
-    dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    settings = replace(SETTINGS, steps=2, prompts=2, group=3)
-
-    def run(seed: int) -> list[dict[str, Any]]:
-        tasks = (replace(task, id=str(i)) for i in itertools.count())
-        rows = list(train(copy.deepcopy(talker), chat, dialect, tasks, settings, seed))
-        return [{key: value for key, value in row.items() if not key.endswith("seconds")} for row in rows]
-
-    assert run(1) == run(1)
-    assert run(1) != run(2)
-
-
-def test_groups_come_back_in_the_order_of_their_tasks(talker: Any, caller: Any, task: Task) -> None:
-    dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    policy = LocalPolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32"))
-    groups = roll_out(policy, dialect, [replace(task, id=name) for name in "abc"], 2)
-    assert [[episode.task.id for episode in group] for group in groups] == [[f"{name}/0", f"{name}/1"] for name in "abc"]
+@pytest.mark.usefixtures("full_precision")
+def test_one_step_computed_by_hand(make: Any) -> None:
+    """Two tokens of one episode with advantage 2, sampled with log-probabilities that make the ratios 1.5 and 0.9: with a clip of 0.2 the
+    first is held at 1.2 and has no gradient, the second contributes −2 · 0.9 · ∇log p, and each counts one half."""
+    trainer = make(replace(SETTINGS, optimizer=replace(ADAMW, grad_clip=1e9)))
+    r = make.rollout(trainer, 7, 2.0, turns=1)
+    t = r.episode.transcript
+    t.segments[1].token_ids, t.segments[1].loss_mask = t.segments[1].token_ids[:2], [1, 1]
+    model = copy.deepcopy(trainer.model)
+    logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
+    n = len(t.token_ids)
+    said = [logprobs[i - 1, t.token_ids[i]] for i in (n - 2, n - 1)]
+    t.segments[1].logprobs = [float(p.detach()) - math.log(ratio) for p, ratio in zip(said, (1.5, 0.9), strict=True)]
+    figures = trainer.update([r])
+    (-2.0 * 0.9 * said[1] / 2).backward()
+    by_hand = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm()
+    assert figures["grad_norm"] == pytest.approx(float(by_hand), rel=1e-4)
+    assert figures["clip_fraction"] == 0.5

@@ -45,8 +45,7 @@ def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.Mo
 
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
-    for stage, loop in (("copying", "warm_up"), ("sft", "fine_tune"), ("grpo", "train")):
-        monkeypatch.setattr(getattr(verb.stages, stage), loop, lambda *_, **__: pytest.fail("a finished stage was run again"))
+    monkeypatch.setattr(verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again"))
     monkeypatch.setattr(verb, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told

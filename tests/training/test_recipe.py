@@ -13,10 +13,11 @@ from tripwright.errors import UserError
 pytest.importorskip("torch")
 
 from tripwright.queries.sample import Mix
-from tripwright.rewards.shaped import PLANNER_R1_8B
+from tripwright.rewards.curriculum import PLANNER_R1_8B
 from tripwright.training.objectives import Clip
 from tripwright.training.quickstart_recipe import quickstart_recipe
 from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe_checks import check_paths
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
@@ -87,14 +88,28 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
         ("[grpo]\ngroup = 1", r"group ≥ 2 and prompts ≥ 1, found 1 and"),
         ("[grpo]\nprompts = 0", r"group ≥ 2 and prompts ≥ 1, found 8 and 0"),
-        ("[grpo]\nminibatches = 0", r"minibatches ≥ 1 and rows ≥ 1, found 0 and 8"),
+        ("[grpo]\nminibatches = 0", r"grpo\.minibatches must be at least 1, found 0"),
         ("[grpo]\nfinal_rate = 1.5", r"share of the learning rate, from 0 to 1; found 1\.5"),
         ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
         ("[grpo]\ntemperature = 0", r"temperature must be above 0"),
-        ('[grpo]\naggregation = "sum"', r"unknown grpo\.aggregation 'sum'\. Accepted: token-mean, trajectory-mean"),
+        ('[grpo]\naggregation = "sum"', r"unknown grpo\.aggregation 'sum'\. Accepted: token-mean, group-token-mean, trajectory-mean"),
         ('[grpo.curriculum]\nstages = [["stage4", 3]]', r"unknown \['stage4'\]\. Accepted: stage1"),
         ("[grpo.curriculum]\nstages = []", r"unknown empty list"),
         ('[sft.optimizer]\nname = "sgd"', r"unknown sft\.optimizer\.name 'sgd'\. Accepted: muon, adamw"),
+        ("[grpo]\n[ppo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
+        ("[grpo.filter]\nrefill = true", r"grpo\.filter\.refill .* give filter\.min_std"),
+        ("[grpo.kl]\nbeta = -1", r"grpo\.kl\.beta must not be negative, found -1"),
+        ('[grpo.kl]\nestimator = "k4"', r"unknown grpo\.kl\.estimator 'k4'\. Accepted: k1, k2, k3"),
+        ('[grpo.advantage]\nnormalise = "rank"', r"unknown grpo\.advantage\.normalise 'rank'\. Accepted: group, batch, none"),
+        ('[grpo]\nout_of_loss = ["too_long"]', r"setting 'out_of_loss'.*context_overflow"),
+        ("[grpo.replay]\nevery = 0", r"grpo\.replay needs every ≥ 1"),
+        ("[grpo.branching]\ninitial = 9", r"initial must be from 1 to the group's size \(8\), found 9"),
+        ('[grpo.branching]\nsignal = "doubt"', r"setting 'signal'.*'entropy' or 'surprisal'"),
+        ('[dialect]\non_malformed = "retry"', r"setting 'on_malformed'.*'end' or 'error'"),
+        ('[grpo.curriculum]\nkind = "epochs"', r"generated trips have no epochs: give data\.rl_trips or data\.queries"),
+        ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
+        ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
+        ('sinks = ["carrier_pigeon"]', r"unknown sinks 'carrier_pigeon'"),
         ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16"),
     ],
 )
@@ -107,3 +122,16 @@ def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path
 def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"No recipe at '.*nowhere\.toml'"):
         load_recipe(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ('[data]\nworld = "no/world"\nqueries = "no/queries.jsonl"', "data.world: nothing at 'no/world'"),
+        ('[sft]\ndata = "no/messages.jsonl"', "sft.data: nothing at 'no/messages.jsonl'"),
+    ],
+)
+def test_files_that_are_not_there_are_named(text: str, missing: str, tmp_path: Path) -> None:
+    recipe = load(tmp_path, text)  # which reads no data, so that recipes can be listed anywhere
+    with pytest.raises(UserError, match=re.escape(missing)):
+        check_paths(recipe)

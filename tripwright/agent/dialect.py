@@ -91,6 +91,7 @@ COMPACT_PROMPT = "Plan the trip with the tools, one call a turn. Then give the p
 
 
 PlanFormat = Literal["json", "itinerary"]
+OnMistake = Literal["end", "error"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Dialect:
 
     `plan_format` "json": an answer is row P3's JSON and nothing else. "itinerary" (row S2): an answer that is no JSON is read as an
     itinerary in words, by the parser `trip.itinerary`.
+    `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an answer, and one that asks the same again:
+    "end" ends the episode; "error" shows the model a short error message as a tool answer, and it may go on within its limits.
     """
 
     name: str
@@ -112,6 +115,8 @@ class Dialect:
     max_tool_tokens: int = 8192  # a longer tool answer is cut on the right (row P7)
     max_turn_tokens: int = 8192
     context_tokens: int = 2268 + 30500
+    on_malformed: OnMistake = "end"
+    on_repeated: OnMistake = "end"
 
     def schemas(self) -> list[dict[str, Any]] | None:
         """What a chat template is given of the tools; None where the dialect shows them otherwise or not at all."""

@@ -6,6 +6,7 @@ the expert, and a person. It appends to the transcript; nothing in it is ever re
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,8 +30,12 @@ class Turn:
 
 
 class Session:
-    def __init__(self, query: Query, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None):
-        self.query, self.tools, self.dialect, self.chat, self.key = query, tools, dialect, chat, key
+    """`id` tells the episode apart and seeds what a local policy samples in it; `key` is whatever its opener wants to find it by."""
+
+    def __init__(
+        self, query: Query, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None, id: str | None = None
+    ):
+        self.query, self.tools, self.dialect, self.chat, self.key, self.id = query, tools, dialect, chat, key, id
         self.transcript = Transcript()
         self._asked: set[str] = set()
         system, user = Segment("system", dialect.prompt(tools.schemas)), Segment("user", query.query)
@@ -63,10 +68,22 @@ class Session:
             case Answer(text):
                 self.transcript.answer = text
                 return self._stop(StopReason.ANSWER)
-            case Unreadable():
-                return self._stop(StopReason.FORMAT_ERROR)
+            case Unreadable(problem):
+                if self.dialect.on_malformed == "end":
+                    return self._stop(StopReason.FORMAT_ERROR)
+                return self._refuse(segment, StopReason.FORMAT_ERROR, f"This turn cannot be read: {problem}.")
             case Call() as call:
                 return self._call(call, segment)
+
+    def continue_from(self, other: Session) -> None:
+        """Becomes a fork of `other` as it is now, between two of its turns: what it said and asked counts here too (row S7). Tools stay
+        its own. Raises ValueError where this session has begun already, or `other` is over or had another prompt."""
+        begun = self.transcript.segments
+        if other.done or begun != other.transcript.segments[: len(begun)]:
+            raise ValueError("a session is forked while it lasts, into one that was opened with the same prompt and has not begun")
+        self.transcript = copy.deepcopy(other.transcript)
+        self.transcript.parent, self.transcript.forked_at = other.id, other.length
+        self._asked, self.length = set(other._asked), other.length
 
     def fail(self, fault: str) -> None:
         """Our side failed: the episode ends without a verdict (law 4)."""
@@ -79,7 +96,9 @@ class Session:
 
     def _call(self, call: Call, segment: Segment) -> list[int]:
         if call.key in self._asked:
-            return self._stop(StopReason.REPEATED_CALL)
+            if self.dialect.on_repeated == "end":
+                return self._stop(StopReason.REPEATED_CALL)
+            return self._refuse(segment, StopReason.REPEATED_CALL, "This call was made before: its answer stands above.")
         if len(self.transcript.calls) >= self.dialect.max_calls:
             return self._stop(StopReason.MAX_CALLS)
         try:
@@ -90,7 +109,15 @@ class Session:
         if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:  # what got no answer may be asked again
             self._asked.add(call.key)
         segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error, answer.fault)
-        ids, shown = self.chat.tool_answer(answer.text, self.dialect.max_tool_tokens) if self.chat else ([], answer.text)
+        return self._answer(answer.text)
+
+    def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
+        """The turn stands, marked; it is no call, so `max_calls` does not count it."""
+        segment.problem = problem
+        return self._answer(self.tools.face.error(message))
+
+    def _answer(self, text: str) -> list[int]:
+        ids, shown = self.chat.tool_answer(text, self.dialect.max_tool_tokens) if self.chat else ([], text)
         self.transcript.segments.append(Segment("tool", shown, ids, *_not_trained(ids)))
         self.length += len(ids)
         if self.transcript.turns >= self.dialect.max_turns:

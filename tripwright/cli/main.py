@@ -53,8 +53,11 @@ VERBS = (
     Verb("data export", "tripwright.cli.data", "export", "Write training data as another trainer reads it."),
     Verb("data split", "tripwright.cli.data", "split", "Merge query files and divide them anew."),
     Verb("data reliability", "tripwright.cli.data", "reliability", "Compare a policy on synthetic and on given queries."),
+    Verb("recipes", "tripwright.cli.recipes", "recipes", "List the recipes that come with it, with what they need; copy one."),
+    Verb("fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
+    Verb("watch", "tripwright.cli.watch", "watch", "See how training goes, live, in the terminal or on a local page."),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
     Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),
 )

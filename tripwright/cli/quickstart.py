@@ -40,7 +40,7 @@ from tripwright.rewards.shaped import Parts, Reward, reward
 from tripwright.training import stages
 from tripwright.training.cold_start import UNSEEN_WORLDS, tasks
 from tripwright.training.quickstart_recipe import quickstart_recipe
-from tripwright.training.stages import RunFolder
+from tripwright.training.run_folder import RunFolder
 from tripwright.trip.query import Query
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
@@ -54,17 +54,22 @@ def quickstart(
 ) -> None:
     """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download or key.
 
-    Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues.
+    Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues, training from its newest checkpoint.
 
     Examples:
       tripwright quickstart
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
     run = RunFolder(out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads))
+    with run.alone():
+        card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": version("torch"), **environment()}
+        write_atomically(run.folder / "run_card.json", json.dumps(card, indent=2))
+        train_and_examine(run)
+
+
+def train_and_examine(run: RunFolder) -> None:
     began = time.monotonic()
     exam = keep(run, trips_of_exam(run, run.recipe.evaluation.queries))
-    card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": version("torch"), **environment()}
-    write_atomically(run.folder / "run_card.json", json.dumps(card, indent=2))
     measure_difficulty(run)
     stages.make(run)
     stages.copy(run)

@@ -68,27 +68,3 @@ def reward(verdict: Verdict, asked_hard: int, schema_valid: bool, weights: Weigh
         return Reward(0.0, 0.0, NOTHING)
     terms = parts(verdict, asked_hard)
     return Reward(sum(w * term for w, term in zip(weights, astuple(terms), strict=True)), 1.0, terms)
-
-
-@dataclass(frozen=True)
-class Curriculum:
-    """Stages by step: (name of the weights, how many steps) in order; the last one goes on for ever."""
-
-    stages: tuple[tuple[str, int], ...] = (("stage1", 1),)
-
-    def weights_at(self, step: int) -> Weights:
-        """The weights of a step, counted from 0."""
-        for name, steps in self.stages:
-            if step < steps:
-                return STAGES[name]
-            step -= steps
-        return STAGES[self.stages[-1][0]]
-
-
-PLANNER_R1_8B = Curriculum((("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
-PLANNER_R1_32B = Curriculum((("stage1", 50), ("stage2", 350), ("stage3", 100)))
-
-
-def star_curriculum(steps_per_epoch: int) -> Curriculum:
-    """Row S5's CURRICULUM: SUM for two epochs, MACRO for two, SUCCESS for one."""
-    return Curriculum((("sum", 2 * steps_per_epoch), ("macro", 2 * steps_per_epoch), ("success", steps_per_epoch)))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tripwright.agent.policies.local_decoder import Decoder, round_up
+from tripwright.agent.policies.local_cache import Cache, round_up
+from tripwright.agent.policies.local_decoder import Decoder
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,9 @@ class Batch:
     mask: Tensor  # (B, T) float: 1 where the target was emitted by the agent
     logprobs: Tensor  # (B, T) float: what the sampler said of the target, 0 elsewhere
     real: Tensor  # (B, T) bool: False where the row is padded
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(*(getattr(self, name).to(device) for name in ("ids", "targets", "mask", "logprobs", "real")))
 
 
 def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
@@ -36,10 +40,16 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]]
     return Batch(ids, targets, mask, logprobs, real)
 
 
-def token_logits(decoder: Decoder, batch: Batch, where: Tensor | None = None) -> Tensor:
-    """Logits in fp32 at the positions of `where` (B, T) bool: (N, vocabulary); all positions without it."""
-    positions = torch.arange(batch.ids.shape[1]).expand_as(batch.ids)
-    hidden = decoder.hidden(batch.ids, positions).flatten(0, 1)
+def token_logits(
+    decoder: Decoder, batch: Batch, where: Tensor | None = None, positions: Tensor | None = None, cache: Cache | None = None
+) -> Tensor:
+    """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without it.
+
+    `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a row is one transcript.
+    """
+    if positions is None:
+        positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
+    hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
     if where is None:
         return decoder.logits(hidden)
     chosen = where.flatten().nonzero()[:, 0]  # index_select, because the backward pass of a boolean index is slower

@@ -6,7 +6,10 @@ numbered; training takes one range of numbers, evaluation another, and the two n
 
 from __future__ import annotations
 
+import itertools
+from collections import OrderedDict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -21,22 +24,51 @@ from tripwright.world.store import World
 
 TRAINING_WORLDS = 0  # first seed of training worlds
 UNSEEN_WORLDS = 1_000_000  # first seed of evaluation worlds: never trained on
+MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near those that come next
+
+
+class GeneratedTrips:
+    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can be asked for; in order is fastest."""
+
+    def __init__(self, scale: str, first_world: int, per_world: int, mix: Mix | None = None):
+        self.scale, self.first_world, self.per_world, self.mix = scale, first_world, per_world, mix
+        self._open: OrderedDict[int, OpenWorld] = OrderedDict()  # by number, the one used last at the end
+
+    def at(self, position: int) -> tuple[Query, World]:
+        number, place = divmod(position, self.per_world)
+        if number not in self._open:
+            seed = self.first_world + number
+            world = World.in_memory(build_tables(self.scale, seed))
+            self._open[number] = OpenWorld(world, [], make_queries(world, self.per_world, seed, self.mix))
+        self._open.move_to_end(number)
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+        found = self._open[number]
+        found.queries.extend(itertools.islice(found.drawn, max(0, place + 1 - len(found.queries))))
+        return found.queries[place], found.world
+
+
+class OpenWorld(NamedTuple):
+    """A world, its queries so far, and where the next ones come from: each depends on those before it."""
+
+    world: World
+    queries: list[Query]
+    drawn: Iterator[Query]
 
 
 def tasks(scale: str, first_world: int, per_world: int, mix: Mix | None = None) -> Iterator[tuple[Query, World]]:
     """An endless stream of (query, world), `per_world` queries from each of the worlds first_world, first_world + 1, …"""
-    seed = first_world
-    while True:
-        world = World.in_memory(build_tables(scale, seed))
-        for query in make_queries(world, per_world, seed, mix):
-            yield query, world
-        seed += 1
+    return map(GeneratedTrips(scale, first_world, per_world, mix).at, itertools.count())
 
 
 def expert_sessions(stream: Iterator[tuple[Query, World]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
     """Sessions played by the expert; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
-    opened = (Session(query, ToolBox(world, dialect.face, page_rows=dialect.page_rows), dialect, chat) for query, world in stream)
-    yield from ExpertPolicy().play(opened)
+    return (expert_session(query, world, dialect, chat) for query, world in stream)
+
+
+def expert_session(query: Query, world: World, dialect: Dialect, chat: ChatFormat | None) -> Session:
+    opened = Session(query, ToolBox(world, dialect.face, page_rows=dialect.page_rows), dialect, chat)
+    return next(ExpertPolicy().play([opened]))
 
 
 def content_words(world: World) -> set[str]:

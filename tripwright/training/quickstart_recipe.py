@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tripwright.queries.sample import Mix
 from tripwright.training.copying import CopySettings
-from tripwright.training.grpo import GrpoSettings
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import DataSettings, Recipe
+from tripwright.training.settings import GrpoSettings
 from tripwright.training.sft import SftSettings
 
 FIXED_MINUTES = 6.5  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given

@@ -3,7 +3,7 @@
 `transformers` keeps the weights, the loading and the saving; this page reads its modules. Owning the pass is what lets a cache live
 across turns, rows leave and enter a batch, and one prompt's cache be copied to a whole group. A test holds it to `transformers`' logits.
 
-Shapes: B rows, S new tokens, T cached positions, H heads, K key-value heads, D head size, L layers.
+Shapes: B rows, S new tokens, T positions, H heads, K key-value heads, D head size.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tripwright.agent.policies.local_cache import Cache, CacheView, round_up
 from tripwright.errors import UserError
 
 SUPPORTED = ("qwen3", "qwen2", "llama")
+__all__ = ["SUPPORTED", "Cache", "CacheView", "Decoder", "round_up"]
 
 
 class Decoder:
@@ -55,7 +57,7 @@ class Decoder:
 
     def logits(self, hidden: Tensor) -> Tensor:
         scores: Tensor = self.model.lm_head(hidden)
-        return scores.float()
+        return scores if scores.dtype == torch.float64 else scores.float()
 
     def _attention(self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, seen: CacheView | None) -> Tensor:
         b, s, _ = x.shape
@@ -71,60 +73,6 @@ class Decoder:
             out = seen.attend(index, q, k, v)
         mixed: Tensor = block.o_proj(out.transpose(1, 2).reshape(b, s, -1))
         return mixed
-
-
-def round_up(size: int, step: int = 64) -> int:
-    """Sizes that grow by one at a time are rounded up: the CPU's matrix kernels are compiled anew, at some cost, for every new shape."""
-    return -(-size // step) * step
-
-
-class Cache:
-    """Keys and values of every row: (L, rows, K, T, D) each. Rows are independent; copying one is a fork."""
-
-    def __init__(self, decoder: Decoder, rows: int, positions: int, dtype: torch.dtype):
-        shape = (len(decoder.layers), rows, decoder.kv_heads, positions, decoder.head_size)
-        self.keys = torch.zeros(shape, dtype=dtype, device=decoder.device)
-        self.values = torch.zeros(shape, dtype=dtype, device=decoder.device)
-
-    def copy_row(self, source: int, target: int, length: int) -> None:
-        """Makes `target` a fork of `source` up to `length` positions."""
-        self.keys[:, target, :, :length] = self.keys[:, source, :, :length]
-        self.values[:, target, :, :length] = self.values[:, source, :, :length]
-
-    def view(self, ids: Tensor, positions: Tensor, rows: Tensor | None) -> CacheView:
-        return CacheView(self, positions, torch.arange(len(ids), device=ids.device) if rows is None else rows, rows is None)
-
-
-class CacheView:
-    """One call's window on the cache: where to write, and how far to read."""
-
-    def __init__(self, cache: Cache, positions: Tensor, rows: Tensor, leading: bool):
-        self.cache, self.positions, self.rows, self.leading = cache, positions, rows, leading
-        self.reach = min(round_up(int(positions.max()) + 1), cache.keys.shape[3])
-        reached = torch.arange(self.reach, device=positions.device)
-        self.hidden = reached[None, None, :] > positions[:, :, None]  # (B, S, T): keys after the query
-        bias = torch.zeros(self.hidden.shape, dtype=cache.keys.dtype, device=positions.device)
-        self.bias = bias.masked_fill_(self.hidden, float("-inf"))[:, None]
-
-    def attend(self, index: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """q (B, H, S, D), k and v (B, K, S, D) of the new tokens → (B, H, S, D)."""
-        keys, values = self.cache.keys[index], self.cache.values[index]
-        rows = self.rows[:, None]
-        keys[rows, :, self.positions] = k.transpose(1, 2).to(keys.dtype)
-        values[rows, :, self.positions] = v.transpose(1, 2).to(values.dtype)
-        b, heads, s, size = q.shape
-        if self.leading:  # no copy: the batch is the first rows of the cache
-            keys, values = keys[:b, :, : self.reach], values[:b, :, : self.reach]
-        else:
-            keys, values = keys[self.rows, :, : self.reach], values[self.rows, :, : self.reach]
-        groups = heads // keys.shape[1]
-        if s > 1:
-            return F.scaled_dot_product_attention(q, keys, values, attn_mask=self.bias, enable_gqa=groups > 1)
-        # One token a row: heads that share keys become rows of one matrix product.
-        # Keys times queries, not queries times keys: the same numbers, four times as fast in bf16 on a CPU.
-        scores = torch.matmul(keys, q.view(b, -1, groups, size).transpose(2, 3)).float().mul_(size**-0.5)  # (B, K, T, groups)
-        weights = scores.masked_fill_(self.hidden.transpose(1, 2)[:, None], float("-inf")).softmax(2).to(values.dtype)
-        return torch.matmul(weights.transpose(2, 3), values).view(b, heads, 1, size)
 
 
 def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -143,9 +91,15 @@ def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def _rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     if x.dtype == torch.float32 and x.device.type == "cpu":
-        normed: Tensor = _RmsNorm.apply(x, weight, eps)
+        normed: Tensor = _RmsNorm.apply(x, weight, eps) if torch.is_grad_enabled() else x.mul(_scale(x, eps)).mul_(weight)
         return normed
-    return F.rms_norm(x.float(), x.shape[-1:], eps=eps).to(x.dtype) * weight.to(x.dtype)
+    wide = x if x.dtype == torch.float64 else x.float()
+    return F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype) * weight.to(x.dtype)
+
+
+def _scale(x: Tensor, eps: float) -> Tensor:
+    scale: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+    return scale
 
 
 class _RmsNorm(torch.autograd.Function):  # type: ignore[misc]
@@ -154,7 +108,7 @@ class _RmsNorm(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+        scale = _scale(x, eps)
         normed = x * scale
         ctx.save_for_backward(normed, scale, weight)
         return normed * weight

@@ -14,7 +14,7 @@ import torch
 from tripwright.errors import UserError
 
 AUTO = "auto"
-_NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+_NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32, "float64": torch.float64}
 PRECISIONS = (AUTO, *_NAMED)
 
 

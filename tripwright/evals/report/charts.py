@@ -252,6 +252,9 @@ def _end_labels(ends: Sequence[_End], scale: _Scale) -> str:
         if end in places:
             parts.append(f'<path class="lead {series}" d="M{edge + 1},{y:.1f} L{edge + 9},{places[end]:.1f}"/>')
         x, label_y = (edge + 13, places[end] + 4) if end in places else (scale.x(end.x) + 5, max(y - 7, f.top + 8))
+        if end not in places:  # among the other lines: on ground of its own
+            words = f'<tspan class="name">{esc(end.name)}</tspan> {_value(end.last, f)}'
+            parts.append(f'<text class="label halo" x="{x:.0f}" y="{label_y:.1f}">{words}</text>')
         parts.append(
             f'<text class="label" x="{x:.0f}" y="{label_y:.1f}"><tspan class="name {series}">{esc(end.name)}</tspan> '
             f'<tspan class="last">{_value(end.last, f)}</tspan></text>'

@@ -26,10 +26,18 @@ class RunFolder:
     scores: dict[str, Json]  # evaluation name → score.json
     comparison: Json
     transcripts: dict[str, Path]  # evaluation name → transcripts.jsonl
+    warnings: list[Json] = field(default_factory=list)  # of training, oldest first
+    recipe: Json = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
     def stage(self, *names: str) -> list[Json]:
         return [row for row in self.metrics if row.get("stage") in names]
+
+    @property
+    def rl(self) -> list[Json]:
+        """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a reward."""
+        stages = [row.get("stage") for row in self.metrics if "reward_mean" in row]
+        return self.stage(str(stages[-1])) if stages else []
 
     @property
     def main_evaluation(self) -> str | None:
@@ -49,10 +57,12 @@ def read_run(path: Path) -> RunFolder:
         path=path,
         card=_read_object(path / "run_card.json", missing),
         difficulty=_read_object(path / "difficulty.json", missing),
-        metrics=_read_metrics(path / "metrics.jsonl", missing),
+        metrics=read_metrics(path / "metrics.jsonl", missing),
         scores=scores,
         comparison=_read_object(path / "comparison.json", missing),
         transcripts=transcripts,
+        warnings=read_warnings(path),
+        recipe=_optional_object(path / "recipe.json"),
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
@@ -103,7 +113,7 @@ def _read_object(path: Path, missing: list[str]) -> Json:
     return record
 
 
-def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
+def read_metrics(path: Path, missing: list[str]) -> list[Json]:
     """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond that step led nowhere and is dropped."""
     if not path.is_file():
         missing.append("no metrics.jsonl, so there are no learning curves")
@@ -127,3 +137,24 @@ def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
     if unreadable:
         missing.append(f"{plural(unreadable, 'unreadable line')} of metrics.jsonl left out")
     return [row for rows in stages.values() for row in rows]
+
+
+def read_warnings(path: Path) -> list[Json]:
+    """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told one again."""
+    found: dict[tuple[str, ...], Json] = {}
+    try:
+        lines = (path / "warnings.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            warning = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(warning, dict):
+            found[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = warning
+    return list(found.values())
+
+
+def _optional_object(path: Path) -> Json:
+    return _read_object(path, []) if path.is_file() else {}

@@ -62,8 +62,13 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def short(value: float) -> str:
-    """A number in at most some five characters: 12,300 → 12.3k, 0.000012 → 1.2e-05."""
+    """A number in at most some five characters: 12,300 → 12.3k, 0.000012 → 1.2e-05, 3.4e13 → 34T, 2.1e22 → 2.1e+22."""
     size = abs(value)
+    if size >= 1e21:
+        return f"{value:.3g}"
+    for power, letter in ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G")):
+        if size >= power:
+            return f"{value / power:.3g}{letter}"
     if size >= 1e6:
         return f"{value / 1e6:.3g}M"
     if size >= 1e4:

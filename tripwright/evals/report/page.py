@@ -7,30 +7,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.curves import learning_section
 from tripwright.evals.report.folder import RunFolder, read_run
+from tripwright.evals.report.learning import learning_section, warnings_section
 from tripwright.evals.report.markup import esc, number, short
 from tripwright.evals.report.results import constraints_section, headline_section, metrics_section
 from tripwright.evals.report.style import PAGE_CSS
 from tripwright.evals.report.transcripts import transcripts_section
 
 REPORT_FILE = "report.html"
-_SECTIONS = ("result", "learning", "metrics", "constraints", "episodes", "card")  # ids; the menu shows those the page has
+_SECTIONS = ("result", "warnings", "learning", "metrics", "constraints", "episodes", "card")  # ids; the menu shows those the page has
 
 
 def write_report(run_folder: Path) -> Path:
     """Writes RUN/report.html and returns its path. An older report stays whole until the new one is."""
     run = read_run(Path(run_folder))
     target = run.path / REPORT_FILE
-    partial = target.with_suffix(".html.partial")
-    partial.write_bytes(page(run).encode("utf-8", "replace"))
-    os.replace(partial, target)
+    write_page(target, page(run))
     return target
 
 
 def page(run: RunFolder) -> str:
     body = (
         headline_section(run),
+        warnings_section(run.warnings),
         learning_section(run),
         metrics_section(run),
         constraints_section(run),
@@ -39,15 +38,26 @@ def page(run: RunFolder) -> str:
         missing_section(run),
     )
     main = "".join(body)
-    links = "".join(f'<a href="#{anchor}">{anchor.capitalize()}</a>' for anchor in _SECTIONS if f'<section id="{anchor}"' in main)
-    title = _title(run)
+    return html_page(_title(run), "run report", _subtitle(run), main, _SECTIONS)
+
+
+def html_page(title: str, kind: str, subtitle: str, main: str, sections: tuple[str, ...] = (), script: str = "") -> str:
+    """The frame of every page: head, menu of those `sections` that it has, body. Only the live page has a script."""
+    links = "".join(f'<a href="#{anchor}">{anchor.capitalize()}</a>' for anchor in sections if f'<section id="{anchor}"' in main)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{esc(title)} · tripwright</title><style>{PAGE_CSS}</style></head><body>'
-        f'<header><p class="brand">tripwright · run report</p><h1>{esc(title)}</h1>'
-        f'<p class="muted">{esc(_subtitle(run))}</p><nav>{links}</nav></header>'
-        f"<main>{main}</main><footer>Every figure on this page was read from the files of its run folder.</footer></body></html>\n"
+        f'<header><p class="brand">tripwright · {esc(kind)}</p><h1>{esc(title)}</h1>'
+        f'<p class="muted">{esc(subtitle)}</p><nav>{links}</nav></header>'
+        f"<main>{main}</main><footer>Every figure on this page was read from the files of its run folder.</footer>{script}</body></html>\n"
     )
+
+
+def write_page(target: Path, text: str) -> None:
+    """An older page stays whole until the new one is; a character that UTF-8 cannot write becomes a question mark."""
+    partial = target.with_name(f"{target.name}.partial")
+    partial.write_bytes(text.encode("utf-8", "replace"))
+    os.replace(partial, target)
 
 
 def card_section(run: RunFolder) -> str:

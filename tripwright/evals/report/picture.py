@@ -7,9 +7,10 @@ from pathlib import Path
 from tripwright.errors import UserError
 from tripwright.evals.report.bars import rate_bars
 from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
-from tripwright.evals.report.curves import SUB_REWARDS, rl_points, smoothing
+from tripwright.evals.report.curves import points, smoothing, thin
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.results import baseline_bars
+from tripwright.evals.report.training_charts import SUB_REWARDS
 
 WIDTH, HEIGHT = 1000, 330
 
@@ -17,8 +18,8 @@ WIDTH, HEIGHT = 1000, 330
 def learning_curve_svg(run_folder: str | Path) -> str:
     """Left, what RL learns step by step; right, the final pass rate before and after, with 95% intervals and baselines."""
     run = read_run(Path(run_folder))
-    rows = run.stage("rl")
-    lines = [Line(name, rl_points(rows, key), colour) for key, name, colour in SUB_REWARDS]
+    rows = run.rl
+    lines = [Line(name, thin(points(rows, key)), colour) for key, name, colour in SUB_REWARDS]
     smooth = smoothing(max(len(line.points) for line in lines))
     frame = Frame("Learning curves", "RL step", "share", percent=True, smooth=smooth, height=270)
     curves, bars = line_chart(lines, frame), baseline_bars(run)

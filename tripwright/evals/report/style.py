@@ -38,6 +38,7 @@ CHART_CSS = (
 text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:var(--ink)}
 .tick,.unit{fill:var(--muted);font-size:10.5px;font-variant-numeric:tabular-nums}
 .label,.barname{font-size:11.5px}.barname{font-weight:600}.strong{font-weight:700;font-size:13px}.name{font-weight:600}.last{fill:var(--muted)}
+.halo{fill:var(--panel);stroke:var(--panel);stroke-width:4;stroke-linejoin:round}
 .title{font-size:15px;font-weight:650}
 .grid{stroke:var(--rule);stroke-width:1}.axis{stroke:var(--axis);stroke-width:1}
 .line,.raw,.lead{fill:none;stroke-linejoin:round;stroke-linecap:round}

@@ -1,0 +1,125 @@
+"""`tripwright train` and `sft` as commands: what they refuse, and how they are stopped and continued."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+
+torch = pytest.importorskip("torch")
+
+from tripwright.training.sft import FineTuning  # noqa: E402
+
+RECIPE = """
+threads = 1
+
+[dialect]
+max_turn_tokens = 32
+
+[model]
+tokenizer_transcripts = 16
+superwords = 80
+subwords = 400
+shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}
+
+[sft]
+steps = 2
+rows_per_step = 2
+
+[grpo]
+steps = 2
+prompts = 2
+group = 2
+rows = 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(RECIPE)
+    return path
+
+
+@pytest.mark.parametrize("verb", ["train", "sft"])
+def test_resume_demands_a_run(verb: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([verb, str(recipe), "--out", str(tmp_path / "run"), "--resume"]) == 2
+    said = capsys.readouterr().err
+    assert "--resume: nothing to go on with in" in said and "Leave --resume out to begin" in said and said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")])
+def test_a_recipe_without_the_stage_is_refused(
+    verb: str, words: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe.write_text(RECIPE.partition("[sft]")[0])
+    assert main([verb, str(recipe), "--out", str(tmp_path / "run")]) == 2
+    assert words in capsys.readouterr().err and not (tmp_path / "run").exists()
+
+
+def test_an_engine_that_is_not_there_is_refused(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(recipe), "--engine", "cloud"]) == 2
+    assert "Accepted: local" in capsys.readouterr().err
+
+
+def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real process and SIGTERM; then, in this one, Ctrl-C."""
+    recipe.write_text(RECIPE.replace("steps = 2", "steps = 100000", 1))
+    arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen([sys.executable, "-m", "tripwright", *arguments], env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            while process.poll() is None and not (metrics.is_file() and metrics.read_text().count("\n") >= 3):
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 143, said
+    assert "finishing this step, then writing a checkpoint" in said and "Traceback" not in said
+    step = metrics.read_text().count("\n")
+    assert [place.name for place in (tmp_path / "run").glob("checkpoints/sft/*")] == [f"step-{step:06d}"]
+
+    take_step = FineTuning.take_step
+
+    def interrupted(loop: FineTuning) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return take_step(loop)
+
+    monkeypatch.setattr(FineTuning, "take_step", interrupted)
+    assert main([*arguments, "--resume"]) == 130
+    said = capsys.readouterr().err
+    assert f"sft: going on after step {step}" in said and "run the same command to continue" in said
+    assert metrics.read_text().count("\n") == step + 1 and (tmp_path / "run" / "checkpoints" / "sft" / f"step-{step + 1:06d}").is_dir()
+
+
+def test_a_finished_run_is_left_as_it_is(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
+    assert main(arguments) == 0
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    assert main([*arguments, "--resume"]) == 0
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+    recipe.write_text(RECIPE.replace("rows_per_step = 2", "rows_per_step = 3"))
+    capsys.readouterr()
+    assert main(arguments) == 2
+    assert "holds a run of another recipe: sft.rows_per_step: 2 -> 3" in capsys.readouterr().err

@@ -1,0 +1,189 @@
+"""The estimate before a run: its counts are those of the models and of what torch really keeps, and its advice is worth following."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+
+from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
+from tripwright.training.fit import GB, activation_bytes, memory, precision_name  # noqa: E402
+from tripwright.training.fit_advice import changes, peak  # noqa: E402
+from tripwright.training.fit_time import Rates, lengths, measured, steps_of  # noqa: E402
+from tripwright.training.flops import update_flops  # noqa: E402
+from tripwright.training.model_shapes import ModelSize, known_models, size_of  # noqa: E402
+from tripwright.training.optim import OptimizerSettings  # noqa: E402
+from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe  # noqa: E402
+from tripwright.training.settings import GrpoSettings, Kl  # noqa: E402
+from tripwright.training.sft import SftSettings  # noqa: E402
+
+ADAMW = OptimizerSettings(name="adamw")
+NANO = Recipe(threads=1, sft=SftSettings(dtype="float32", optimizer=ADAMW), grpo=GrpoSettings(dtype="float32", prompts=4))
+LARGE = Recipe(
+    dialect=DialectSettings(name="planner_r1", context_tokens=8192, max_turn_tokens=2048, max_tool_tokens=2048),
+    model=ModelSettings(pretrained="Qwen/Qwen3-8B"),
+    grpo=GrpoSettings(prompts=16, group=8, rows=4),
+)
+
+
+# ---- models
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),  # as published
+    [
+        ("Qwen/Qwen2.5-0.5B", 494_032_768),
+        ("Qwen/Qwen2.5-1.5B-Instruct", 1_543_714_304),
+        ("Qwen/Qwen2.5-7B-Instruct", 7_615_616_512),
+        ("Qwen/Qwen3-0.6B", 596_049_920),
+        ("Qwen/Qwen3-8B", 8_190_735_360),
+        ("Qwen/Qwen3-32B", 32_762_123_264),
+    ],
+)
+def test_the_table_has_the_published_numbers_of_parameters(name: str, parameters: int) -> None:
+    assert known_models()[name].parameters == parameters
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
+def test_a_folder_is_read_from_its_configuration(kind: str, tiny_model: Any, tmp_path: Path) -> None:
+    model = tiny_model(kind, 50)
+    model.save_pretrained(tmp_path)
+    size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
+    assert size.parameters == sum(p.numel() for p in model.parameters()) and size.weight_bytes == 4 and size.positions == 2048
+
+
+def test_a_model_that_is_not_here_is_told(tmp_path: Path) -> None:
+    recipe = Recipe(model=ModelSettings(pretrained="runs/none/model/sft"))
+    with pytest.raises(UserError, match="'runs/none/model/sft' is not here: .* say with --model"):
+        size_of(recipe)
+    assert size_of(recipe, "Qwen/Qwen3-8B").name == "Qwen/Qwen3-8B"
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "mamba"}))
+    with pytest.raises(UserError, match="a model of type 'mamba'. Accepted: qwen3, qwen2, llama"):
+        size_of(recipe, str(tmp_path))
+
+
+# ---- memory
+
+
+@pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
+def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: Path) -> None:
+    """Every tensor that a layer saves for its backward pass, each storage once: the difference between models of four and two layers."""
+
+    def kept(layers: int) -> int:
+        model = tiny_model(kind, 50, num_hidden_layers=layers)
+        weights, seen = {p.untyped_storage().data_ptr() for p in model.parameters()}, {}
+
+        def keep(tensor: Any) -> Any:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in weights:
+                seen[storage.data_ptr()] = storage.nbytes(), tensor  # the tensor as well, so that no address is used twice
+            return tensor
+
+        ids = torch.zeros(3, 64, dtype=torch.long)
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            hidden = Decoder(model).hidden(ids, torch.arange(64).expand(3, -1))
+        assert hidden.requires_grad
+        return sum(size for size, _ in seen.values())
+
+    tiny_model(kind, 50).save_pretrained(tmp_path)
+    size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
+    assert activation_bytes(size, "float32") == pytest.approx((kept(4) - kept(2)) / 2 / (3 * 64), rel=0.02)
+
+
+def test_each_part_is_counted_by_hand() -> None:
+    """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 16.4 GB each, keys and values of 128 rows."""
+    recipe = replace(LARGE, grpo=replace(LARGE.grpo, rows=1, kl=Kl(beta=0.1)))
+    size = size_of(recipe)
+    (stage,) = memory(recipe, size, "cuda")
+    weights = 8_190_735_360 * 2
+    assert stage.held == {"weights": weights, "optimizer state": 2 * weights, "reference model": weights}
+    assert stage.learning["gradients"] == weights
+    assert stage.playing["keys and values"] == 2 * 36 * 128 * 8 * 128 * (8192 + 2048) * 2
+    assert stage.peak == sum(stage.held.values()) + max(sum(stage.learning.values()), sum(stage.playing.values()))
+
+
+def test_muon_keeps_one_number_for_each_weight_of_a_matrix() -> None:
+    (with_adamw, _), size = memory(NANO, size_of(NANO)), size_of(NANO)
+    (with_muon, _) = memory(replace(NANO, sft=SftSettings(dtype="float32")), size)
+    saved = with_adamw.held["optimizer state"] - with_muon.held["optimizer state"]
+    assert saved == 4 * size.matrix_parameters
+
+
+# ---- advice
+
+
+def test_what_fits_needs_no_change() -> None:
+    size = size_of(NANO)
+    assert changes(NANO, size, 64.0, "cpu") == ([], True)
+
+
+def test_changes_are_cumulative_and_each_saves_something() -> None:
+    size = size_of(LARGE)
+    found, enough = changes(LARGE, size, 110.0, "cuda")
+    peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
+    assert enough and peaks[-1] <= 110 < peaks[-2] and peaks == sorted(peaks, reverse=True)
+    settings = [change.setting.partition(" = ")[0] for change in found]
+    assert settings[0] == "grpo.rows" and len(set(settings)) == len(settings)
+
+
+def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:
+    found, enough = changes(LARGE, size_of(LARGE), 24.0, "cuda")
+    assert enough and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-') and found[-1].peak_gb <= 24
+    assert changes(LARGE, size_of(LARGE), 0.5, "cuda")[1] is False
+
+
+# ---- work and time
+
+
+def test_the_work_of_a_step_is_counted_without_measuring() -> None:
+    size = size_of(LARGE)
+    found = lengths(LARGE, size, 4000)
+    assert (found.episode, found.agent, found.measured) == (4000, 1000, False)
+    (work,) = steps_of(LARGE, size, found, "cuda")
+    assert work.tokens == 128 * 4000 and work.seconds is None
+    assert work.update_flops == pytest.approx(update_flops(size.shape, [4000] * 128, 128 * 1000))
+    assert work.update_flops > 6 * 6.9e9 * work.tokens  # 6 FLOP a token and weight of the layers, and attention
+
+
+def test_lengths_are_those_of_the_experts_episodes() -> None:
+    found = lengths(NANO, size_of(NANO))
+    assert found.measured and 400 < found.episode < 1024 and 0.2 < found.agent / found.episode < 0.5
+
+
+def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tripwright.training import fit_time
+
+    size = size_of(NANO)
+    found = lengths(NANO, size, 600)
+
+    def seconds(factor: float) -> list[float]:
+        monkeypatch.setattr(fit_time, "measured", lambda *_: Rates(1e9 * factor, 1e9 * factor, 1e9 * factor, 1e-6 / factor))
+        return [work.seconds or 0.0 for work in steps_of(NANO, size, found)]
+
+    slow, fast = seconds(1.0), seconds(10.0)
+    assert slow == pytest.approx([10 * value for value in fast])
+    assert all(value > 0 for value in fast)
+
+
+def test_rates_are_measured_with_the_recipes_threads_and_leave_them_as_they_were() -> None:
+    before = torch.get_num_threads()
+    rates = measured(size_of(NANO), "float32", 64, 2, 1)
+    assert min(rates.update, rates.decode, rates.memory, rates.operation) > 0 and torch.get_num_threads() == before
+
+
+def test_auto_is_half_precision_on_a_gpu() -> None:
+    assert precision_name("auto", "cuda") == "bfloat16" and precision_name("float32", "cuda") == "float32"
+
+
+def test_what_is_computed_in_fp32_takes_more() -> None:
+    size = known_models()["Qwen/Qwen3-8B"]
+    full = ModelSize(size.name, size.kind, size.shape, size.tied, size.positions, 4)
+    assert activation_bytes(size, "bfloat16") < 0.75 * activation_bytes(full, "float32")
+    assert size.parameters * size.weight_bytes / GB == pytest.approx(16.38, abs=0.01)

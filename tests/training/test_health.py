@@ -1,0 +1,163 @@
+"""Each warning fires on its pattern and stays silent on a near miss; a resume raises none twice."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tripwright.training.health import ADVICE, Watchman, check
+from tripwright.training.health_patterns import PATTERNS, Limits
+
+HEALTHY = {
+    "reward_mean": 2.0,
+    "pass_rate": 0.3,
+    "official_pass_rate": 0.33,
+    "strict_gap": 0.03,
+    "schema_rate": 0.95,
+    "entropy": 0.4,
+    "kept_groups": 0.7,
+    "grad_norm": 0.5,
+    "clip_fraction": 0.02,
+    "sampler_gap": 0.001,
+    "kl": 0.01,
+    "unscored": 0,
+    "tool_call_accuracy": 0.95,
+    "tokens_per_second": 1000.0,
+    "stop_reasons": {"answer": 0.97, "max_turns": 0.03},
+}
+
+
+def run(change: Callable[[int], dict[str, Any]], steps: int = 40) -> list[dict[str, Any]]:
+    return [{"stage": "rl", "step": step, **HEALTHY, **change(step)} for step in range(1, steps + 1)]
+
+
+def ramp(step: int, first: float, last: float, steps: int = 30) -> float:
+    return first + (last - first) * min(1.0, step / steps)
+
+
+def late(step: int, value: Any, usual: Any, since: int = 25) -> Any:
+    return value if step >= since else usual
+
+
+CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str, Any]]]] = [
+    (
+        "entropy_collapse",
+        lambda s: {"entropy": ramp(s, 0.4, 0.02)},
+        lambda s: {"entropy": ramp(s, 0.4, 0.02), "reward_mean": 2.0 + 0.1 * s, "pass_rate": 0.3 + 0.015 * s},  # sure, because right
+    ),
+    ("entropy_collapse", lambda s: {"entropy": ramp(s, 0.04, 0.009)}, lambda s: {"entropy": ramp(s, 0.04, 0.011)}),
+    (
+        "entropy_collapse",
+        lambda s: {"entropy": late(s, 0.0, 0.4)},
+        lambda s: {"entropy": late(s, 0.0, 0.4), "grad_norm": late(s, 0.0, 0.5)},  # nothing was trained on, so nothing was measured
+    ),
+    (
+        "all_groups_fail",
+        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": late(s, 0.0, 0.05)},
+        lambda s: {"kept_groups": late(s, 0.11, 0.7), "pass_rate": late(s, 0.0, 0.05)},
+    ),
+    (
+        "all_groups_pass",
+        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": late(s, 1.0, 0.8)},
+        lambda s: {"kept_groups": late(s, 0.11, 0.7), "pass_rate": late(s, 1.0, 0.8)},
+    ),
+    (
+        "few_groups_kept",
+        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": 0.5, "failed_groups": 0.5, "solved_groups": 0.5},
+        lambda s: {"kept_groups": 0.15, "pass_rate": 0.5, "failed_groups": 0.5, "solved_groups": 0.35},
+    ),
+    (
+        "stopped_by_length",
+        lambda s: {"stop_reasons": {"answer": 0.94, "max_turns": 0.04, "context_overflow": 0.02}},
+        lambda s: {"stop_reasons": {"answer": 0.9, "max_turns": 0.04, "format_error": 0.06}},
+    ),
+    ("gradient_spike", lambda s: {"grad_norm": 2.6 if s == 30 else 0.5}, lambda s: {"grad_norm": 2.4 if s == 30 else 0.5}),
+    ("not_finite", lambda s: {"grad_norm": math.nan if s == 30 else 0.5}, lambda s: {"grad_norm": 0.0 if s == 30 else 0.5}),
+    (
+        "reward_without_passes",
+        lambda s: {"reward_mean": ramp(s, 2.0, 2.6)},
+        lambda s: {"reward_mean": ramp(s, 2.0, 2.6), "pass_rate": ramp(s, 0.3, 0.4)},
+    ),
+    (
+        "reward_without_passes",
+        lambda s: {"reward_mean": ramp(s, 0.0, 0.5), "pass_rate": 0.0},
+        lambda s: {"reward_mean": late(s, 2.6, 2.0), "curriculum_stage": late(s, "stage1", "stage2")},  # other weights, not other plans
+    ),
+    (
+        "official_gap_opens",
+        lambda s: {"strict_gap": ramp(s, 0.03, 0.12)},
+        lambda s: {"strict_gap": ramp(s, 0.1, 0.12)},
+    ),
+    ("sampler_gap", lambda s: {"sampler_gap": late(s, 0.05, 0.001)}, lambda s: {"sampler_gap": late(s, 0.019, 0.001)}),
+    ("kl_grows", lambda s: {"kl": ramp(s, 0.0, 0.6)}, lambda s: {"kl": ramp(s, 0.2, 0.45)}),
+    ("kl_grows", lambda s: {"kl": late(s, 0.3, 0.02)}, lambda s: {"kl": late(s, 0.04, 0.001)}),
+    ("unscored", lambda s: {"unscored": late(s, 2, 0), "episodes": 64}, lambda s: {"unscored": 1 if s == 30 else 0, "episodes": 64}),
+    ("unscored", lambda s: {"unscored": late(s, 4, 0)}, lambda s: {"unscored": 4 if s == 30 else 0}),
+    ("tool_errors", lambda s: {"tool_call_accuracy": late(s, 0.7, 0.95)}, lambda s: {"tool_call_accuracy": 0.81}),
+    ("clip_fraction", lambda s: {"clip_fraction": late(s, 0.5, 0.02)}, lambda s: {"clip_fraction": 0.29}),
+    ("schema_falls", lambda s: {"schema_rate": ramp(s, 0.95, 0.7)}, lambda s: {"schema_rate": ramp(s, 0.7, 0.95)}),
+    ("slow", lambda s: {"tokens_per_second": late(s, 400.0, 1000.0, 30)}, lambda s: {"tokens_per_second": late(s, 600.0, 1000.0, 30)}),
+]
+
+
+@pytest.mark.parametrize(("name", "trouble", "near_miss"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
+def test_a_pattern_fires_and_its_near_miss_does_not(name, trouble, near_miss):
+    raised = check(run(trouble))
+    assert name in {warning.name for warning in raised}
+    assert name not in {warning.name for warning in check(run(near_miss))}
+    found = next(warning for warning in raised if warning.name == name)
+    assert found.advice == ADVICE[name] and any(letter.isdigit() for letter in found.what) or name == "not_finite"
+    assert "\n" not in str(found) and json.loads(json.dumps(found.record()))["since_step"] == found.since_step
+
+
+def test_every_pattern_has_advice_and_a_case():
+    assert set(PATTERNS) == set(ADVICE) == {name for name, _, _ in CASES}
+
+
+def test_a_healthy_run_an_empty_row_and_broken_figures_raise_nothing():
+    assert check(run(lambda s: {})) == []
+    assert check([{"stage": "sft", "step": step} for step in range(1, 50)]) == []
+    odd = dict.fromkeys(HEALTHY, "many") | {"stop_reasons": {"max_turns": None}}
+    assert check([{"stage": "rl", "step": step, **odd} for step in range(1, 50)]) == []
+
+
+def test_which_limit_stops_episodes_is_said():
+    what = check(run(lambda s: {"stop_reasons": {"max_turns": 0.02, "context_overflow": 0.3}}))[0].what
+    assert "32.0%" in what and what.index("context_tokens 30.0%") < what.index("max_turns 2.0%")
+
+
+def test_a_warning_is_raised_once_ends_and_may_return():
+    def spells(step: int) -> dict[str, Any]:
+        return {"sampler_gap": 0.5 if 10 <= step < 20 or step >= 60 else 0.001}
+
+    found = [warning for warning in check(run(spells, 80)) if warning.name == "sampler_gap"]
+    assert [(w.since_step, w.until_step is None) for w in found] == [(10, False), (60, True)]
+    assert found[0].until_step is not None and 20 <= found[0].until_step < 40
+    watch = Watchman(run(spells, 80))
+    assert [warning.name for warning in watch.current] == ["sampler_gap"]
+    lines = [json.loads(line) for line in watch.text().splitlines()]
+    assert [(line["since_step"], line.get("until_step")) for line in lines] == [(10, found[0].until_step), (60, None)]
+    assert Watchman().text() == ""
+
+
+def test_a_resumed_watch_tells_nothing_twice_and_nothing_late():
+    rows = run(lambda s: {"entropy": ramp(s, 0.4, 0.0), "clip_fraction": late(s, 0.6, 0.0, 33)})
+    whole = check(rows)
+    first = check(rows[:30])
+    resumed = Watchman(rows[:30])
+    told = [warning for row in rows[30:] for warning in resumed.look(row)]
+    assert first and told and [*first, *told] == whole == resumed.raised
+
+
+def test_stages_do_not_compare_with_each_other():
+    sft = [{"stage": "sft", "step": step, "grad_norm": 0.01, "tokens_per_second": 9000.0} for step in range(1, 30)]
+    assert check([*sft, *run(lambda s: {})]) == []
+
+
+def test_limits_can_be_set():
+    rows = run(lambda s: {"clip_fraction": 0.2})
+    assert check(rows) == [] and check(rows, Limits(clip_fraction=0.1))[0].name == "clip_fraction"

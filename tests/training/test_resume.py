@@ -1,0 +1,378 @@
+"""No run is lost: killed at any moment, the same command ends with the same weights and the same metrics (row B6)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+
+from tripwright.agent.policies.local import load_model  # noqa: E402
+from tripwright.training import run_folder, stages  # noqa: E402
+from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
+from tripwright.training.run_folder import RunFolder  # noqa: E402
+
+STAGES = ("copy", "sft", "rl")
+OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of figures that no two runs share
+
+WORK = """
+import os, pickle, signal, sys
+from tripwright.training import copying, grpo, sft, stages
+from tripwright.training.run_folder import RunFolder
+
+folder, recipe, dies_in, dies_after = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+loop = {"copy": copying.Copying, "sft": sft.FineTuning, "rl": grpo.Grpo}[dies_in]
+take_step = loop.take_step
+def or_die(self):
+    if self.step == dies_after:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return take_step(self)
+loop.take_step = or_die
+with open(recipe, "rb") as file:
+    run = RunFolder(folder, pickle.load(file))
+stages.make(run)
+stages.copy(run)
+stages.cold_start(run)
+stages.reinforce(run)
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()  # a run sets them for its process
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Any:
+    """Ten steps a stage, a checkpoint every three. The bonus moves the weights where no episode is worth anything."""
+    return replace(
+        tiny_recipe,
+        copy=replace(tiny_recipe.copy, max_steps=10),
+        sft=replace(tiny_recipe.sft, steps=10),
+        grpo=replace(tiny_recipe.grpo, steps=10, entropy_bonus=0.1),
+        checkpoint=CheckpointSettings(every_steps=3, every_minutes=None),
+    )
+
+
+def everything(run: RunFolder) -> None:
+    stages.make(run)
+    stages.copy(run)
+    stages.cold_start(run)
+    stages.reinforce(run)
+
+
+def metrics(run: RunFolder) -> list[dict[str, Any]]:
+    """Without what the clock says."""
+    lines = map(json.loads, run.metrics.read_text().splitlines())
+    return [{key: value for key, value in line.items() if not any(word in key for word in OF_THE_CLOCK)} for line in lines]
+
+
+def weights(run: RunFolder, stage: str) -> dict[str, Any]:
+    found: dict[str, Any] = load_model(run.model(stage))[0].state_dict()
+    return found
+
+
+def test_five_steps_kill_nine_and_five_more_are_ten(tmp_path: Path, recipe: Any) -> None:
+    """In every stage, at a step that is not a checkpoint's, by real processes that hash their words differently."""
+    whole = RunFolder(tmp_path / "whole", recipe)
+    everything(whole)
+    (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
+    for number, stage in enumerate(STAGES):
+        command = [sys.executable, "-c", WORK, str(tmp_path / "killed"), str(tmp_path / "recipe"), stage, "5"]
+        environment = {**os.environ, "PYTHONHASHSEED": str(number), "OMP_NUM_THREADS": "1"}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert number == 0 or f"{STAGES[number - 1]}: going on after step 3" in ended.stderr
+    killed = RunFolder(tmp_path / "killed", recipe)
+    assert metrics(killed)[-1]["step"] == 5
+    everything(killed)
+    for stage in STAGES:
+        one, other = weights(whole, stage), weights(killed, stage)
+        assert all(torch.equal(one[name], other[name]) for name in one), stage
+        assert not (killed.folder / "checkpoints").exists()
+    assert metrics(killed) == metrics(whole)
+    told = [(line["stage"], line["step"]) for line in metrics(killed)]
+    assert told == [(stage, step) for stage in ("warmup", "sft", "rl") for step in range(1, 11)]
+    before, after = weights(whole, "sft"), weights(whole, "rl")
+    assert any(not torch.equal(before[name], after[name]) for name in before)  # or the last stage would prove nothing
+
+
+# ---- how any loop is driven
+
+
+class Counting:
+    """A loop of ten steps that depend on its own state and on the process's generator; `at` is called in the middle of every step."""
+
+    def __init__(self, at: Any = lambda step: None):
+        self.step, self.total, self.at = 0, torch.zeros(2), at
+
+    @property
+    def progress(self) -> float:
+        return self.step / 10
+
+    def take_step(self) -> dict[str, Any]:
+        self.at(self.step + 1)
+        self.total = self.total * 1.5 + torch.rand(2)
+        self.step += 1
+        return {"loss": float(self.total.sum())}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step, "total": self.total}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step, self.total = state["step"], state["total"]
+
+
+class Killed(BaseException):
+    pass
+
+
+def send(number: int, at: int, times: int = 1) -> Any:
+    def signalling(step: int) -> None:
+        for _ in range(times if step == at else 0):
+            os.kill(os.getpid(), number)
+
+    return signalling
+
+
+def die(at: int) -> Any:
+    def dying(step: int) -> None:
+        if step == at:
+            raise Killed
+
+    return dying
+
+
+@pytest.fixture
+def run(tmp_path: Path, recipe: Any) -> RunFolder:
+    return RunFolder(tmp_path / "run", recipe)
+
+
+@pytest.fixture
+def uninterrupted(tmp_path: Path, recipe: Any) -> tuple[Any, list[dict[str, Any]]]:
+    run, loop = RunFolder(tmp_path / "whole", recipe), Counting()
+    run.drive("sft", loop)
+    return loop.total, metrics(run)
+
+
+def checkpoints(run: RunFolder) -> list[str]:
+    return sorted(place.name for place in (run.folder / "checkpoints" / "sft").iterdir())
+
+
+def stopped_at(run: RunFolder, step: int) -> None:
+    with pytest.raises(Killed):
+        run.drive("sft", Counting(die(step)))
+
+
+@pytest.mark.parametrize("step", [1, 2, 4, 6, 10])
+def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(step: int, run: RunFolder, uninterrupted: Any) -> None:
+    stopped_at(run, step)
+    assert len(metrics(run)) == step - 1
+    torch.rand(7)  # another process would have another generator
+    again = Counting()
+    run.drive("sft", again)
+    assert torch.equal(again.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
+    assert checkpoints(run) == ["step-000006", "step-000009"]  # the two newest; `save` removes them
+
+
+def test_seconds_count_the_work_and_not_the_rest(run: RunFolder) -> None:
+    stopped_at(run, 6)
+    lines = [json.loads(line) for line in run.metrics.read_text().splitlines()]
+    manifest_path = run.folder / "checkpoints" / "sft" / "step-000003" / "manifest.json"
+    manifest = json.loads(manifest_path.read_text())
+    assert manifest["seconds"] == lines[2]["seconds"]
+    manifest_path.write_text(json.dumps({**manifest, "seconds": 1000.0}))
+    run.drive("sft", Counting())
+    seconds = [json.loads(line)["seconds"] for line in run.metrics.read_text().splitlines()]
+    assert all(1000 <= value < 1060 for value in seconds[3:]) and len(seconds) == 10
+
+
+def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run: RunFolder) -> None:
+    run.drive("copy", Counting())
+    stopped_at(run, 6)
+    with run.metrics.open("a") as torn:
+        torn.write('{"stage": "sft", "st')
+    run.drive("sft", Counting())
+    assert [(line["stage"], line["step"]) for line in metrics(run)] == [(s, n) for s in ("warmup", "sft") for n in range(1, 11)]
+
+
+@pytest.mark.parametrize("ruined", ["cut short", "without manifest", "half written"])
+def test_a_kill_in_the_middle_of_a_checkpoint_costs_a_few_steps(
+    ruined: str, run: RunFolder, uninterrupted: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped_at(run, 8)
+    newest = run.folder / "checkpoints" / "sft" / "step-000006"
+    if ruined == "cut short":
+        state = newest / "state.pt"
+        state.write_bytes(state.read_bytes()[:-100])
+    elif ruined == "without manifest":
+        (newest / "manifest.json").unlink()
+    else:
+        newest.rename(newest.with_name("step-000006.partial"))
+    run.drive("sft", loop := Counting())
+    said = capsys.readouterr().err
+    assert "going on after step 3" in said and ("step-000006' is damaged" in said) == (ruined != "half written")
+    assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
+    assert checkpoints(run) == ["step-000006", "step-000009"]
+
+
+def test_where_every_checkpoint_is_damaged_the_stage_starts_again(run: RunFolder, uninterrupted: Any) -> None:
+    stopped_at(run, 8)
+    for state in run.folder.glob("checkpoints/sft/*/state.pt"):
+        state.write_bytes(b"")
+    run.drive("sft", loop := Counting())
+    assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
+
+
+# ---- stopped on purpose
+
+
+@pytest.mark.parametrize(("number", "raised", "code"), [(signal.SIGINT, KeyboardInterrupt, None), (signal.SIGTERM, SystemExit, 143)])
+def test_a_signal_ends_the_run_between_two_steps_with_a_checkpoint(
+    number: int, raised: Any, code: Any, run: RunFolder, uninterrupted: Any
+) -> None:
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(raised) as stopped:
+        run.drive("sft", Counting(send(number, at=4)))
+    assert getattr(stopped.value, "code", None) == code
+    assert checkpoints(run) == ["step-000003", "step-000004"] and len(metrics(run)) == 4
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+    run.drive("sft", loop := Counting())
+    assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
+
+
+def test_a_second_signal_does_not_wait(run: RunFolder, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run.drive("sft", Counting(send(signal.SIGINT, at=5, times=2)))
+    assert checkpoints(run) == ["step-000003"] and "again stops at once" in capfd.readouterr().err
+
+
+def test_a_signal_in_the_last_step_leaves_nothing_to_do(run: RunFolder, uninterrupted: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run.drive("sft", Counting(send(signal.SIGINT, at=10)))
+    run.drive("sft", loop := Counting(die(11)))
+    assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
+
+
+# ---- what a run will not go on with
+
+
+def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> Any:
+    from tripwright.queries.sample import make_queries
+    from tripwright.world.folder import write_world
+    from tripwright.world.generator.build import build_tables
+
+    world, file = write_world(folder / f"world-{seed}", build_tables("nano", seed)), folder / "queries.jsonl"
+    file.write_text("".join(json.dumps(query.record()) + "\n" for query in make_queries(world, queries, 1)))
+    return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
+
+
+def test_changed_queries_are_refused_with_what_changed(tmp_path: Path, recipe: Any) -> None:
+    given = with_files(recipe, tmp_path)
+    run = RunFolder(tmp_path / "run", given)
+    stopped_at(run, 8)
+    file = Path(given.data.queries)
+    before = file.read_text()
+    file.write_text(before.replace('"days": 3', '"days": 5', 1))
+    with pytest.raises(UserError, match=r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put the data back"):
+        RunFolder(run.folder, given).drive("sft", Counting())
+    file.write_text(before)
+    RunFolder(run.folder, given).drive("sft", Counting())
+    assert len(metrics(run)) == 10
+
+
+def test_a_changed_world_is_refused(tmp_path: Path, recipe: Any) -> None:
+    given = with_files(recipe, tmp_path)
+    run = RunFolder(tmp_path / "run", given)
+    stopped_at(run, 8)
+    other = with_files(recipe, tmp_path, seed=4)
+    Path(given.data.world).rename(tmp_path / "away")
+    Path(other.data.world).rename(given.data.world)
+    with pytest.raises(UserError, match=r"other data: world: [0-9a-f]{12} -> [0-9a-f]{12}; queries: "):
+        RunFolder(run.folder, given).drive("sft", Counting())
+
+
+def test_worlds_made_otherwise_are_refused(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped_at(run, 8)
+    monkeypatch.setattr(run_folder, "data_identity", lambda recipe: {"generator": "another"})
+    with pytest.raises(UserError, match=r"generator: [0-9a-f]{12} -> another"):
+        run.drive("sft", Counting())
+
+
+def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) -> None:
+    stopped_at(run, 8)
+    other = replace(run.recipe, seed=1, sft=replace(run.recipe.sft, rows_per_step=7), dialect=replace(run.recipe.dialect, max_turns=3))
+    with pytest.raises(UserError, match=r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.rows_per_step: 2 -> 7\. Choose"):
+        RunFolder(run.folder, other)
+
+
+def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) -> None:
+    stages.make(run)
+    with pytest.raises(UserError, match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/start"'):
+        RunFolder(run.folder, replace(run.recipe, grpo=replace(run.recipe.grpo, steps=20)))
+
+
+def test_how_often_checkpoints_are_written_may_change(run: RunFolder, uninterrupted: Any) -> None:
+    stopped_at(run, 5)
+    again = RunFolder(run.folder, replace(run.recipe, checkpoint=CheckpointSettings(every_steps=1, every_minutes=None, keep=3)))
+    again.drive("sft", loop := Counting())
+    assert torch.equal(loop.total, uninterrupted[0]) and checkpoints(run) == ["step-000007", "step-000008", "step-000009"]
+    assert json.loads((run.folder / "recipe.json").read_text())["checkpoint"]["keep"] == 3
+
+
+def rewritten(run: RunFolder, **changed: Any) -> None:
+    for path in run.folder.glob("checkpoints/sft/*/manifest.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+
+
+@pytest.mark.parametrize("changed", [{"tripwright": "0.0.0"}, {"format": 0}, {"recipe_sha256": "0" * 64}])
+def test_a_checkpoint_of_other_code_is_refused(changed: dict[str, Any], run: RunFolder) -> None:
+    stopped_at(run, 8)
+    rewritten(run, **changed)
+    with pytest.raises(
+        UserError, match=rf"checkpoint of step 6 .* other conditions: {next(iter(changed))}: 0.* -> .* Restore them, or remove"
+    ):
+        run.drive("sft", Counting())
+
+
+def test_another_torch_or_other_threads_are_told_and_gone_on_with(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    stopped_at(run, 8)
+    rewritten(run, torch="2.0", threads=64)
+    run.drive("sft", Counting())
+    said = capsys.readouterr().err
+    assert f"not bit for bit as it would have been without a stop: torch: 2.0 -> {torch.__version__}; threads: 64 -> 1" in said
+    assert len(metrics(run)) == 10
+
+
+# ---- one at a time
+
+
+def test_two_processes_never_work_in_one_folder(run: RunFolder) -> None:
+    words = rf"Process {os.getpid()} is at work in '.*run'\. Wait for it, or choose another folder"
+    with run.alone(), pytest.raises(UserError, match=words):
+        RunFolder(run.folder, run.recipe)
+    with pytest.raises(UserError, match=words):  # and not while a stage is driven either
+        run.drive("sft", Counting(lambda step: RunFolder(run.folder, run.recipe)))
+    RunFolder(run.folder, run.recipe).drive("sft", Counting())
+
+
+def test_the_lock_of_a_process_that_is_gone_is_taken_over(run: RunFolder) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (run.folder / "run.lock").write_text(f"{gone.pid}\n")
+    with RunFolder(run.folder, run.recipe).alone():
+        assert (run.folder / "run.lock").read_text() == f"{os.getpid()}\n"

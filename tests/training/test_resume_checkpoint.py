@@ -1,0 +1,153 @@
+"""Checkpoints on disk: whole or not there, the newest kept, nothing in them that could not be read again."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+
+torch = pytest.importorskip("torch")
+
+from tripwright.training import checkpoint  # noqa: E402
+from tripwright.training.checkpoint import Checkpoints, CheckpointSettings, process_generators, set_process_generators  # noqa: E402
+
+STATE: dict[str, Any] = {
+    "weights": OrderedDict(a=torch.arange(3.0)),
+    "counts": Counter(x=2),
+    "list": [1, 2.5, "text", None, True, (3, b"bytes")],
+    "by number": {0: {"exp_avg": torch.ones(2, dtype=torch.bfloat16)}},
+}
+
+
+def steps(folder: Path) -> list[str]:
+    return sorted(place.name for place in folder.iterdir())
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    place = Checkpoints(tmp_path / "sft").write(50, STATE, {"stage": "sft", "seconds": 1.5})
+    assert place.name == "step-000050" and steps(place) == ["manifest.json", "state.pt"]
+    found = Checkpoints(tmp_path / "sft").newest()
+    assert found is not None and found.manifest["step"] == 50 and found.manifest["seconds"] == 1.5
+    state = found.state()
+    assert torch.equal(state["weights"]["a"], torch.arange(3.0)) and state["by number"][0]["exp_avg"].dtype == torch.bfloat16
+    assert state["counts"] == Counter(x=2) and state["list"] == [1, 2.5, "text", None, True, (3, b"bytes")]
+
+
+def test_only_the_newest_are_kept(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path, keep=2)
+    for step in (9, 10, 999_999, 1_000_000):
+        checkpoints.write(step, STATE, {})
+    assert steps(tmp_path) == ["step-1000000", "step-999999"]
+    newest = checkpoints.newest()
+    assert newest is not None and newest.manifest["step"] == 1_000_000
+
+
+def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    for value in (1, 2):
+        checkpoints.write(5, {"value": value}, {})
+    found = checkpoints.newest()
+    assert found is not None and found.state() == {"value": 2} and steps(tmp_path) == ["step-000005"]
+
+
+def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.write(5, {"value": 5}, {})
+
+    def dying(state: Any, out: Any) -> None:
+        out.write(b"half a st")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint.torch, "save", dying)
+        with pytest.raises(KeyboardInterrupt):
+            checkpoints.write(6, {"value": 6}, {})
+    assert steps(tmp_path) == ["step-000005", "step-000006.partial"]
+    found = checkpoints.newest()
+    assert found is not None and found.state() == {"value": 5} and steps(tmp_path) == ["step-000005"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("state.pt", b"", "state.pt is not what manifest.json says"),
+        ("state.pt", None, "no state.pt"),
+        ("manifest.json", b'{"step": 6', "manifest.json is not JSON"),
+        ("manifest.json", b"[]", "state.pt is not what manifest.json says"),
+        ("manifest.json", None, "no manifest.json"),
+    ],
+)
+def test_a_damaged_one_is_told_and_passed_over(
+    file: str, content: bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.write(5, {"value": 5}, {})
+    place = checkpoints.write(6, {"value": 6}, {}) / file
+    if content is None:
+        place.unlink()
+    else:
+        place.write_bytes(content)
+    found = checkpoints.newest()
+    assert found is not None and found.state() == {"value": 5}
+    assert f"step-000006' is damaged ({words})" in capsys.readouterr().err
+
+
+def test_none_is_no_checkpoint(tmp_path: Path) -> None:
+    assert Checkpoints(tmp_path / "nowhere").newest() is None
+    (tmp_path / "step-of-mine").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    assert Checkpoints(tmp_path).newest() is None and steps(tmp_path) == ["notes.txt", "step-of-mine"]
+
+
+def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
+    for stage in ("copy", "sft"):
+        Checkpoints(tmp_path / "checkpoints" / stage).write(1, STATE, {})
+    Checkpoints(tmp_path / "checkpoints" / "copy").clear()
+    assert steps(tmp_path / "checkpoints") == ["sft"]
+    Checkpoints(tmp_path / "checkpoints" / "sft").clear()
+    assert not (tmp_path / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("foreign", [random.Random(0), {1, 2}, Path("here"), object()])
+def test_what_could_not_be_read_again_is_refused_before_it_is_needed(foreign: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"state\['list'\]\[1\] is a .*: a checkpoint holds tensors, numbers and texts"):
+        Checkpoints(tmp_path).write(1, {"list": [0, foreign]}, {})
+    assert steps(tmp_path) == []
+
+
+def test_no_code_is_run_by_reading(tmp_path: Path) -> None:
+    place = Checkpoints(tmp_path).write(1, {"value": 1}, {})
+    torch.save({"value": Path("anything")}, place / "state.pt")
+    manifest = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps({**manifest, "sha256": checkpoint._sha256(place / "state.pt")}))
+    found = Checkpoints(tmp_path).newest()
+    assert found is not None
+    with pytest.raises(Exception, match="Weights only load failed"):
+        found.state()
+
+
+def test_the_process_draws_on_where_it_was() -> None:
+    state = process_generators()
+    first = [torch.rand(3).tolist(), random.random(), random.gauss(0, 1)]
+    set_process_generators(state)
+    assert [torch.rand(3).tolist(), random.random(), random.gauss(0, 1)] == first
+
+
+def test_one_is_due_after_steps_or_minutes() -> None:
+    both = CheckpointSettings(every_steps=50, every_minutes=10)
+    assert not both.due(49, 9.9) and both.due(50, 0) and both.due(0, 10)
+    assert not CheckpointSettings(every_steps=None, every_minutes=None).due(10**6, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"), [({"every_steps": 0}, "every_steps"), ({"every_minutes": 0.0}, "every_minutes"), ({"keep": 0}, "keep")]
+)
+def test_settings_without_sense_are_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=rf"checkpoint\.{words} must be"):
+        CheckpointSettings(**wrong)

@@ -1,0 +1,178 @@
+"""Streams of trips and transcripts: left at any place and taken up by another object, they go on alike, and without replaying the past."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+
+pytest.importorskip("torch")
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.queries.sample import Mix, make_queries
+from tripwright.training import cold_start, streams
+from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips, tasks
+from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+
+def told(stream: Any, count: int) -> list[tuple[str, str, str]]:
+    return [(task.id, task.query.query, task.world.name) for task in itertools.islice(stream, count)]
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any) -> Any:
+    return replace(tiny_recipe, data=replace(tiny_recipe.data, queries_per_world=3))
+
+
+@pytest.fixture
+def given(recipe: Any, tmp_path: Path) -> Any:
+    world, file = write_world(tmp_path / "world", build_tables("nano", 3)), tmp_path / "queries.jsonl"
+    file.write_text("".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 5, 1)))
+    return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
+
+
+# ---- trips
+
+
+@pytest.mark.parametrize("at", [0, 1, 3, 4, 7])
+@pytest.mark.parametrize("kind", ["generated", "given"])
+def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any) -> None:
+    used = recipe if kind == "generated" else given
+    whole, first, second = Trips(used, RL), Trips(used, RL), Trips(used, RL)
+    expected = told(whole, 12)
+    assert told(first, at) == expected[:at] and first.position == at
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert told(second, 12 - at) == expected[at:] and second.position == 12
+
+
+def test_a_trip_far_on_is_found_without_those_before_it(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(cold_start, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
+    trips = Trips(recipe, RL)
+    trips.load_state_dict({"position": 50_000})
+    assert next(trips).id == "train-50000"
+    assert made == [2 * streams.WORLDS_APART + 50_000 // 3]
+
+
+def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe: Any) -> None:
+    trips, again = Trips(recipe, RL), Trips(recipe, RL)
+    seen = told(trips, 8)
+    for number in (7, 0, 4):
+        task = again.at(number)
+        assert (task.id, task.query.query, task.world.name) == seen[number]
+    assert told(again, 8) == seen
+
+
+def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
+    world = World.in_memory(build_tables("nano", 5))
+    expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
+    assert [query.query for query, _ in itertools.islice(tasks("nano", 5, 3, Mix(levels=(0, 1, 0))), 3)] == expected
+
+
+def test_few_worlds_are_kept_open(recipe: Any) -> None:
+    source = GeneratedTrips("nano", 0, 1)
+    found = [source.at(position)[1].name for position in range(8)]
+    assert len(set(found)) == 8 and len(source._open) <= cold_start.MOST_OPEN
+
+
+def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
+    trips = Trips(given, RL)
+    epochs = [[query for _, query, _ in told(trips, 5)] for _ in range(4)]
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len({tuple(epoch) for epoch in epochs}) > 1
+    assert trips.epoch == 4 and trips.per_epoch == 5
+    told(trips, 4)
+    assert trips.epoch == 4
+    told(trips, 1)
+    assert trips.epoch == 5
+    other = Trips(replace(given, seed=1), RL)
+    assert [[query for _, query, _ in told(other, 5)] for _ in range(4)] != epochs
+
+
+def test_generated_trips_have_no_epochs(recipe: Any) -> None:
+    trips = Trips(recipe, RL)
+    told(trips, 4)
+    assert trips.epoch is None and trips.per_epoch is None
+
+
+def test_an_empty_file_is_refused(given: Any) -> None:
+    Path(given.data.queries).write_text("")
+    with pytest.raises(UserError, match="holds no queries"):
+        Trips(given, RL)
+
+
+def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
+    names = [{world for _, _, world in told(Trips(recipe, stage), 8)} for stage in range(3)]
+    names.append({world.name for _, world in itertools.islice(tasks("nano", UNSEEN_WORLDS, 3), 8)})
+    assert all(not a & b for i, a in enumerate(names) for b in names[i + 1 :])
+
+
+# ---- transcripts
+
+
+def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
+    dialect = recipe.dialect.dialect()
+    return ExpertTranscripts(Trips(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
+
+
+def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> None:
+    roomy = replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=None))
+    whole = list(itertools.islice(transcripts(roomy, nano_tokenizer), 5))
+    first, second = transcripts(roomy, nano_tokenizer), transcripts(roomy, nano_tokenizer)
+    assert [next(first).token_ids for _ in range(2)] == [t.token_ids for t in whole[:2]]
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.position == first.position
+    assert [next(second).token_ids for _ in range(3)] == [t.token_ids for t in whole[2:]]
+
+
+def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
+    recipe: Any, nano_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "MOST_IN_VAIN", 5)
+    tight = transcripts(replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer)
+    with pytest.raises(UserError, match=r"no answer within the limits of dialect 'compact' .*ended by max_turns; max_turns is 2\)"):
+        next(tight)
+    assert tight.position == 5
+    tight = transcripts(replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer)
+    tight.load_state_dict({"trips": {"position": 5}, "in_vain": 4})  # what was in vain before a stop counts
+    with pytest.raises(UserError, match="5 trips in a row"):
+        next(tight)
+    assert tight.position == 6
+
+
+# ---- what the data is
+
+
+def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
+    assert data_identity(recipe) == data_identity(replace(recipe, seed=7)) and set(data_identity(recipe)) == {"generator"}
+    assert data_identity(given) == data_identity(given) and set(data_identity(given)) == {"world", "queries"}
+    assert data_identity(recipe) != data_identity(replace(recipe, data=replace(recipe.data, scale="small")))
+
+
+def test_a_generator_that_makes_something_else_has_another_hash(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = data_identity(recipe)
+    streams.generator_fingerprint.cache_clear()
+    monkeypatch.setattr(streams, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
+    after = data_identity(recipe)
+    streams.generator_fingerprint.cache_clear()
+    assert before != after
+
+
+def test_a_file_that_is_fine_tuned_on_belongs_to_the_data(recipe: Any, tmp_path: Path) -> None:
+    file = tmp_path / "messages.jsonl"
+    file.write_text("one\n")
+    of_file = replace(recipe, sft=replace(recipe.sft, data=str(file)))
+    before = data_identity(of_file)
+    file.write_text("two\n")
+    assert set(before) == {"sft_data", "generator"} and data_identity(of_file) != before
+    file.unlink()
+    with pytest.raises(UserError, match="No file at"):
+        data_identity(of_file)

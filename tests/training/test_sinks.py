@@ -1,0 +1,174 @@
+"""Sinks: what is refused, what is flattened, what a resume repeats; each real one where its package is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.training import sinks as module
+from tripwright.training.sinks import SINKS, Sinks, check_sinks, flatten
+
+ROW = {"stage": "rl", "step": 1, "reward_mean": 1.5, "stop_reasons": {"answer": 0.75}, "constraints": {}, "note": "text", "kept": True}
+
+
+class Remembers:
+    """A sink that keeps what it is told, and fails at a step if asked to."""
+
+    package, rewinds, fails_at = "json", False, 0
+
+    def __init__(self, folder: Path, config: dict[str, Any]):
+        self.folder, self.config = folder, config
+        MADE.append(self)
+        self.told: list[tuple[str, int, dict[str, float]]] = []
+        self.closed = False
+
+    def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
+        if step == self.fails_at:
+            raise ConnectionError("the network\nis down")
+        self.told.append((stage, step, figures))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+MADE: list[Remembers] = []
+
+
+@pytest.fixture(autouse=True)
+def _own_sinks(monkeypatch):
+    MADE.clear()
+    monkeypatch.setitem(SINKS, "remembers", Remembers)
+
+
+def test_nested_figures_are_flattened_and_texts_left_out():
+    assert flatten({"a": {"b": {"c": 1}}, "d": 2.5, "e": "x", "f": None, "g": True}) == {"a/b/c": 1.0, "d": 2.5}
+    assert math.isnan(flatten({"loss": math.nan})["loss"])
+
+
+def test_unknown_sinks_and_missing_extras_are_refused_in_one_line(monkeypatch, tmp_path):
+    with pytest.raises(UserError, match=r"^Unknown sink 'tensorbored'. Accepted: tensorboard, trackio, wandb"):
+        Sinks(("tensorbored",), tmp_path, {})
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
+    for name in ("tensorboard", "trackio", "wandb"):
+        with pytest.raises(UserError, match=rf"'{name}' extra: pip install 'tripwright\[{name}\]'$"):
+            check_sinks((name,))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sink_that_does_not_start_is_said_in_one_line_and_closes_the_others(monkeypatch, tmp_path):
+    class Broken(Remembers):
+        def __init__(self, folder: Path, config: dict[str, Any]):
+            raise RuntimeError("no\nlogin")
+
+    monkeypatch.setitem(SINKS, "broken", Broken)
+    with pytest.raises(UserError, match=r"^The sink 'broken' does not start: RuntimeError: no login$"):
+        Sinks(("remembers", "broken"), tmp_path, {})
+    assert MADE[0].closed
+
+
+def test_steps_that_a_resume_takes_again_are_logged_once(tmp_path):
+    first = Sinks(("remembers",), tmp_path, {"seed": 1})
+    for step in (1, 2, 3):
+        first.log("rl", step, ROW | {"step": step})
+    first.log("sft", 1, ROW)  # another stage counts for itself
+    resumed = Sinks(("remembers",), tmp_path, {"seed": 1})
+    for step in (2, 3, 4):
+        resumed.log("rl", step, ROW | {"step": step})
+    assert [(stage, step) for stage, step, _ in MADE[0].told] == [("rl", 1), ("rl", 2), ("rl", 3), ("sft", 1)]
+    assert MADE[1].told == [("rl", 4, {"reward_mean": 1.5, "stop_reasons/answer": 0.75})]
+    assert MADE[0].config == {"seed": 1}
+
+
+def test_a_sink_that_can_rewind_gets_the_steps_again(monkeypatch, tmp_path):
+    monkeypatch.setattr(Remembers, "rewinds", True)
+    for steps in ((1, 2, 3), (2, 3)):
+        started = Sinks(("remembers",), tmp_path, {})
+        for step in steps:
+            started.log("rl", step, ROW)
+    assert [step for _, step, _ in MADE[1].told] == [2, 3]
+
+
+def test_a_sink_that_fails_is_named_and_the_run_goes_on(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(Remembers, "fails_at", 2)
+    started = Sinks(("remembers",), tmp_path, {})
+    for step in (1, 2, 3):
+        started.log("rl", step, ROW)
+    said = capsys.readouterr().err
+    assert said == "sink 'remembers' failed at rl step 2 and is left out: ConnectionError: the network is down\n"
+    assert [step for _, step, _ in MADE[0].told] == [1]
+
+
+def test_no_sinks_write_nothing(tmp_path):
+    none = Sinks((), tmp_path, {})
+    none.log("rl", 1, ROW)
+    none.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '{"remembers": 3}'])
+def test_a_damaged_state_does_not_stop_the_run(tmp_path, content):
+    (tmp_path / "sinks.json").write_text(content, encoding="utf-8")
+    started = Sinks(("remembers",), tmp_path, {})
+    started.log("rl", 1, ROW)
+    assert len(MADE[0].told) == 1 and json.loads((tmp_path / "sinks.json").read_text()) == {"remembers": {"rl": 1}}
+
+
+# ---- the real ones
+
+
+def _needs(*packages: str) -> None:
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+
+
+def test_tensorboard_reads_what_was_logged_and_a_resume_replaces_it(tmp_path):
+    _needs("torch", "tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for first, last, value in ((1, 5, 1.0), (4, 6, 2.0)):  # the second start goes on from step 3's checkpoint
+        started = Sinks(("tensorboard",), tmp_path, {"seed": 1})
+        for step in range(first, last + 1):
+            started.log("rl", step, {"reward_mean": value, "stop_reasons": {"answer": 0.5}})
+        started.close()
+    read = EventAccumulator(str(tmp_path / "tensorboard" / "rl"))
+    read.Reload()
+    assert [(e.step, e.value) for e in read.Scalars("reward_mean")] == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2), (6, 2)]
+    assert [e.step for e in read.Scalars("stop_reasons/answer")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_trackio_keeps_the_run_on_this_machine_each_step_once(tmp_path, monkeypatch, capsys):
+    _needs("trackio")
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "run-a").mkdir()
+    for steps in ((1, 2), (2, 3)):
+        started = Sinks(("trackio",), tmp_path / "run-a", {"seed": 1})
+        for step in steps:
+            started.log("rl", step, ROW)
+        started.close()
+    assert capsys.readouterr().out == ""
+    with sqlite3.connect(next((tmp_path / "trackio").rglob("tripwright*.db"))) as kept:
+        rows = kept.execute("SELECT run_name, step, metrics FROM metrics ORDER BY step").fetchall()
+    assert [(name, step) for name, step, _ in rows] == [("run-a", 1), ("run-a", 2), ("run-a", 3)]
+    assert json.loads(rows[0][2]) == {"rl/reward_mean": 1.5, "rl/stop_reasons/answer": 0.75}
+
+
+def test_wandb_works_offline(tmp_path, monkeypatch, capsys):
+    _needs("wandb")
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    started = Sinks(("wandb",), tmp_path, {"seed": 1})
+    started.log("rl", 1, ROW)
+    started.log("rl", 2, ROW)
+    started.close()
+    files = list((tmp_path / "wandb").glob("offline-run-*/run-*.wandb"))
+    assert len(files) == 1 and b"stop_reasons/answer" in files[0].read_bytes()
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,132 @@
+"""ARPO's rollouts (row S7; the original ARPO, Dong et al. 2025): fork an episode where the model grows uncertain after a tool's answer.
+
+Of every turn that follows a tool's answer, the signal H_turn is the mean over its first `tokens` tokens. With H_first the same of the
+episode's first turn, and V the size of the vocabulary:
+
+    ΔH = (H_turn − H_first) / log V        P = base + weight · ΔH        fork when P > threshold
+
+A fork shares everything up to the tool's answer and goes on with random numbers of its own. A group has exactly as many episodes as it
+was given sessions: `initial` begin at the root, forks take of the rest while there are some, and what is left when all of the group
+have ended begins at the root as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tripwright.agent.session import Session
+from tripwright.errors import UserError
+
+Signal = Literal["entropy", "surprisal"]
+
+
+@dataclass(frozen=True)
+class Branching:
+    """The published settings are the defaults: of a group of 16, half begin at the root in the original; here, 4 of 8."""
+
+    initial: int = 4  # episodes of a group that begin at the root
+    base: float = 0.5
+    weight: float = 0.2
+    threshold: float = 0.5  # with `base` at the same value: fork wherever the signal is above that of the first turn
+    tokens: int = 20  # of a turn, that the signal is the mean of; of a shorter turn, all
+    forks: int = 1  # new episodes at one place
+    signal: Signal = "entropy"  # nats of the distribution sampled from; "surprisal": −log-probability of the tokens, all that servers tell
+
+    def __post_init__(self) -> None:
+        if self.initial < 1 or self.tokens < 1 or self.forks < 1:
+            found = f"{self.initial}, {self.tokens} and {self.forks}"
+            raise UserError(f"Branching needs initial, tokens and forks of at least 1; found {found}.")
+        if self.signal not in ("entropy", "surprisal"):
+            raise UserError(f"Unknown branching signal '{self.signal}'. Accepted: entropy, surprisal.")
+        if not all(map(math.isfinite, (self.base, self.weight, self.threshold))):
+            found = f"{self.base}, {self.weight} and {self.threshold}"
+            raise UserError(f"Branching needs numbers for base, weight and threshold; found {found}.")
+
+    def forks_at(self, turn: float, first: float, vocabulary: int) -> bool:
+        """Whether to fork, by the mean signals of the turn and of the episode's first turn, in nats."""
+        return self.base + self.weight * (turn - first) / math.log(vocabulary) > self.threshold
+
+
+class _Group:
+    def __init__(self, sessions: Sequence[Session], initial: int):
+        self.waiting = deque(sessions[initial:])  # opened, not begun
+        self.playing = min(initial, len(sessions))
+
+
+class Trees:
+    """Hands out the sessions of groups in an order in which no group exceeds its number. Whoever plays them calls `heard` and `finished`.
+
+    A group's sessions are opened alike and have ids. Knows nothing of models: an engine that serves text can drive it with "surprisal".
+    """
+
+    def __init__(self, groups: Iterable[Sequence[Session]], branching: Branching, vocabulary: int):
+        self.signal: str | None = branching.signal
+        self.forked = 0
+        self._branching, self._vocabulary = branching, vocabulary
+        self._groups, self._ready = iter(groups), deque[Session]()
+        self._group_of: dict[int, _Group] = {}  # by the session's identity, while it plays
+        self._first: dict[int, float] = {}  # signal of its first turn
+
+    def next(self) -> Session | None:
+        """The next session to play. None: nothing for now; there may be more after a call of `heard` or `finished`."""
+        while not self._ready:
+            sessions = next(self._groups, None)
+            if sessions is None:
+                return None
+            group = _Group(sessions, self._branching.initial)
+            self._start(sessions[: self._branching.initial], group)
+        return self._ready.popleft()
+
+    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
+        """After each token of a turn, before the turn is taken: what all of its tokens so far signalled."""
+        wanted = self._branching.tokens
+        if len(signal) != wanted and not (ended and len(signal) < wanted):
+            return
+        mean = sum(signal) / len(signal)
+        first = self._first.setdefault(id(session), mean)
+        group = self._group_of[id(session)]
+        if session.transcript.turns == 0 or not group.waiting or not self._branching.forks_at(mean, first, self._vocabulary):
+            return
+        for _ in range(min(self._branching.forks, len(group.waiting))):
+            fork = group.waiting.popleft()
+            fork.continue_from(session)
+            self._first[id(fork)] = first
+            group.playing += 1
+            self._start([fork], group)
+            self.forked += 1
+
+    def finished(self, session: Session) -> None:
+        group = self._group_of.pop(id(session))
+        self._first.pop(id(session), None)
+        group.playing -= 1
+        if not group.playing:
+            rest, group.waiting = list(group.waiting), deque()
+            group.playing = len(rest)
+            self._start(rest, group)
+
+    def _start(self, sessions: Sequence[Session], group: _Group) -> None:
+        for session in sessions:
+            self._group_of[id(session)] = group
+            self._ready.append(session)
+
+
+class Plain:
+    """Sessions one after the other, and nobody listens."""
+
+    signal: str | None = None
+
+    def __init__(self, sessions: Iterable[Session]):
+        self._sessions: Iterator[Session] = iter(sessions)
+
+    def next(self) -> Session | None:
+        return next(self._sessions, None)
+
+    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
+        pass
+
+    def finished(self, session: Session) -> None:
+        pass

@@ -1,0 +1,169 @@
+"""A training run as `tripwright watch` sees it: read from its folder, whole, whenever a file there has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripwright.evals.report.folder import Json, read_metrics
+from tripwright.evals.report.live import LiveRun
+from tripwright.evals.report.markup import number, percent, short
+from tripwright.training.health import Warning, check
+
+TABLES = {"warmup": ("copy",), "sft": ("sft",)}  # stage in metrics.jsonl → its tables in recipe.json; all else is RL
+RL_TABLES = ("grpo", "ppo", "rft")
+RECENT = 20  # steps whose pace tells the time left
+
+
+@dataclass(frozen=True)
+class Watched:
+    """`share_done` and `seconds_left` are of the present stage; None where its recipe does not tell its end."""
+
+    name: str
+    rows: list[Json]  # in order, stages one after the other, steps that a resume took again once
+    warnings: list[Warning]
+    stage: str
+    steps: int | None
+    share_done: float | None
+    seconds_left: float | None
+    finished: bool
+
+    @property
+    def stage_rows(self) -> list[Json]:
+        return [row for row in self.rows if row.get("stage") == self.stage]
+
+    @property
+    def last(self) -> Json:
+        return self.rows[-1] if self.rows else {}
+
+
+def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    """Changes whenever a file that is read here does: grown, cut by a resume, or replaced."""
+    found = []
+    for name in ("metrics.jsonl", "recipe.json", "model"):
+        try:
+            stat = (folder / name).stat()
+            found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
+        except OSError:
+            found.append((0, 0, 0))
+    return tuple(found)
+
+
+def read(folder: Path, name: str) -> Watched:
+    """Whatever is there: a run that has not begun has no rows."""
+    rows = read_metrics(folder / "metrics.jsonl", [])
+    stage = str(rows[-1].get("stage")) if rows else ""
+    recipe = _recipe(folder)
+    settings = _table(recipe, TABLES.get(stage, RL_TABLES))
+    steps = number(settings.get("steps", settings.get("max_steps")))
+    present = [row for row in rows if row.get("stage") == stage]
+    done = _share_done(present, _seconds_before(rows, stage), steps, number(settings.get("max_minutes")))
+    return Watched(
+        name=name,
+        rows=rows,
+        warnings=check(row for row in rows if number(row.get("step")) is not None),
+        stage=stage,
+        steps=int(steps) if steps else None,
+        share_done=done,
+        seconds_left=_seconds_left(present, steps, number(settings.get("max_minutes")), done),
+        finished=(folder / "model" / _last_model(recipe)).is_dir(),
+    )
+
+
+def _recipe(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _table(recipe: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return next((table for name in names if isinstance(table := recipe.get(name), dict)), {})
+
+
+def _last_model(recipe: dict[str, Any]) -> str:
+    return "rl" if _table(recipe, RL_TABLES) or not recipe else "sft" if recipe.get("sft") else "copy"
+
+
+def _seconds_before(rows: Sequence[Json], stage: str) -> float:
+    return max((number(row.get("seconds")) or 0.0 for row in rows if row.get("stage") != stage), default=0.0)
+
+
+def _share_done(rows: Sequence[Json], before: float, steps: float | None, max_minutes: float | None) -> float | None:
+    """By steps or by minutes, whichever is further."""
+    if not rows or not (steps or max_minutes):
+        return None
+    step, seconds = number(rows[-1].get("step")) or 0.0, (number(rows[-1].get("seconds")) or 0.0) - before
+    shares = [step / steps] if steps else []
+    shares += [seconds / 60 / max_minutes] if max_minutes else []
+    return min(1.0, max(0.0, *shares))
+
+
+def _seconds_left(rows: Sequence[Json], steps: float | None, max_minutes: float | None, done: float | None) -> float | None:
+    """At the pace of the last steps; where minutes end the stage sooner, until then."""
+    if done is None or len(rows) < 2:
+        return None
+    recent = [(s, t) for row in rows[-RECENT:] if None not in (s := number(row.get("step")), t := number(row.get("seconds")))]
+    left = []
+    if steps and len(recent) > 1 and (gone := (recent[-1][0] or 0) - (recent[0][0] or 0)) > 0:
+        left.append(((recent[-1][1] or 0) - (recent[0][1] or 0)) / gone * max(0.0, steps - (recent[-1][0] or 0)))
+    if max_minutes:
+        left.append(max_minutes * 60 * (1 - done))
+    return min(left, default=None)
+
+
+# ---- in words, for the terminal and for the page
+
+
+def duration(seconds: float) -> str:
+    """'45 s', '12 min', '3 h 05 min'."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def standing(run: Watched) -> list[tuple[str, str]]:
+    """(what, how much): stage and step first."""
+    if not run.rows:
+        return [("metrics.jsonl is empty or not there yet", "no steps yet")]
+    step, seconds = number(run.last.get("step")) or 0, number(run.last.get("seconds")) or 0
+    of = f" of {run.steps:,}" if run.steps else ""
+    share = f" ({percent(run.share_done, 0)})" if run.share_done is not None else ""
+    facts = [(f"stage {run.stage}", f"step {step:,.0f}{of}{share}"), ("since the start", duration(seconds))]
+    if run.finished:
+        facts.append(("training", "finished"))
+    elif run.seconds_left is not None:
+        facts.append(("left in this stage, about", duration(run.seconds_left)))
+    return facts
+
+
+def episode_shape(row: Json) -> str:
+    """What an episode of the newest step was like."""
+    words = [
+        f"{short(value)} {unit}"
+        for key, unit in (("turns_mean", "turns"), ("tool_calls_mean", "calls"), ("completion_tokens_mean", "tokens written"))
+        if (value := number(row.get(key))) is not None
+    ]
+    reasons = row.get("stop_reasons")
+    if isinstance(reasons, dict):
+        shares = sorted(((number(share) or 0.0, str(name)) for name, share in reasons.items()), reverse=True)
+        words.append("ended by " + ", ".join(f"{name.replace('_', ' ')} {percent(share, 0)}" for share, name in shares if share > 0))
+    return "; ".join(words)
+
+
+def live_run(run: Watched) -> LiveRun:
+    facts = standing(run)
+    for key, name, share in (("reward_mean", "reward", False), ("pass_rate", "passes", True), ("loss", "loss", False)):
+        if (value := number(run.last.get(key))) is not None:
+            facts.append((name, percent(value) if share else f"{value:.3g}"))
+    if shape := episode_shape(run.last):
+        facts.append(("episodes of this step", shape))
+    rl = [row for row in run.rows if row.get("stage") == run.stage] if "reward_mean" in run.last else []
+    warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
+    supervised = [row for row in run.rows if row.get("stage") in ("warmup", "sft")]
+    return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)

@@ -1,0 +1,59 @@
+"""The learning section of a run's page: what went wrong, the curves of `training_charts`, what `analyses` finds, the supervised stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tripwright.evals.report.analyses import efficiency_words, failure_figures, lemma_words
+from tripwright.evals.report.curves import MAX_POINTS, constraint_figures, smoothing, supervised_figures
+from tripwright.evals.report.folder import Json, RunFolder
+from tripwright.evals.report.markup import esc, number, plural
+from tripwright.evals.report.training_charts import group_sections
+
+
+def learning_section(run: RunFolder) -> str:
+    """All charts of one run as figures, or "" where nothing was logged."""
+    supervised, rl = run.stage("warmup", "sft"), run.rl
+    groups, before = group_sections(rl), "".join(supervised_figures(supervised))
+    if not groups and not before:
+        return ""
+    parts = [groups]
+    if drawn := failure_figures(rl):
+        parts.append(f'<h3>What fails</h3><div class="charts">{drawn}</div>')
+    if small := constraint_figures(rl):
+        parts.append(f'<h3>Each constraint during RL</h3><div class="smalls">{small}</div>')
+    if before:
+        parts.append(f'<h3>Before RL</h3><div class="charts">{before}</div>')
+    findings = "".join(f'<p class="lede">{words}</p>' for words in (efficiency_words(rl), lemma_words(rl)) if words)
+    return f'<section id="learning"><h2>Learning</h2><p class="lede">{_note(rl, supervised)}</p>{findings}{"".join(parts)}</section>'
+
+
+def warnings_section(warnings: Sequence[Json]) -> str:
+    """What training warned of, with its advice, oldest first; "" where it warned of nothing."""
+    lines = []
+    for warning in warnings:
+        where = f"{warning.get('stage', '')} step {warning.get('since_step', '')}"
+        until = number(warning.get("until_step"))
+        where += f" to {until:.0f}" if until is not None else ""
+        what, advice = esc(warning.get("what", "")), esc(warning.get("advice", ""))
+        lines.append(f'<p class="warning"><strong>{esc(where)}: {what}.</strong> {advice}</p>')
+    if not lines:
+        return ""
+    return f'<section id="warnings"><h2>Warnings during training</h2>{"".join(lines)}</section>'
+
+
+def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
+    words = []
+    if rl:
+        per_point = -(-len(rl) // MAX_POINTS)
+        words.append(f"{plural(len(rl), 'logged RL step')}, on training queries and with sampling.")
+        if smoothing(len(rl)) > 1:
+            words.append(f"Thin lines: every {'step' if per_point == 1 else f'{per_point} steps'}.")
+            words.append("Thick lines, and the figures at their ends: a running mean.")
+    if supervised:
+        words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
+    bad = sum(number(value) is None for row in (*rl, *supervised) for value in row.values() if isinstance(value, float))
+    if bad:
+        words.append(f"<strong>{plural(bad, 'logged value')} not finite (NaN or infinite) and not drawn.</strong>")
+    words.append("Hover over a chart to read the values of one step.")
+    return " ".join(words)

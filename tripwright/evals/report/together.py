@@ -1,0 +1,158 @@
+"""One page over several runs: final figures with intervals, what their recipes differ in, what it cost to get there, curves together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.evals.report.analyses import REACHED, best, first_reached
+from tripwright.evals.report.bars import Bar, rate_bars
+from tripwright.evals.report.curves import at_minutes, points
+from tripwright.evals.report.folder import Json, RunFolder, read_run
+from tripwright.evals.report.markup import Estimate, esc, number, of_words, percent, plural, short, shown, shown_interval
+from tripwright.evals.report.overlay import check_count, overlay_sections
+from tripwright.evals.report.page import html_page, write_page
+from tripwright.evals.report.results import METRICS, evaluation_words, metric_of
+
+FINAL = ("final", "dense_reward", "delivery", "commonsense_macro", "hard_macro", "turns_mean", "completion_tokens_mean")
+MOST_SETTINGS = 200
+
+
+def write_together(folders: Sequence[Path], target: Path) -> Path:
+    """Writes one page over these run folders and returns its path. Raises UserError for fewer than two, too many or unreadable ones."""
+    if len(folders) < 2:
+        raise UserError(f"A page over several runs needs at least two run folders, found {len(folders)}.")
+    check_count(len(folders))
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise UserError(f"Cannot write '{target}': expected a file in a folder that exists.")
+    runs = dict(zip(run_names(folders), map(read_run, folders), strict=True))
+    write_page(target, together_page(runs))
+    return target
+
+
+def run_names(folders: Sequence[Path]) -> list[str]:
+    """The last part of each path, with as many parts before it as tell all of them apart."""
+    parts = [folder.resolve().parts for folder in folders]
+    if len(set(parts)) < len(parts):
+        raise UserError("The same run folder is given twice.")
+    for taken in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-taken:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    raise AssertionError("different paths have the same parts")
+
+
+def together_page(runs: dict[str, RunFolder]) -> str:
+    keys = "".join(f'<span class="key"><i class="s{i}"></i>{esc(name)}</span>' for i, name in enumerate(runs))
+    main = f"<p>{keys}</p>{_final_section(runs)}{_cost_section(runs)}{_settings_section(runs)}{_curves_section(runs)}"
+    return html_page(" · ".join(runs), f"{plural(len(runs), 'run')} together", "", main, ("final", "cost", "settings", "curves"))
+
+
+def _final_section(runs: dict[str, RunFolder]) -> str:
+    """The main evaluation of each run (after RL where there is one), with 95% intervals."""
+    scored = {name: run for name, run in runs.items() if run.main_evaluation}
+    if not scored:
+        return ""
+    shown_metrics = [m for m in FINAL if any(_metric(run, m) for run in scored.values())]
+    head = "".join(f"<th class=num>{esc(METRICS[m][0])}</th>" for m in shown_metrics)
+    rows = []
+    for name, run in scored.items():
+        cells = "".join(_cell(_metric(run, m)) for m in shown_metrics)
+        which = evaluation_words(str(run.main_evaluation))[0]
+        rules = run.scores[str(run.main_evaluation)].get("rules")
+        about = which + (f", {rules} rules" if isinstance(rules, str) else "")
+        rows.append(f"<tr><th scope=row>{esc(name)}<small>{esc(about)}</small></th>{cells}</tr>")
+    places = {name: i for i, name in enumerate(runs)}
+    bars = [Bar(name, "", found, places[name]) for name, run in scored.items() if (found := _metric(run, "final"))]
+    chart = f'<figure class="wide"><figcaption>Final pass rate</figcaption>{rate_bars(bars, "Final pass rate")}</figure>' if bars else ""
+    note = "95% intervals over trips. Runs that were examined on different trips or rules cannot be compared by them."
+    return (
+        f'<section id="final"><h2>Final figures</h2><p class="lede">{note}</p>'
+        f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{chart}</section>'
+    )
+
+
+def _metric(run: RunFolder, name: str) -> Estimate | None:
+    return metric_of(run.scores[run.main_evaluation], name) if run.main_evaluation else None
+
+
+def _cell(found: Estimate | None) -> str:
+    if found is None:
+        return "<td class=num>–</td>"
+    return f"<td class=num>{shown(found)}<small>{esc(shown_interval(found))}</small><small>{esc(of_words(found))}</small></td>"
+
+
+def _cost_section(runs: dict[str, RunFolder]) -> str:
+    """Row P12's efficiency: what each run had spent when it first reached 90% of the best pass rate of all of them."""
+    tops = {name: top for name, run in runs.items() if (top := best(run.rl)) is not None}
+    if not tops or max(tops.values()) <= 0:
+        return ""
+    level = REACHED * max(tops.values())
+    rows = []
+    for name, top in tops.items():
+        rl = runs[name].rl
+        reached = [first_reached(rl, level, key) for key in ("step", "seconds", "flops_update_total", "flops_total")]
+        if reached[1] is not None:
+            reached[1] = round(reached[1] / 60, 1)
+        most = [max((y for _, y in points(rl, key)), default=None) for key in ("flops_total", "peak_memory_mb")]
+        minutes = max((y for row in rl if (y := at_minutes(row)) is not None), default=None)
+        figures = [*reached, float(len(rl)), minutes, *most]
+        cells = [percent(top), *("–" if value is None else short(value) for value in figures)]
+        rows.append(f"<tr><th scope=row>{esc(name)}</th>{''.join(f'<td class=num>{cell}</td>' for cell in cells)}</tr>")
+    head = "".join(
+        f"<th class=num>{words}</th>"
+        for words in (
+            *("best pass rate", "step", "minutes", "FLOPs, updates", "FLOPs, with rollouts"),
+            *("RL steps in all", "minutes in all", "FLOPs in all", "peak memory, MB"),
+        )
+    )
+    note = (
+        f"Where each run first reached {percent(level)}: 90% of the best pass rate of any run here. Pass rates are the running mean during "
+        "training, on its own trips, with sampling. A dash: never reached, or not logged."
+    )
+    return (
+        f'<section id="cost"><h2>What it cost to get there</h2><p class="lede">{note}</p>'
+        f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'
+    )
+
+
+def _settings_section(runs: dict[str, RunFolder]) -> str:
+    recipes = {name: dict(_leaves(run.recipe)) for name, run in runs.items()}
+    without = [name for name, recipe in recipes.items() if not recipe]
+    keys = dict.fromkeys(key for recipe in recipes.values() for key in recipe)
+    known = [recipe for recipe in recipes.values() if recipe]
+    differing = [key for key in keys if len({recipe.get(key) for recipe in known}) > 1]
+    missing = f'<p class="note">No recipe.json: {esc(", ".join(without))}.</p>' if without else ""
+    if len(known) < 2:
+        return f'<section id="settings"><h2>Settings that differ</h2>{missing}</section>' if without else ""
+    if not differing:
+        return f'<section id="settings"><h2>Settings that differ</h2><p>None: the recipes are the same.</p>{missing}</section>'
+    head = "".join(f"<th>{esc(name)}</th>" for name in recipes)
+    body = ""
+    for key in differing[:MOST_SETTINGS]:
+        cells = "".join(f"<td>{esc(recipe.get(key, '–'))}</td>" for recipe in recipes.values())
+        body += f"<tr><th scope=row>{esc(key)}</th>{cells}</tr>"
+    more = f'<p class="note">{len(differing) - MOST_SETTINGS} more.</p>' if len(differing) > MOST_SETTINGS else ""
+    table = f'<table class="card-table"><thead><tr><th>recipe.json</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<section id="settings"><h2>Settings that differ</h2><div class="scroll">{table}</div>{more}{missing}</section>'
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Settings as a.b.c with their value as written in JSON, lists whole."""
+    if isinstance(value, dict) and value:
+        for key, inside in value.items():
+            yield from _leaves(inside, f"{name}.{key}" if name else str(key))
+    elif name:
+        found = number(value)
+        yield name, str(value) if found is None or isinstance(value, int) else f"{found:g}"
+
+
+def _curves_section(runs: dict[str, RunFolder]) -> str:
+    rows: dict[str, list[Json]] = {name: run.rl for name, run in runs.items()}
+    drawn = overlay_sections(rows) if any(rows.values()) else ""
+    if not drawn:
+        return ""
+    note = "Thick lines: running means. Training trips, with sampling: every run on its own."
+    return f'<section id="curves"><h2>Curves</h2><p class="lede">{note}</p>{drawn}</section>'

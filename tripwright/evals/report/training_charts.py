@@ -1,0 +1,252 @@
+"""Which charts of reinforcement learning there are, in groups: one table for a run's page, for the live page and for several runs together.
+
+Names and units of the figures: docs/training-metrics.md. A figure the run did not log has no line, and a chart without lines is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tripwright.evals.report.charts import Frame, Line, line_chart, stacked_chart
+from tripwright.evals.report.curves import at_step, figure, inner, points, smoothing, thin
+from tripwright.evals.report.folder import Json
+from tripwright.evals.report.markup import esc, number, plain
+
+STEP = "RL step"
+SUB_REWARDS = (
+    ("pass_rate", "pass", 0),
+    ("schema_rate", "schema", 7),
+    ("commonsense_micro", "cs micro", 1),
+    ("commonsense_macro", "cs macro", 2),
+    ("hard_micro", "hard micro", 3),
+    ("hard_macro", "hard macro", 4),
+)
+STOP_COLOURS = {
+    "answer": 2,
+    "format_error": 1,
+    "repeated_call": 3,
+    "max_turns": 0,
+    "max_calls": 5,
+    "max_turn_tokens": 4,
+    "context_overflow": 6,
+    "unscored": 7,
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """`keys`: (figure in a row of metrics.jsonl, its name, its colour)."""
+
+    title: str
+    unit: str
+    keys: tuple[tuple[str, str, int], ...]
+    note: str = ""
+    share: bool = False
+
+
+@dataclass(frozen=True)
+class ChartGroup:
+    title: str
+    charts: tuple[Chart, ...]
+
+
+REWARD = Chart("Reward", "reward", (("reward_mean", "mean", 0),), "Shaded: one standard deviation over episodes.")
+STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)  # its names come from the rows
+PASSES = Chart(
+    "Passes, strict and official",
+    "share of episodes",
+    (("pass_rate", "rewarded", 0), ("official_pass_rate", "official", 1)),
+    "Rewarded: under the rules that the reward is made of.",
+    share=True,
+)
+GROUPS = (
+    ChartGroup(
+        "Reward and its parts",
+        (
+            REWARD,
+            Chart(
+                "What the reward is made of",
+                "share",
+                SUB_REWARDS,
+                "cs: commonsense. Micro: checks passed; macro: episodes in which all of them passed.",
+                share=True,
+            ),
+            Chart(
+                "Spread of rewards within groups",
+                "variance, mean over prompts",
+                (("dense_variance", "dense", 0), ("sparse_variance", "sparse", 1)),
+                "Dense: all five parts (0 to 5). Sparse: the pass alone.",
+            ),
+        ),
+    ),
+    ChartGroup(
+        "Passes",
+        (
+            PASSES,
+            Chart(
+                "Official minus rewarded passes",
+                "points of the share",
+                (("strict_gap", "gap", 1),),
+                "What only the official rules let through. A rising gap means that their holes are being learned.",
+            ),
+        ),
+    ),
+    ChartGroup(
+        "Policy and update",
+        (
+            Chart("Entropy", "nats per token", (("entropy", "mean", 0),), "A fall to zero means that the agent has stopped exploring."),
+            Chart("KL to the reference", "nats per token", (("kl", "KL", 3),)),
+            Chart("Clipped tokens", "share of tokens", (("clip_fraction", "clipped", 1),)),
+            Chart("Gradient norm", "before clipping", (("grad_norm", "norm", 0),)),
+            Chart(
+                "Sampler against trainer",
+                "nats per token",
+                (("sampler_gap", "gap", 4),),
+                "Mean difference of the two log-probabilities of the same token.",
+            ),
+            Chart(
+                "Weights against the sampler's gap",
+                "share of tokens",
+                (("importance_effective_share", "effective", 2), ("importance_capped_share", "truncated", 1)),
+                "Of the weights π trainer / π sampler. Effective: how many tokens they are worth.",
+                share=True,
+            ),
+            Chart(
+                "Value head",
+                "explained variance",
+                (("explained_variance", "of returns", 2),),
+                "1: returns are foreseen. 0: no better than a mean.",
+            ),
+            Chart("Loss of imitation", "nats per token", (("loss", "loss", 0),)),
+            Chart("Learning rate, RL", "per update", (("learning_rate", "rate", 0),)),
+        ),
+    ),
+    ChartGroup(
+        "Groups",
+        (
+            Chart(
+                "Groups that teach",
+                "share of groups",
+                (
+                    ("kept_groups", "kept", 2),
+                    ("failed_groups", "all fail", 1),
+                    ("solved_groups", "all pass", 0),
+                    ("trained_groups", "trained on", 4),
+                ),
+                "Groups in which all rewards are equal have no gradient.",
+                share=True,
+            ),
+            Chart("Stage of the curriculum", "stage", (("curriculum_stage", "stage", 4),)),
+            Chart("Replayed and unscored", "count per step", (("replayed", "groups replayed", 3), ("unscored", "episodes unscored", 1))),
+        ),
+    ),
+    ChartGroup(
+        "Lengths, calls and stops",
+        (
+            STOPS,
+            Chart(
+                "Cut off by a limit of tokens",
+                "share of episodes",
+                (("stopped_by_length", "stopped", 1), ("truncated", "truncated", 3)),
+                share=True,
+            ),
+            Chart("Turns per episode", "turns", (("turns_mean", "mean", 0), ("tool_calls_mean", "tool calls", 2))),
+            Chart("Length per episode", "tokens written by the agent", (("completion_tokens_mean", "mean", 0),)),
+            Chart("Tokens that carry loss", "share of tokens", (("loss_mask_ratio", "share", 3),), share=True),
+            Chart(
+                "Tool calls",
+                "share",
+                (("tool_call_accuracy", "without error", 2), ("malformed_turns", "malformed turns", 1)),
+                "Errors made on purpose are not counted.",
+                share=True,
+            ),
+        ),
+    ),
+    ChartGroup(
+        "Speed, memory, arithmetic",
+        (
+            Chart("Time per step", "seconds", (("rollout_seconds", "rollouts", 0), ("update_seconds", "update", 1))),
+            Chart("Speed", "tokens per second", (("tokens_per_second", "tokens/s", 0),)),
+            Chart(
+                "Tokens of rollouts",
+                "tokens per step",
+                (("prefilled_tokens", "read", 1), ("decoded_tokens", "written", 0), ("copied_tokens", "taken over", 2)),
+                "Taken over: another row had read them, and its cache was copied.",
+            ),
+            Chart("Memory", "MB, most so far", (("peak_memory_mb", "peak", 4),)),
+            Chart("Utilisation of the peak (MFU)", "share", (("mfu", "MFU", 2),), "Of parameter updates, as Planner-R1 counts it."),
+            Chart(
+                "Arithmetic so far",
+                "FLOPs",
+                (("flops_update_total", "updates", 1), ("flops_total", "with rollouts", 0)),
+                "Since the start.",
+            ),
+        ),
+    ),
+)
+AGAINST_FLOPS = (("flops_update_total", "updates alone", 1), ("flops_total", "with rollouts", 0))
+
+
+def group_sections(rows: Sequence[Json]) -> str:
+    """The groups that have anything to show, each with a heading."""
+    found = []
+    for group in GROUPS:
+        drawn = "".join(draw(chart, rows) for chart in group.charts)
+        if group.title.startswith("Speed"):
+            drawn += against_flops(rows)
+        if drawn:
+            found.append(f'<h3>{esc(group.title)}</h3><div class="charts">{drawn}</div>')
+    return "".join(found)
+
+
+def draw(chart: Chart, rows: Sequence[Json]) -> str:
+    """One chart of one run as a figure, or ""."""
+    if chart is STOPS:
+        return figure(chart.title, _stops(rows), chart.note)
+    lines = [
+        Line(name, thin(points(rows, key)), colour, band=_reward_band(rows) if key == "reward_mean" else ())
+        for key, name, colour in chart.keys
+        if not _dull(rows, key)
+    ]
+    smooth = smoothing(max((len(line.points) for line in lines), default=0))
+    return figure(chart.title, line_chart(lines, Frame(chart.title, STEP, chart.unit, percent=chart.share, smooth=smooth)), chart.note)
+
+
+def _dull(rows: Sequence[Json], key: str) -> bool:
+    """Counts of what never happened and settings that never changed would only fill the page; the run card has the latter."""
+    if key in ("learning_rate", "curriculum_stage"):
+        return len({row.get(key) for row in rows}) == 1
+    return key in ("replayed", "unscored", "truncated") and not any(number(row.get(key)) for row in rows)
+
+
+def against_flops(rows: Sequence[Json]) -> str:
+    """Reward and passes over the arithmetic spent (row P12)."""
+    drawn = []
+    for key, title, share in (("reward_mean", "Reward against arithmetic", False), ("pass_rate", "Passes against arithmetic", True)):
+        lines = [Line(name, thin(points(rows, key, at=figure_of(x))), colour) for x, name, colour in AGAINST_FLOPS]
+        smooth = smoothing(max((len(line.points) for line in lines), default=0))
+        frame = Frame(title, "FLOPs since the start of RL", "share" if share else "reward", percent=share, smooth=smooth)
+        drawn.append(figure(title, line_chart(lines, frame)))
+    return "".join(drawn)
+
+
+def figure_of(key: str) -> Callable[[Json], float | None]:
+    """A column of the metrics as an x axis."""
+    return lambda row: number(row.get(key))
+
+
+def _stops(rows: Sequence[Json]) -> str:
+    reasons = {name for row in rows for name in inner(row, "stop_reasons")}
+    ordered = [name for name in STOP_COLOURS if name in reasons] + sorted(reasons - set(STOP_COLOURS))
+    logged = [row for row in rows if inner(row, "stop_reasons")]
+    lines = []
+    for name in ordered:
+        shares = [(at_step(row), number(inner(row, "stop_reasons").get(name)) or 0.0) for row in logged]
+        lines.append(Line(plain(name), thin([(x, share) for x, share in shares if x is not None]), STOP_COLOURS.get(name, 7)))
+    return stacked_chart(lines, Frame(STOPS.title, STEP, STOPS.unit, percent=True))
+
+
+def _reward_band(rows: Sequence[Json]) -> tuple[tuple[float, float, float], ...]:
+    spread = dict(thin(points(rows, "reward_std")))
+    return tuple((x, y - spread[x], y + spread[x]) for x, y in thin(points(rows, "reward_mean")) if x in spread)

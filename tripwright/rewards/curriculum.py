@@ -1,0 +1,108 @@
+"""Which weights the reward has when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a stage has no more to give.
+
+All three have one face: `Curriculum` is the setting, `Course` walks through it. Planner-R1 leaves open when to leave a stage; ours does
+
+- when its mean reward has stopped rising: the last `window` steps are not above the `window` before them by more than `noise` standard
+  errors of that difference, and
+- not before the next stage has something to say: the share of groups whose members would differ under its weights, in the last
+  `window` steps, is at least `least_signal` (in the paper all five 8B runs on stage 3 alone collapsed).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, variance
+from typing import Any, Literal
+
+from tripwright.rewards.shaped import STAGES, Weights
+
+KINDS = ("steps", "epochs", "adaptive")
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """`stages`: (name of the weights, how long) in order; the last one goes on for ever. How long is counted in steps or in epochs;
+    "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
+
+    kind: Literal["steps", "epochs", "adaptive"] = "steps"
+    stages: tuple[tuple[str, float], ...] = (("stage1", 1),)
+    window: int = 20  # steps; of the adaptive kind, like the rest
+    noise: float = 1.0
+    least_signal: float = 0.2
+
+
+PLANNER_R1_8B = Curriculum(stages=(("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
+PLANNER_R1_32B = Curriculum(stages=(("stage1", 50), ("stage2", 350), ("stage3", 100)))
+STAR = Curriculum("epochs", (("sum", 2), ("macro", 2), ("success", 1)))  # row S5
+ADAPTIVE = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)))
+
+
+@dataclass
+class Course:
+    """One run's way through a curriculum. `begin` at the start of a step, `end` with what the step's rollouts gave."""
+
+    curriculum: Curriculum
+    stage: int = 0
+    means: list[float] = field(default_factory=list)  # mean reward of the current stage's steps, at most two windows of them
+    signals: list[float] = field(default_factory=list)  # share of groups that would differ under the next stage's weights
+    steps: int = 0  # in the current stage
+
+    @property
+    def name(self) -> str:
+        return self.curriculum.stages[self.stage][0]
+
+    @property
+    def weights(self) -> Weights:
+        return STAGES[self.name]
+
+    @property
+    def next_weights(self) -> Weights | None:
+        """Of the stage after this one; None in the last."""
+        return None if self.last else STAGES[self.curriculum.stages[self.stage + 1][0]]
+
+    @property
+    def last(self) -> bool:
+        return self.stage == len(self.curriculum.stages) - 1
+
+    def begin(self, step: int, epoch: float) -> None:
+        """`step` and `epoch` count from 0: what is finished before this step."""
+        if self.curriculum.kind == "adaptive":
+            if not self.last and self._saturated():
+                self._move_on()
+            return
+        done, at = float(step if self.curriculum.kind == "steps" else epoch), 0
+        for _, length in self.curriculum.stages[:-1]:
+            if done < length:
+                break
+            done, at = done - length, at + 1
+        self.stage = at
+
+    def end(self, mean_reward: float, next_signal: float) -> None:
+        window = self.curriculum.window
+        self.means, self.signals = [*self.means, mean_reward][-2 * window :], [*self.signals, next_signal][-window:]
+        self.steps += 1
+
+    def _saturated(self) -> bool:
+        window, most = self.curriculum.window, self.curriculum.stages[self.stage][1]
+        if most and self.steps >= most:
+            return True
+        if len(self.means) < 2 * window or fmean(self.signals) < self.curriculum.least_signal:
+            return False
+        before, after = self.means[:window], self.means[window:]
+        error = math.sqrt((_variance(before) + _variance(after)) / window)
+        return fmean(after) - fmean(before) <= self.curriculum.noise * error
+
+    def _move_on(self) -> None:
+        self.stage, self.means, self.signals, self.steps = self.stage + 1, [], [], 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"stage": self.stage, "means": list(self.means), "signals": list(self.signals), "steps": self.steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.stage, self.means, self.signals, self.steps = state["stage"], state["means"], state["signals"], state["steps"]
+
+
+def _variance(values: Sequence[float]) -> float:
+    return variance(values) if len(values) > 1 else 0.0

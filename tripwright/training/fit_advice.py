@@ -1,0 +1,104 @@
+"""What to change in a recipe that needs more memory than there is: one change after the other, the cheapest in quality and time first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from tripwright.agent.policies.local_precision import AUTO
+from tripwright.training.fit import GB, StageMemory, memory, precision_name
+from tripwright.training.model_shapes import ModelSize, known_models
+from tripwright.training.recipe_tables import Recipe
+from tripwright.training.settings import GrpoSettings
+
+LEAST_CONTEXT = 1024  # tokens: what a trip of three days takes in the shortest dialect
+LEAST_ROWS = 8  # episodes played at once: with fewer, time grows more than memory shrinks
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting, and the peak in GB once it and all changes before it are made."""
+
+    setting: str
+    peak_gb: float
+
+
+def peak(stages: list[StageMemory]) -> float:
+    return max(stage.peak for stage in stages) / GB
+
+
+def changes(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> tuple[list[Change], bool]:
+    """(the changes in order, whether they suffice). Each one saves something; after the last that is needed there are no more."""
+    found: list[Change] = []
+    now = peak(memory(recipe, model, device))
+    for setting, changed in _candidates(recipe, model, device):
+        if now <= most_gb:
+            break
+        tried = changed(recipe)
+        after = peak(memory(tried, model, device))
+        if after >= 0.99 * now:
+            continue
+        recipe = tried
+        if found and found[-1].setting.partition(" = ")[0] == setting.partition(" = ")[0]:
+            found.pop()  # a further step of the same change
+        found.append(Change(setting, after))
+        now = after
+    if now > most_gb and (smaller := _smaller(recipe, model, most_gb, device)) is not None:
+        found.append(Change(f'model.pretrained = "{smaller.name}"', peak(memory(recipe, smaller, device))))
+        now = found[-1].peak_gb
+    return found, now <= most_gb
+
+
+def _candidates(recipe: Recipe, model: ModelSize, device: str) -> Iterator[tuple[str, Callable[[Recipe], Recipe]]]:
+    """(as it is written in a recipe, the change). The first ones change nothing but the time that a step takes."""
+    if recipe.sft is not None and (recipe.sft.rows or recipe.sft.rows_per_step) > 1:
+        yield "sft.rows = 1", _one_row_of_sft
+    if recipe.rl is not None:
+        name, settings = recipe.rl
+        if settings.rows > 1:
+            yield f"{name}.rows = 1", partial(_rl, rows=1)
+        rows = settings.sampling_rows or settings.prompts * settings.group
+        while rows > LEAST_ROWS:
+            rows = max(LEAST_ROWS, rows // 2)
+            yield f"{name}.sampling_rows = {rows}", partial(_rl, sampling_rows=rows)
+        halves = device == "cuda" or precision_name(AUTO) != "float32" or model.weight_bytes == 2
+        if precision_name(settings.dtype, device) == "float32" and halves:
+            yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
+        if isinstance(settings, GrpoSettings) and settings.kl.beta:
+            yield "grpo.kl.beta = 0.0 (no reference model)", partial(_rl, kl=replace(settings.kl, beta=0.0))
+    context = recipe.dialect.dialect().context_tokens
+    least = max(LEAST_CONTEXT, context // 2)  # with less, most trips could not be planned at all
+    while context > least:
+        context = max(least, context * 7 // 8)
+        yield f"dialect.context_tokens = {context}", partial(_shorter, context=context)
+
+
+def _one_row_of_sft(recipe: Recipe) -> Recipe:
+    assert recipe.sft is not None
+    return replace(recipe, sft=replace(recipe.sft, rows=1))
+
+
+def _rl(recipe: Recipe, **changed: Any) -> Recipe:
+    assert recipe.rl is not None
+    name, settings = recipe.rl
+    changes: dict[str, Any] = {name: replace(settings, **changed)}
+    return replace(recipe, **changes)
+
+
+def _shorter(recipe: Recipe, context: int) -> Recipe:
+    """A turn and a tool's answer must have room in it."""
+    now = recipe.dialect.dialect()
+    turn, tool = min(now.max_turn_tokens, context // 4), min(now.max_tool_tokens, context // 4)
+    return replace(recipe, dialect=replace(recipe.dialect, context_tokens=context, max_turn_tokens=turn, max_tool_tokens=tool))
+
+
+def _smaller(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> ModelSize | None:
+    """The largest known model of the same kind that fits."""
+    fitting = [
+        known
+        for known in known_models().values()
+        if known.kind == model.kind and known.parameters < model.parameters and peak(memory(recipe, known, device)) <= most_gb
+    ]
+    return max(fitting, key=lambda known: known.parameters, default=None)

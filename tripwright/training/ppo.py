@@ -1,0 +1,157 @@
+"""PPO with a value head, for comparison with the group-based methods: the same episodes, rewards, clip and tokens.
+
+    trips → episodes → judge → reward at the episode's last own token → generalised advantages over the agent's own tokens → clipped
+    policy loss + value loss
+
+The value head is one linear layer on the policy's last hidden state, zero at the start; it looks at the position from which a token is
+sampled, so it never sees the token it judges. Tokens of tools are skipped: from one own token to the next is one step of the episode.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.policies.local_decoder import Decoder
+from tripwright.agent.policies.local_precision import autocast, precision_named
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+from tripwright.training.batches import Batch, collate
+from tripwright.training.objectives import clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
+from tripwright.training.rl_loop import RlLoop
+from tripwright.training.rollouts import Rollout
+from tripwright.training.settings import PpoSettings
+from tripwright.training.streams import Trips
+
+
+class Ppo(RlLoop):
+    """A `loop.Loop`. Trains `model` in place, and a value head beside it."""
+
+    kept = (*RlLoop.kept, "value_head", "value_optimizer")
+
+    def __init__(
+        self,
+        model: Any,
+        chat: ChatFormat,
+        dialect: Dialect,
+        trips: Trips,
+        settings: PpoSettings,
+        seed: int,
+        faults: Faults | None = None,
+        tools: Tools | None = None,
+    ):
+        super().__init__(model, chat, dialect, trips, settings, seed, faults, tools)
+        self.settings = settings
+        self.value_head = nn.Linear(model.config.hidden_size, 1, device=Decoder(model).device)
+        nn.init.zeros_(self.value_head.weight)
+        nn.init.zeros_(self.value_head.bias)
+        self.value_optimizer = torch.optim.AdamW(self.value_head.parameters(), lr=settings.value_rate, weight_decay=0.0)
+
+    def take_step(self) -> dict[str, Any]:
+        scale = self.begin_step()
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        self.rolled = time.monotonic()
+        rollouts = [
+            Rollout(episode, made, 1.0, p)
+            for p, group in enumerate(groups)
+            for episode, made in zip(group.episodes, group.rewards, strict=True)
+            if made is not None
+        ]
+        rollouts = [r for r in rollouts if r.tokens]
+        return self.end_step(groups, rollouts, scale, self.update(rollouts, scale))
+
+    def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
+        """Advantages from the values as they are now; then `passes` passes in `minibatches` optimizer steps each."""
+        if not rollouts:
+            return {}
+        settings, seen, norms = self.settings, Counter[str](), []
+        decoder = Decoder(self.model)
+        whole = collate([r.row for r in rollouts])
+        values_NT = self._values(decoder, whole)
+        rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
+        advantages_NT, returns_NT = gae(rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam)
+        advantages_NT = whiten(advantages_NT, whole.mask)
+        for _ in range(settings.passes):
+            order = torch.randperm(len(rollouts), generator=self.shuffle).tolist()
+            size = -(-len(order) // settings.minibatches)
+            for start in range(0, len(order), size):
+                chosen = sorted(order[start : start + size], key=lambda n: len(rollouts[n].row[0]))
+                tokens = sum(rollouts[n].tokens for n in chosen)
+                for first in range(0, len(chosen), settings.rows):
+                    at = chosen[first : first + settings.rows]
+                    batch = collate([rollouts[n].row for n in at])
+                    width = batch.ids.shape[1]
+                    advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
+                    weights_NT = token_weights(batch.mask, settings.aggregation, len(chosen), tokens)
+                    loss, sums = self._loss(decoder, batch, advantages, values, returns, weights_NT)
+                    loss.backward()
+                    seen.update(sums)
+                for group in self.value_optimizer.param_groups:
+                    group["lr"] = settings.value_rate * scale
+                self.value_optimizer.step()
+                self.value_optimizer.zero_grad(set_to_none=True)
+                norms.append(self.optimizers.step(scale))
+        n = max(1.0, seen["tokens"])
+        own = whole.mask > 0
+        unexplained = (returns_NT - values_NT)[own].var() / returns_NT[own].var().clamp(min=1e-8)
+        return {
+            "grad_norm": sum(norms) / len(norms),
+            "entropy": seen["entropy"] / n,
+            "clip_fraction": seen["clipped"] / n,
+            "sampler_gap": seen["gap"] / n,
+            "value_loss": seen["value_loss"] / n,
+            "value_mean": float(values_NT[own].mean()),
+            "explained_variance": float(1 - unexplained),
+        }
+
+    def _loss(
+        self, decoder: Decoder, batch: Batch, advantages_NT: Tensor, values_NT: Tensor, returns_NT: Tensor, weights_NT: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
+        settings, said_NT = self.settings, batch.mask > 0
+        hidden = self._hidden(decoder, batch)[said_NT]
+        with autocast(precision_named(settings.dtype)):
+            logits = decoder.logits(hidden) / settings.temperature
+        logprobs = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
+        old = batch.logprobs[said_NT]
+        losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
+        values = self.value_head(hidden.float())[:, 0]
+        of_values = value_loss(values, values_NT[said_NT], returns_NT[said_NT], settings.value_clip)
+        with torch.set_grad_enabled(settings.entropy_bonus != 0):
+            entropy = token_entropy(logits)
+        total = losses + settings.value_weight * of_values - settings.entropy_bonus * entropy
+        return (total * weights_NT[said_NT]).sum(), {
+            "tokens": float(len(old)),
+            "clipped": float(clipped.sum()),
+            "gap": float((logprobs - old).detach().abs().sum()),
+            "entropy": float(entropy.detach().sum()),
+            "value_loss": float(of_values.detach().sum()),
+        }
+
+    @torch.no_grad()
+    def _values(self, decoder: Decoder, whole: Batch) -> Tensor:
+        """(N, T) of all rollouts, some rows at a time."""
+        parts = []
+        for first in range(0, len(whole.ids), self.settings.rows):
+            rows = slice(first, first + self.settings.rows)
+            batch = Batch(whole.ids[rows], whole.targets[rows], whole.mask[rows], whole.logprobs[rows], whole.real[rows])
+            parts.append(self.value_head(self._hidden(decoder, batch).float())[..., 0])
+        return torch.cat(parts) * whole.mask
+
+    def _hidden(self, decoder: Decoder, batch: Batch) -> Tensor:
+        positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
+        with autocast(precision_named(self.settings.dtype)):
+            return decoder.hidden(batch.ids, positions)
+
+
+def at_the_end(mask_NT: Tensor, rewards_N: Tensor) -> Tensor:
+    """(N, T): an episode's reward at its last own token, 0 elsewhere."""
+    last_N = mask_NT.shape[1] - 1 - mask_NT.flip(1).argmax(1)
+    rewards_NT = torch.zeros_like(mask_NT)
+    rewards_NT[torch.arange(len(mask_NT), device=mask_NT.device), last_N] = rewards_N.to(mask_NT)
+    return rewards_NT

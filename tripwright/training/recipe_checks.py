@@ -1,0 +1,139 @@
+"""Whether a recipe's settings go together, said in one line before anything is loaded: a run that cannot work should end here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tripwright.agent.policies.local_precision import PRECISIONS
+from tripwright.errors import UserError
+from tripwright.rewards.curriculum import KINDS, Curriculum
+from tripwright.rewards.shaped import STAGES
+from tripwright.training.objectives import AGGREGATIONS, CORRECTIONS, KL_ESTIMATORS, NORMALISATIONS
+from tripwright.training.optim import OPTIMIZERS
+from tripwright.training.recipe_tables import RL_TABLES, Recipe
+from tripwright.training.settings import GrpoSettings, PpoSettings, RolloutSettings
+from tripwright.training.sinks import SINKS
+from tripwright.world.generator.scales import SCALES
+
+
+def check(recipe: Recipe) -> None:
+    """Raises UserError for the first thing that cannot work."""
+    _dialect(recipe)
+    _data(recipe)
+    one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
+    for name in recipe.sinks:
+        one_of("sinks", name, tuple(SINKS))
+    if recipe.threads < 1:
+        raise UserError(f"threads must be at least 1, found {recipe.threads}.")
+    for name in ("copy", "sft", *RL_TABLES):
+        if (settings := getattr(recipe, name)) is not None:
+            one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
+            one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
+    if recipe.copy and (recipe.copy.max_steps < 1 or not recipe.copy.lengths or min(recipe.copy.lengths) < 2):
+        raise UserError("copy needs max_steps ≥ 1 and lengths ≥ 2.")
+    if recipe.sft:
+        check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
+        if recipe.sft.rows_per_step < 1:
+            raise UserError(f"sft.rows_per_step must be at least 1, found {recipe.sft.rows_per_step}.")
+    given = [name for name in RL_TABLES if getattr(recipe, name) is not None]
+    if len(given) > 1:
+        raise UserError(f"One kind of reinforcement learning a recipe: found [{']['.join(given)}].")
+    if recipe.rl is not None:
+        _rl(recipe, *recipe.rl)
+
+
+def check_paths(recipe: Recipe) -> None:
+    """Raises UserError for the first file or folder that the recipe names and that is not there. (A model's name may be one of a hub's.)"""
+    for name, path in (
+        ("data.world", recipe.data.world),
+        ("data.queries", recipe.data.queries),
+        ("sft.data", recipe.sft.data if recipe.sft else None),
+    ):
+        if path is not None and not Path(path).exists():
+            raise UserError(f"{name}: nothing at '{path}'.")
+
+
+def one_of(name: str, found: str, accepted: tuple[str, ...]) -> None:
+    if found not in accepted:
+        raise UserError(f"unknown {name} '{found}'. Accepted: {', '.join(accepted)}.")
+
+
+def _dialect(recipe: Recipe) -> None:
+    dialect = recipe.dialect.dialect()
+    if dialect.max_turn_tokens >= dialect.context_tokens:
+        raise UserError(f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens ({dialect.context_tokens}).")
+    if recipe.model.pretrained is None and recipe.model.shape.positions < dialect.context_tokens:
+        raise UserError(f"the model has {recipe.model.shape.positions} positions, the dialect needs {dialect.context_tokens}.")
+
+
+def _data(recipe: Recipe) -> None:
+    data = recipe.data
+    if (data.world is None) != (data.queries is None):
+        raise UserError("data.world and data.queries belong together: give both, or neither for generated worlds.")
+    if data.world is None:
+        one_of("data.scale", data.scale, tuple(SCALES))
+    elif data.rl_trips is not None:
+        raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
+    if data.queries_per_world < 1 or (data.rl_trips is not None and data.rl_trips < 1):
+        raise UserError(f"data.queries_per_world and data.rl_trips must be at least 1, found {data.queries_per_world} and {data.rl_trips}.")
+
+
+def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
+    check_end(table, settings.steps, settings.max_minutes, settings.max_epochs)
+    endless = recipe.data.queries is None and recipe.data.rl_trips is None
+    if endless and (settings.max_epochs is not None or settings.curriculum.kind == "epochs"):
+        raise UserError(f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count in steps.")
+    least = 1 if table == "ppo" else 2
+    if settings.group < least or settings.prompts < 1:
+        raise UserError(f"{table} needs group ≥ {least} and prompts ≥ 1, found {settings.group} and {settings.prompts}.")
+    for name in ("minibatches", "passes", "rows"):
+        if getattr(settings, name) < 1:
+            raise UserError(f"{table}.{name} must be at least 1, found {getattr(settings, name)}.")
+    if settings.sampling_rows is not None and settings.sampling_rows < 1:
+        raise UserError(f"{table}.sampling_rows must be at least 1, found {settings.sampling_rows}.")
+    if not 0 <= settings.final_rate <= 1:
+        raise UserError(f"{table}.final_rate is a share of the learning rate, from 0 to 1; found {settings.final_rate}.")
+    if settings.temperature <= 0:
+        raise UserError(f"{table}.temperature must be above 0, found {settings.temperature}: a greedy group has nothing to compare.")
+    _curriculum(table, settings.curriculum)
+    if isinstance(settings, GrpoSettings):
+        _grpo(settings)
+    if isinstance(settings, PpoSettings):
+        one_of("ppo.aggregation", settings.aggregation, ("token-mean", "trajectory-mean"))
+
+
+def _curriculum(table: str, curriculum: Curriculum) -> None:
+    one_of(f"{table}.curriculum.kind", curriculum.kind, KINDS)
+    unknown = [name for name, _ in curriculum.stages if name not in STAGES]
+    if unknown or not curriculum.stages:
+        found = unknown or "empty list"
+        raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(STAGES)}, with steps or epochs each.")
+    if curriculum.window < 2:
+        raise UserError(f"{table}.curriculum.window must be at least 2 steps, found {curriculum.window}.")
+
+
+def _grpo(settings: GrpoSettings) -> None:
+    one_of("grpo.aggregation", settings.aggregation, AGGREGATIONS)
+    one_of("grpo.advantage.normalise", settings.advantage.normalise, NORMALISATIONS)
+    one_of("grpo.kl.estimator", settings.kl.estimator, KL_ESTIMATORS)
+    one_of("grpo.importance.correction", settings.importance.correction, CORRECTIONS)
+    if settings.kl.beta < 0:
+        raise UserError(f"grpo.kl.beta must not be negative, found {settings.kl.beta}.")
+    if settings.filter.refill and settings.filter.min_std is None:
+        raise UserError("grpo.filter.refill plays more groups in place of dropped ones: give filter.min_std (0.0: those that agree).")
+    if settings.filter.max_rounds < 1:
+        raise UserError(f"grpo.filter.max_rounds must be at least 1, found {settings.filter.max_rounds}.")
+    replay = settings.replay
+    if replay is not None and (replay.every < 1 or replay.capacity < 1 or not 0 < replay.share <= 1):
+        raise UserError("grpo.replay needs every ≥ 1, capacity ≥ 1 and a share above 0, 1 at most.")
+    branching = settings.branching
+    if branching is not None and not 1 <= branching.initial <= settings.group:
+        raise UserError(f"grpo.branching.initial must be from 1 to the group's size ({settings.group}), found {branching.initial}.")
+
+
+def check_end(stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None) -> None:
+    """A stage must have an end."""
+    if steps is None and max_minutes is None and max_epochs is None:
+        raise UserError(f"{stage} would never end: give steps, max_minutes or epochs.")
+    if (steps is not None and steps < 1) or (max_minutes is not None and max_minutes <= 0) or (max_epochs is not None and max_epochs <= 0):
+        raise UserError(f"{stage} needs steps ≥ 1, max_minutes above 0 and epochs above 0, found {steps}, {max_minutes} and {max_epochs}.")

@@ -1,0 +1,112 @@
+"""What GRPO, PPO and rejection sampling have in common: who plays, how far the run is, and what a checkpoint holds. No learning here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.policies.branching import Branching
+from tripwright.agent.policies.local import LocalPolicy, Sampling
+from tripwright.episode import Task
+from tripwright.rewards.curriculum import Course
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+from tripwright.training.loop import Clock
+from tripwright.training.meter import Meter
+from tripwright.training.metrics import describe
+from tripwright.training.optim import Optimizers
+from tripwright.training.rollouts import Group, Player, Rollout
+from tripwright.training.settings import RolloutSettings
+from tripwright.training.streams import Trips
+
+
+class RlLoop:
+    """A `loop.Loop` but for its `take_step`. `kept` are the attributes whose state a checkpoint holds, beside the model's."""
+
+    kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
+
+    def __init__(
+        self,
+        model: Any,
+        chat: ChatFormat,
+        dialect: Dialect,
+        trips: Trips,
+        settings: RolloutSettings,
+        seed: int,
+        faults: Faults | None = None,
+        tools: Tools | None = None,
+        branching: Branching | None = None,
+    ):
+        self.model, self.trips, self.step = model, trips, 0
+        self._settings = settings
+        self.optimizers = Optimizers(model, settings.optimizer)
+        rows = settings.sampling_rows or settings.prompts * settings.group
+        sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads)
+        policy = LocalPolicy(model, chat, sampling)
+        self.player = Player(policy, dialect, settings.group, settings.rules, faults, branching, tools)
+        self.course, self.clock = Course(settings.curriculum), Clock(settings.steps, settings.max_minutes)
+        self.shuffle = torch.Generator().manual_seed(seed)
+        self.meter = Meter(model, settings.dtype)
+        self.began = self.rolled = 0.0
+
+    @property
+    def progress(self) -> float:
+        by_epochs = self.epochs / self._settings.max_epochs if self._settings.max_epochs else 0.0
+        return max(self.clock.progress(self.step), by_epochs)
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the trips so far; 0 where new ones are made for ever."""
+        return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
+
+    def draw(self, count: int) -> list[tuple[int, Task]]:
+        """The next trips, each with its number in the stream."""
+        return [(self.trips.position, next(self.trips)) for _ in range(count)]
+
+    def begin_step(self) -> float:
+        """Starts the step's watch and sets the curriculum's stage. The share of the learning rate that this step has."""
+        self.began = time.monotonic()
+        self.course.begin(self.step, self.epochs)
+        self.player.counted.clear()
+        settings = self._settings
+        return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (1 - (1 - settings.final_rate) * self.progress)
+
+    def end_step(self, groups: Sequence[Group], rollouts: Sequence[Rollout], scale: float, figures: dict[str, Any]) -> dict[str, Any]:
+        """Counts the step; what it was like, with `figures` of the update. `groups` were played, `rollouts` trained on."""
+        now, following = time.monotonic(), self.course.next_weights
+        described = describe(groups)
+        row = {
+            **described,
+            **figures,
+            "curriculum_stage": self.course.stage + 1,
+            "learning_rate": self._settings.optimizer.adamw_learning_rate * scale,
+            **({"epoch": self.epochs} if self.trips.per_epoch else {}),
+            "rollout_seconds": self.rolled - self.began,
+            "update_seconds": now - self.rolled,
+            **self.meter.step(groups, rollouts, self._settings.passes, now - self.began, now - self.rolled),
+            **self.player.counted,
+            "rows_per_pass": self.player.policy.figures["rows_per_pass"],
+        }
+        self.course.end(described["reward_mean"], sum(group.std(following) > 0 for group in groups) / len(groups) if following else 0.0)
+        self.step += 1
+        return row
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "shuffle": self.shuffle.get_state(),
+            **{name: getattr(self, name).state_dict() for name in self.kept},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.shuffle.set_state(state["shuffle"])
+        for name in self.kept:
+            getattr(self, name).load_state_dict(state[name])

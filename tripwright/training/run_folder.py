@@ -1,0 +1,249 @@
+"""One training run on disk, and how a stage is driven in it: continued where it was killed, its metrics and checkpoints written (row B6).
+
+    RUN/recipe.json                  the resolved recipe; a run folder belongs to one recipe
+    RUN/data.json                    hashes of what it trains on; and to one set of data
+    RUN/metrics.jsonl                one line per step, with stage, step and seconds of work since the run began
+    RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved (`checkpoint`)
+    RUN/model/<stage>/               weights and tokenizer after each finished stage
+    RUN/run.lock                     held by the process that works here; the lock dies with it
+
+Kill it at any moment; the same command continues it, and on a CPU with as many threads every later step is the same, bit for bit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers.utils import logging
+
+import tripwright
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+from tripwright.progress import StatusLine
+from tripwright.training.changes import changes, longer
+from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
+from tripwright.training.loop import Loop
+from tripwright.training.recipe import Recipe
+from tripwright.training.stopping import Stopping
+from tripwright.training.streams import data_identity
+
+FREE = ("checkpoint", "sinks", "threads")  # tables and settings of a recipe that may change when a run is continued
+MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")  # of a manifest with the present, or the steps would mean nothing
+SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")  # or they are equal to rounding only
+LOGGED_AS = {"copy": "warmup"}  # names of stages in metrics.jsonl where they differ
+SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")  # of a step's figures, in the line on stderr
+
+
+class RunFolder:
+    """A run folder of `recipe`, new or found. Raises UserError if it is of another recipe, or if another process works in it."""
+
+    def __init__(self, folder: str | Path, recipe: Recipe):
+        self.folder, self.recipe = Path(folder), recipe
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.metrics = self.folder / "metrics.jsonl"
+        self._held = False
+        with self.alone():
+            self._settle_recipe()
+        torch.set_num_threads(recipe.threads)
+
+    @staticmethod
+    def begun(folder: str | Path) -> bool:
+        """Whether there is something to continue: a checkpoint or a finished stage."""
+        return any(Path(folder).glob("checkpoints/*/step-*")) or any(Path(folder).glob("model/*"))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else works in this folder meanwhile. The kernel frees the lock of a process that is gone, however it ended."""
+        if self._held:
+            yield
+            return
+        with (self.folder / "run.lock").open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                raise UserError(
+                    f"Process {lock.read().strip() or 'unknown'} is at work in '{self.folder}'. Wait for it, or choose another folder."
+                ) from None
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+
+    # ---- what the run is of
+
+    def _settle_recipe(self) -> None:
+        path, record = self.folder / "recipe.json", json.loads(json.dumps(self.recipe.record()))
+        if path.is_file():
+            found = _read_json(path)
+            if differing := changes(_bound(found), _bound(record)):
+                raise UserError(f"'{self.folder}' holds a run of another recipe: {differing}. {longer(found, record, self.folder)}")
+            if found == record:
+                return
+        write_atomically(path, json.dumps(record, indent=2))
+
+    def settle_data(self) -> None:
+        """Before anything is trained: the data is what it was when the run began."""
+        path, here = self.folder / "data.json", data_identity(self.recipe)
+        if path.is_file():
+            if differing := changes(_read_json(path), here):
+                raise UserError(
+                    f"'{self.folder}' was trained on other data: {differing}. Put the data back, or choose another folder to start anew."
+                )
+        else:
+            write_atomically(path, json.dumps(here, indent=2))
+
+    def _facts(self, stage: str, device: str) -> dict[str, Any]:
+        """What a checkpoint belongs to."""
+        bound = json.dumps(_bound(json.loads(json.dumps(self.recipe.record()))), sort_keys=True)
+        return {
+            "format": FORMAT,
+            "stage": stage,
+            "recipe_sha256": hashlib.sha256(bound.encode()).hexdigest(),
+            "data": _read_json(self.folder / "data.json"),
+            "tripwright": tripwright.__version__,
+            "torch": torch.__version__,
+            "transformers": version("transformers"),
+            "threads": torch.get_num_threads(),
+            "processor": torch.backends.cpu.get_cpu_capability(),
+            "device": device,
+        }
+
+    # ---- models
+
+    def model(self, stage: str) -> Path:
+        return self.folder / "model" / stage
+
+    def done(self, stage: str) -> bool:
+        return self.model(stage).is_dir()
+
+    def save(self, stage: str, model: Any, tokenizer: Any) -> None:
+        """The stage is finished: its model is kept, its checkpoints are not."""
+        logging.disable_progress_bar()  # a bar per save would drown our own progress
+        partial = self.folder / "model" / f"{stage}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        model.save_pretrained(partial)
+        tokenizer.save_pretrained(partial)
+        os.replace(partial, self.model(stage))
+        self._checkpoints(stage).clear()
+
+    # ---- one stage
+
+    def _checkpoints(self, stage: str) -> Checkpoints:
+        return Checkpoints(self.folder / "checkpoints" / stage, self.recipe.checkpoint.keep)
+
+    def drive(self, stage: str, loop: Loop, device: str = "cpu") -> None:
+        """Takes the stage's steps to its end, from its newest checkpoint if there is one."""
+        with self.alone(), Stopping() as stopping:
+            self.settle_data()
+            facts, checkpoints = self._facts(stage, device), self._checkpoints(stage)
+            before = self._resume(stage, loop, checkpoints, facts)
+            began = written_at = time.monotonic()
+            written, status = loop.step, Status(stage, loop)
+            with self.metrics.open("a", encoding="utf-8") as out:
+                while loop.progress < 1:
+                    row = loop.take_step()
+                    now = time.monotonic()
+                    seconds = round(before + now - began, 2)
+                    out.write(json.dumps({"stage": LOGGED_AS.get(stage, stage), "step": loop.step, "seconds": seconds, **row}) + "\n")
+                    out.flush()
+                    status.show(loop, row)
+                    due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
+                    if (due and loop.progress < 1) or stopping.asked:
+                        os.fsync(out.fileno())  # never a state without the metrics that led to it
+                        state = {"loop": loop.state_dict(), "generators": process_generators()}
+                        checkpoints.write(loop.step, state, {"seconds": seconds, **facts})
+                        written, written_at = loop.step, time.monotonic()
+                    stopping.leave_if_asked()
+            status.end()
+
+    def _resume(self, stage: str, loop: Loop, checkpoints: Checkpoints, facts: dict[str, Any]) -> float:
+        """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning. Seconds of work behind the run."""
+        found = checkpoints.newest()
+        if found is None:
+            seed_process_generators(self.recipe.seed)
+        else:
+            self._refuse_changes(found.manifest, facts)
+            state = found.state()
+            loop.load_state_dict(state["loop"])
+            set_process_generators(state["generators"])
+            print(f"{stage}: going on after step {loop.step}", file=sys.stderr)
+        kept, seconds = "", 0.0
+        for text, line in _whole_lines(self.metrics):
+            if line.get("stage") != LOGGED_AS.get(stage, stage) or line["step"] <= loop.step:
+                kept, seconds = kept + text, line["seconds"]
+        write_atomically(self.metrics, kept)
+        return float(found.manifest["seconds"]) if found else seconds
+
+    def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
+        if differing := changes({key: then.get(key) for key in MUST_AGREE}, {key: now.get(key) for key in MUST_AGREE}):
+            raise UserError(
+                f"The checkpoint of step {then['step']} in '{self.folder}' was made under other conditions: {differing}. "
+                f"Restore them, or remove '{self.folder / 'checkpoints'}' to start the stage again."
+            )
+        if differing := changes({key: then.get(key) for key in SHOULD_AGREE}, {key: now.get(key) for key in SHOULD_AGREE}):
+            print(f"going on, but not bit for bit as it would have been without a stop: {differing}", file=sys.stderr)
+
+
+class Status:
+    """A stage's line on stderr: where it stands, and what is left by the pace since it was started or continued."""
+
+    def __init__(self, stage: str, loop: Loop):
+        self.stage, self.line = stage, StatusLine()
+        self.first_step, self.first_progress = loop.step, loop.progress
+
+    def show(self, loop: Loop, row: dict[str, Any]) -> None:
+        figures = "  ".join(f"{key} {row[key]:.4g}" for key in SHOWN if isinstance(row.get(key), int | float))
+        self.line.show(f"{self.stage} step {loop.step}{self.left(loop, self.line.seconds / 60)}  {figures}")
+
+    def left(self, loop: Loop, minutes: float) -> str:
+        """At the pace since the start or the continuation. A stage may still end sooner: by time, or because it has learned."""
+        gone, left = loop.progress - self.first_progress, max(0.0, 1 - loop.progress)
+        if gone <= 0:
+            return ""
+        return f", about {left / gone * (loop.step - self.first_step):.0f} steps and {left / gone * minutes:.1f} min left"
+
+    def end(self) -> None:
+        self.line.end()
+
+
+def _bound(record: dict[str, Any]) -> dict[str, Any]:
+    """The part of a recipe that a run cannot change."""
+    return {key: value for key, value in record.items() if key not in FREE}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder.")
+    return found
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each line of metrics with its newline, and read."""
+    for text in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:  # the last line of a killed run may be torn
+            continue
+        if text.endswith("\n"):
+            yield text, line

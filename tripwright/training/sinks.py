@@ -1,0 +1,191 @@
+"""Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard, trackio, Weights & Biases (row D9). All are extras.
+
+    sinks = Sinks(("tensorboard",), run_folder, recipe.record())      UserError before anything runs, if one cannot be used
+    sinks.log("rl", step, row)                                        nested figures become a/b; texts are left out
+    sinks.close()
+
+A sink that fails while the run goes on is named on stderr and left out from then on: no run is lost for a chart. Nothing leaves this
+machine unless the user's environment says so (WANDB_MODE=online). A resumed run takes some steps again: TensorBoard is told to forget
+them, the others get each step once (RUN/sinks.json knows which they had; the steps are the same bit for bit).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, Protocol
+
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+
+PROJECT = "tripwright"
+STATE_FILE = "sinks.json"
+
+
+class Sink(Protocol):
+    """`figures` are flat and numbers. `rewinds`: a step that comes again replaces what was logged for it and after it."""
+
+    rewinds: bool
+
+    def log(self, stage: str, step: int, figures: dict[str, float]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TensorBoard:
+    """Event files in RUN/tensorboard/<stage>: `tensorboard --logdir RUN/tensorboard`."""
+
+    package, rewinds = "tensorboard", True
+
+    def __init__(self, folder: Path, config: dict[str, Any]):
+        self._folder, self._config = folder / "tensorboard", config
+        self._make = importlib.import_module("torch.utils.tensorboard").SummaryWriter
+        self._writers: dict[str, Any] = {}
+
+    def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
+        if stage not in self._writers:  # what an earlier start of this stage logged from this step on is to be forgotten
+            self._writers[stage] = self._make(str(self._folder / stage), purge_step=step)
+            self._writers[stage].add_text("recipe", f"```\n{json.dumps(self._config, indent=2)}\n```", step)
+        for name, value in figures.items():
+            self._writers[stage].add_scalar(name, value, step)
+        self._writers[stage].flush()
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+
+class Trackio:
+    """The local dashboard of `trackio show`; one run named as the run folder."""
+
+    package, rewinds = "trackio", False
+
+    def __init__(self, folder: Path, config: dict[str, Any]):
+        trackio = importlib.import_module("trackio")
+        with redirect_stdout(sys.stderr):  # it greets; stdout is for figures
+            self._run = trackio.init(
+                PROJECT, name=folder.resolve().name, config=config, resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
+            )
+
+    def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
+        self._run.log({f"{stage}/{name}": value for name, value in figures.items()}, step=step)
+
+    def close(self) -> None:
+        with redirect_stdout(sys.stderr):
+            self._run.finish()
+
+
+class WeightsAndBiases:
+    """Files in RUN/wandb, uploaded by `wandb sync`; live with WANDB_MODE=online. Each stage has its own step axis."""
+
+    package, rewinds = "wandb", False
+
+    def __init__(self, folder: Path, config: dict[str, Any]):
+        wandb = importlib.import_module("wandb")
+        resolved = folder.resolve()
+        self._stages: set[str] = set()
+        with redirect_stdout(sys.stderr):
+            self._run = wandb.init(
+                project=PROJECT,
+                name=resolved.name,
+                id=hashlib.sha256(str(resolved).encode()).hexdigest()[:16],  # the same folder is the same run
+                resume="allow",
+                dir=str(resolved),
+                config=config,
+                mode=os.environ.get("WANDB_MODE", "offline"),
+            )
+
+    def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
+        if stage not in self._stages:
+            self._stages.add(stage)
+            self._run.define_metric(f"{stage}/step")
+            self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step")
+        self._run.log({f"{stage}/step": step, **{f"{stage}/{name}": value for name, value in figures.items()}})
+
+    def close(self) -> None:
+        with redirect_stdout(sys.stderr):
+            self._run.finish()
+
+
+SINKS: dict[str, Any] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb": WeightsAndBiases}
+
+
+def check_sinks(names: Sequence[str]) -> None:
+    """Raises UserError for an unknown name and for one whose package is not installed. Loads nothing."""
+    for name in names:
+        if name not in SINKS:
+            raise UserError(f"Unknown sink '{name}'. Accepted: {', '.join(SINKS)}.")
+        if importlib.util.find_spec(SINKS[name].package) is None:
+            raise UserError(f"The sink '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'")
+
+
+class Sinks:
+    """All sinks of one run, opened here. With no names it does nothing and writes nothing."""
+
+    def __init__(self, names: Sequence[str], folder: str | Path, config: dict[str, Any]):
+        check_sinks(names)
+        self._open: dict[str, Sink] = {}
+        self._state = Path(folder) / STATE_FILE
+        self._logged = _read_state(self._state) if names else {}
+        for name in dict.fromkeys(names):
+            try:
+                self._open[name] = SINKS[name](Path(folder), config)
+            except Exception as error:  # whatever a tracker's own start may raise
+                self.close()
+                raise UserError(f"The sink '{name}' does not start: {_one_line(error)}") from None
+
+    def log(self, stage: str, step: int, row: dict[str, Any]) -> None:
+        """The figures of one step, as they stand in metrics.jsonl."""
+        figures = flatten({key: value for key, value in row.items() if key not in ("stage", "step")})
+        for name, sink in list(self._open.items()):
+            logged = self._logged.setdefault(name, {})
+            if not sink.rewinds and step <= logged.get(stage, 0):
+                continue
+            try:
+                sink.log(stage, step, figures)
+            except Exception as error:  # a full disk or a dead network costs the charts, not the run
+                print(f"sink '{name}' failed at {stage} step {step} and is left out: {_one_line(error)}", file=sys.stderr)
+                del self._open[name]
+                continue
+            logged[stage] = step
+        if self._open:
+            write_atomically(self._state, json.dumps(self._logged))
+
+    def close(self) -> None:
+        while self._open:
+            name, sink = self._open.popitem()
+            try:
+                sink.close()
+            except Exception as error:
+                print(f"sink '{name}' did not close: {_one_line(error)}", file=sys.stderr)
+
+
+def flatten(row: dict[str, Any], above: str = "") -> dict[str, float]:
+    """{"a": {"b": 1}} → {"a/b": 1.0}. What is no number is left out; NaN and infinity are kept, for a chart should show where they are."""
+    flat: dict[str, float] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{above}{key}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            flat[f"{above}{key}"] = float(value)
+    return flat
+
+
+def _read_state(path: Path) -> dict[str, dict[str, int]]:
+    """A file that was lost or damaged costs doubled points at most."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and all(isinstance(value, dict) for value in found.values()) else {}
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
