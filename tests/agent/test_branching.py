@@ -32,8 +32,8 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def grouped(world: World) -> Open:
-    dialect = replace(dialect_named("compact"), max_turn_tokens=16)
-    queries = list(make_queries(world, 4, 3))
+    dialect = replace(dialect_named("compact"), max_turn_tokens=24)
+    queries = list(make_queries(world, 3, 3))
 
     def make(size: int, chat: Any = None) -> list[list[Session]]:
         return [
@@ -63,7 +63,7 @@ def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -
 
 def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped: Open) -> None:
     """Driven by hand: sessions of text, and signals as a server would tell them."""
-    trees = Trees([grouped(3)[0]], Branching(initial=1, tokens=3, **{"signal": "surprisal"}), vocabulary=100)
+    trees = Trees([grouped(3)[0]], Branching(initial=1, tokens=3, signal="surprisal"), vocabulary=100)
     root = trees.next()
     assert root is not None and trees.next() is None
     for n in range(1, 5):
@@ -104,7 +104,7 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
         policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float64", **sampling))
         done = list(policy.play_groups(grouped(size, caller), branching))
         found = {session.id: session.transcript for session in done}
-        assert sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(size)) and len(done) == len(found)
+        assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size)) and len(done) == len(found)
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values())
         return found
 
@@ -112,11 +112,11 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 64])
+@pytest.mark.parametrize("rows", [3, 64])
 def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) -> None:
     forked = play(6, Branching(initial=2, **ALWAYS), rows=rows)
     parents = [t.parent for t in forked.values()]
-    assert all(forked[f"{q}/{g}"].parent is None for q in range(4) for g in range(2)) and sum(p is not None for p in parents) >= 8
+    assert all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2)) and sum(p is not None for p in parents) >= 6
     alone = play(6, Branching(initial=2, **NEVER), rows=rows)
     assert all(t.parent is None and t.forked_at is None for t in alone.values())
     plain = play(6, None, rows=rows)
@@ -128,7 +128,7 @@ def test_fewer_episodes_than_begin_at_the_root(play: Play) -> None:
 
 
 def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) -> None:
-    found = play(6, Branching(initial=1, forks=2, **ALWAYS), rows=8)
+    found = play(6, Branching(initial=2, forks=2, **ALWAYS), rows=8)
     parted = 0
     for transcript in found.values():
         if transcript.parent is None:
@@ -140,7 +140,7 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) 
         assert transcript.turns > 1 or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
         parted += parent.token_ids[n:] != transcript.token_ids[n:]
         assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
-    assert parted >= 8
+    assert parted >= 6
 
 
 def test_the_same_seed_grows_the_same_trees(play: Play) -> None:
@@ -166,7 +166,7 @@ def test_what_is_heard(signal: Any, play: Play, monkeypatch: pytest.MonkeyPatch)
     said = {id: [p for p, kept in zip(t.logprobs, t.loss_mask, strict=True) if kept] for id, t in found.items()}
     for id, logprobs in said.items():
         signals = [nats for session, turn in turns if session.id == id for nats in turn]
-        assert len(signals) == len(logprobs) and all(0 <= nats for nats in signals)
+        assert len(signals) == len(logprobs) and all(nats >= 0 for nats in signals)
         if signal == "surprisal":
             assert signals == pytest.approx([-p for p in logprobs])
         else:

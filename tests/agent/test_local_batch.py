@@ -21,6 +21,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tripwright.agent.policies import local_batch  # noqa: E402
 from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.agent.policies.local_batch import READ_TOKENS, common  # noqa: E402
 
@@ -93,8 +94,6 @@ def test_its_figures_count_what_was_played(talker: Any, caller: Any, queries: li
 
 
 def test_no_pass_reads_more_than_its_share(talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: Any) -> None:
-    from tripwright.agent.policies import local_batch
-
     alone = {session.id: session.transcript for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))}
     sizes, hidden = [], local_batch.Decoder.hidden
     monkeypatch.setattr(local_batch, "READ_TOKENS", 40)
@@ -104,7 +103,7 @@ def test_no_pass_reads_more_than_its_share(talker: Any, caller: Any, queries: li
     assert max(sizes) <= 40 + 10 + 7 < READ_TOKENS  # and a token of each row that speaks, and padding
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2))
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2)))
 def test_common_beginnings(a: str, b: str) -> None:
     expected = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     assert common([*map(ord, a)], [*map(ord, b)]) == expected

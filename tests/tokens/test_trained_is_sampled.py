@@ -26,7 +26,8 @@ from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
 from tripwright.training.batches import Batch, collate, token_logits  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
-from tripwright.training.grpo import GrpoSettings, policy_loss  # noqa: E402
+from tripwright.training.grpo import policy_loss  # noqa: E402
+from tripwright.training.settings import GrpoSettings  # noqa: E402
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]
@@ -206,7 +207,7 @@ def test_logits_of_chosen_positions_are_those_of_all(talker: Any, transcripts: l
 
 def gradient(model: Any, batch: Batch, advantages: Any, weights: Any) -> tuple[float, list[Any]]:
     model.zero_grad()
-    loss, _ = policy_loss(Decoder(model), batch, advantages, weights, GrpoSettings())
+    loss, _ = policy_loss(Decoder(model), batch, advantages[:, None].expand_as(batch.mask), weights, GrpoSettings())
     loss.backward()
     return float(loss.detach()), [parameter.grad.clone() for parameter in model.parameters()]
 
@@ -216,7 +217,7 @@ def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker: Any, tra
     """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight, and the gap is rounding."""
     rows = transcripts[:4]
     batch, advantages = collate([row_of(t) for t in rows]), torch.tensor([1.0, -1.0, 0.5, 2.0])
-    loss, counts = policy_loss(Decoder(talker), batch, advantages, batch.mask, GrpoSettings())
+    loss, counts = policy_loss(Decoder(talker), batch, advantages[:, None].expand_as(batch.mask), batch.mask, GrpoSettings())
     expected = -sum(float(a) * sum(t.loss_mask) for a, t in zip(advantages, rows, strict=True))
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
     assert counts["gap"] / counts["tokens"] < 1e-4 and counts["clipped"] == 0

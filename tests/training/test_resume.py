@@ -16,14 +16,18 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
+from tripwright.rewards.curriculum import Curriculum
 
 torch = pytest.importorskip("torch")
 
 from tripwright.agent.policies.local import load_model  # noqa: E402
 from tripwright.training import run_folder, stages  # noqa: E402
 from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
+from tripwright.training.replay import ReplaySettings  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.training.settings import Kl  # noqa: E402
 
+ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
 STAGES = ("copy", "sft", "rl")
 OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of figures that no two runs share
 
@@ -63,7 +67,7 @@ def recipe(tiny_recipe: Any) -> Any:
         tiny_recipe,
         copy=replace(tiny_recipe.copy, max_steps=10),
         sft=replace(tiny_recipe.sft, steps=10),
-        grpo=replace(tiny_recipe.grpo, steps=10, entropy_bonus=0.1),
+        grpo=replace(tiny_recipe.grpo, steps=10, entropy_bonus=0.1, kl=Kl(0.01), replay=ReplaySettings(every=2), curriculum=ADAPTIVE),
         checkpoint=CheckpointSettings(every_steps=3, every_minutes=None),
     )
 

@@ -27,6 +27,9 @@ SAMPLE = 16  # of the expert's episodes, from which lengths are taken
 # whose texts it was not made for.
 LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 5.3, 1.6
 OPERATIONS = 40  # of a layer's forward pass for one token a row
+# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass reaches this share of what its products do by
+# themselves, and playing takes so many times what products and memory would.
+EFFICIENCY, PLAYING = 0.45, 2.4
 UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
 _SECONDS = 0.1  # of each measurement
 
@@ -109,9 +112,9 @@ def _update(
     if not measure:
         return StepWork(stage, rows * length, counted)
     rates = measured(model, dtype, at_once * length, 1, recipe.threads)
-    moved = 3 * rows * length * model.shape.layers * activation_bytes(model, dtype) + 12.0 * heads * rows * model.shape.vocabulary * 4
+    moved = 1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype) + 5.0 * heads * rows * model.shape.vocabulary * 4
     weights = model.parameters * model.weight_bytes * 8  # an optimizer step reads and writes weights, gradients and states
-    seconds = counted / rates.update + (moved + weights) / rates.memory
+    seconds = counted / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
     return StepWork(stage, rows * length, counted, update_seconds=seconds)
 
 
@@ -131,7 +134,7 @@ def _rl(recipe: Recipe, model: ModelSize, found: Lengths, name: str, settings: R
     size = torch.finfo(precision_named(settings.dtype)).bits // 8
     moved = s.layers * rows * s.kv_heads * s.head_size * found.episode * size + rows * s.vocabulary * 4.0 * 4
     decoding = steps * (one + moved / rates.memory + s.layers * OPERATIONS * rates.operation)
-    return StepWork(name, tokens, made.update_flops, played, made.update_seconds, read / rates.update + decoding)
+    return StepWork(name, tokens, made.update_flops, played, made.update_seconds, PLAYING * (read / rates.update + decoding))
 
 
 def measured(model: ModelSize, dtype: str, update_rows: int, decode_rows: int, threads: int) -> Rates:

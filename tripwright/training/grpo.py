@@ -25,6 +25,7 @@ from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.batches import Batch, collate, token_logits
 from tripwright.training.correction import corrected
+from tripwright.training.credit import advantages_by_evidence
 from tripwright.training.objectives import clipped_loss, group_advantages, kl_estimate, token_entropy, token_weights
 from tripwright.training.replay import ReplayBuffer
 from tripwright.training.rl_loop import RlLoop
@@ -66,8 +67,9 @@ class Grpo(RlLoop):
         if kept:
             totals_PG, scored_PG = reward_table(kept)
             advantages_PG = group_advantages(totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population)
+            finer = [self.finer(group) for group in kept]
             rollouts = [
-                Rollout(episode, made, float(advantages_PG[p, g]), p)
+                Rollout(episode, made, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
                 for p, group in enumerate(kept)
                 for g, (episode, made) in enumerate(zip(group.episodes, group.rewards, strict=True))
                 if made is not None and episode.transcript.stop_reason not in settings.out_of_loss
@@ -95,6 +97,12 @@ class Grpo(RlLoop):
                     break
                 groups += self.player.play(self.draw(missing), weights)
         return groups
+
+    def finer(self, group: Group) -> list[list[float] | None]:
+        """Advantages of each member's tokens, where the recipe asks for them."""
+        if self.settings.credit == "episode":
+            return [None] * len(group.episodes)
+        return advantages_by_evidence(group, self.player.policy.chat)
 
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
         """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times the learning rate."""
@@ -125,7 +133,7 @@ class Grpo(RlLoop):
             tokens_of[r.group] += r.tokens
         # Where only the advantage drives, episodes without one have no gradient; their tokens still count in the denominators.
         regularised = settings.kl.beta != 0 or settings.entropy_bonus != 0
-        live = [r for r in minibatch if r.tokens and (r.advantage != 0.0 or regularised)]
+        live = [r for r in minibatch if r.tokens and (r.teaches or regularised)]
         live.sort(key=lambda r: len(r.episode.transcript.token_ids))
         for first in range(0, len(live), settings.rows):
             rows = live[first : first + settings.rows]
@@ -140,24 +148,23 @@ class Grpo(RlLoop):
             )
             if settings.importance.correction != "none":
                 weights_NT = weights_NT * by_target([r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT)
-            loss, sums = policy_loss(decoder, batch, torch.tensor([r.advantage for r in rows]), weights_NT, settings, self.reference)
+            advantages_NT = by_target([r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT)
+            loss, sums = policy_loss(decoder, batch, advantages_NT, weights_NT, settings, self.reference)
             loss.backward()
             seen.update(sums)
         return seen
 
 
 def policy_loss(
-    decoder: Decoder, batch: Batch, advantages: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Any = None
+    decoder: Decoder, batch: Batch, advantages_NT: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Any = None
 ) -> tuple[Tensor, dict[str, float]]:
-    """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are ever looked at. `advantages` (N,) of
-    episodes or (N, T) of tokens."""
+    """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are ever looked at."""
     said_NT = batch.mask > 0
     logits = _logits(decoder, batch, said_NT, settings)  # (tokens said, vocabulary)
     targets = batch.targets[said_NT][:, None]
     logprobs = torch.log_softmax(logits, dim=-1).gather(1, targets)[:, 0]
     old = batch.logprobs[said_NT]
-    spread = advantages if advantages.ndim == 2 else advantages[:, None].expand_as(batch.mask)
-    losses, clipped = clipped_loss(logprobs, old, spread[said_NT], settings.clip)
+    losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
     sums = {"tokens": float(len(old)), "clipped": float(clipped.sum()), "gap": float((logprobs - old).detach().abs().sum())}
     with torch.set_grad_enabled(settings.entropy_bonus != 0):
         entropy = token_entropy(logits)

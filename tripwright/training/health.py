@@ -94,7 +94,7 @@ class Watchman:
         return new
 
     def text(self) -> str:
-        """The whole of RUN/warnings.jsonl as of now. It is small: writing it anew keeps it true when a warning ends or a resume steps back."""
+        """All of RUN/warnings.jsonl as of now. It is small: written anew, it stays true when a warning ends or a resume steps back."""
         return "".join(json.dumps(warning.record()) + "\n" for warning in self.raised)
 
     @property

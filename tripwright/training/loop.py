@@ -1,6 +1,6 @@
 """What every stage of training offers: steps that can be taken one at a time, and a state that continues them bit for bit.
 
-A stage (`Loop`) does not know about files. Whoever drives it (`stages.RunFolder`) writes down its metrics and its state between two
+A stage (`Loop`) does not know about files. Whoever drives it (`run_folder.RunFolder`) writes down its metrics and its state between two
 steps; a loop that is built from the same recipe and given that state goes on as if it had never stopped (row B6).
 """
 

@@ -60,11 +60,17 @@ class Rollout:
     group: int = 0
     old_T: Sequence[float] | None = None
     weights_T: Sequence[float] | None = None
+    advantages_T: Sequence[float] | None = None  # of each token id, where credit is finer than the episode
 
     @property
     def tokens(self) -> int:
         """Of the agent's own."""
         return sum(self.episode.transcript.loss_mask)
+
+    @property
+    def teaches(self) -> bool:
+        """Whether any token has an advantage."""
+        return any(self.advantages_T) if self.advantages_T is not None else self.advantage != 0.0
 
     @property
     def row(self) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:

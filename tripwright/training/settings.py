@@ -7,6 +7,7 @@ Papers' settings are combinations of them: DAPO (row S7) is `filter.min_std = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tripwright.agent.policies.branching import Branching
 from tripwright.agent.policies.local_precision import AUTO
@@ -91,6 +92,7 @@ class GrpoSettings(RolloutSettings):
     kl: Kl = Kl()
     entropy_bonus: float = 0.0
     importance: Importance = Importance()
+    credit: Literal["episode", "evidence"] = "episode"  # whose advantage a token has: its episode's, or of the constraints that concern it
     out_of_loss: tuple[StopReason, ...] = ()  # episodes that stopped so count in the normalisation, not in the loss; row S6: OVERLONG
     replay: ReplaySettings | None = None
     branching: Branching | None = None

@@ -45,8 +45,9 @@ class LocalPolicy:
 
     @property
     def figures(self) -> dict[str, float]:
-        """What the last play() computed, so far: `passes` of the model and how many rows took part in one on average (`rows_per_pass`),
-        `decoded_tokens` sampled, `prefilled_tokens` read of prompts and tool answers, `copied_tokens` that another row had read, `forks`."""
+        """What the last play() computed, so far: `passes` of the model and how many rows took part in one on average (`rows_per_pass`);
+        tokens sampled (`decoded_tokens`), read of prompts and tool answers (`prefilled_tokens`), and copied because another row had read
+        them (`copied_tokens`); `forks`."""
         names = ("passes", "decoded_tokens", "prefilled_tokens", "copied_tokens", "forks")
         return {name: self._counted[name] for name in names} | {
             "rows_per_pass": self._counted["row_passes"] / max(1, self._counted["passes"])
