@@ -4,7 +4,8 @@
 
 Both runs are real processes of `tripwright train` on a tiny model: copy warm-up, cold start, GRPO. The kills come at random steps over the
 whole run, each a random moment after its step, so that some fall into a step, some into a checkpoint and some into a save; every seventh
-comes at a random moment of the start. Edit no code meanwhile: every start reads it anew. Exit 1 unless all weights and metrics are equal, bit for bit (but for what the clock says).
+comes at a random moment of the start. Exit 1 unless all weights and metrics are equal, bit for bit (but for what the clock says). Edit no
+code meanwhile: every start reads it anew.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def main() -> None:
         for number, step in enumerate(steps, start=1):
             early = number % START == 0
             process = start(recipe, killed, number)
-            delay = rng.uniform(0, alone / 3) if early else rng.uniform(0, 0.3)
+            delay = rng.uniform(0, alone / 15) if early else rng.uniform(0, 0.3)
             if not kill_at(process, killed, 0 if early else min(total, max(step, last[0] + 1)), delay):
                 break
             told, (kept, origin) = len(lines(killed)), safe(killed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,8 @@ def test_they_are_found_in_an_installed_package_first(tmp_path: Path, monkeypatc
 def test_listing_them_needs_no_torch() -> None:
     code = "import sys; from tripwright.cli.main import main; main(['recipes']); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_wheel_carries_them() -> None:
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == {"recipes": "tripwright/recipes"}

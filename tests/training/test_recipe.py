@@ -17,7 +17,7 @@ from tripwright.rewards.curriculum import PLANNER_R1_8B
 from tripwright.training.objectives import Clip
 from tripwright.training.quickstart_recipe import quickstart_recipe
 from tripwright.training.recipe import Recipe, load_recipe
-from tripwright.training.recipe_checks import check_paths
+from tripwright.training.recipe_checks import check_needs
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
@@ -26,7 +26,7 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 def test_every_recipe_loads_and_starts_with_the_command_that_runs_it(path: Path) -> None:
     load_recipe(path)
     first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert re.fullmatch(rf"# tripwright (train|sft) recipes/{path.relative_to(RECIPES)} --out \S+", first)
+    assert re.fullmatch(rf"# tripwright (train|sft) recipes/{path.relative_to(RECIPES)}( --engine trl)? --out \S+", first)
 
 
 def test_the_quickstart_on_file_is_the_one_built_in() -> None:
@@ -110,6 +110,23 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
         ('sinks = ["carrier_pigeon"]', r"unknown sinks 'carrier_pigeon'"),
+        ("[grpo.clip]\nlow = 2.0", r"grpo\.clip\.low must be above 0, at most 0\.999999, found 2"),
+        ("[grpo.clip]\nlow = -1.0", r"grpo\.clip\.low must be above 0"),
+        ("[grpo.clip]\ndual = 0.5", r"grpo\.clip\.dual must be above 1, found 0\.5"),
+        ("[grpo.optimizer]\nadamw_learning_rate = 0.0", r"grpo\.optimizer\.adamw_learning_rate must be above 0, found 0"),
+        ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"sft\.optimizer\.betas\.0 must be at least 0, at most 0\.999999, found 1\.5"),
+        ("[data.mix]\nlevels = [0, 0, 0]", r"data\.mix needs days out of 3, 5, 7 and a level with weight"),
+        ("[data.mix]\ndays = [4]", r"data\.mix needs days out of 3, 5, 7 and a level with weight, found days \(4,\)"),
+        ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix\.slack is a range from low to high"),
+        ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
+        ("[model.shape]\nlayers = 0", r"model\.shape\.layers must be at least 1, found 0"),
+        ("[grpo]\nmax_minutes = nan", r"setting 'max_minutes'.*number|max_minutes must be a number"),
+        ("[dialect]\nmax_turns = 0", r"dialect\.max_turns must be at least 1, found 0"),
+        ("[dialect]\nmax_tool_tokens = -5", r"dialect\.max_tool_tokens must be at least 1, found -5"),
+        ("[evaluation]\nqueries = 0", r"evaluation\.queries must be at least 1, found 0"),
+        ("seed = -1", r"seed must be at least 0"),
+        ("[copy]\ntokens_per_step = 0", r"copy\.tokens_per_step must be at least 1, found 0"),
+        ("[grpo.importance]\ncap = 0.0", r"grpo\.importance\.cap must be above 0"),
         ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16"),
     ],
 )
@@ -134,4 +151,4 @@ def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
 def test_files_that_are_not_there_are_named(text: str, missing: str, tmp_path: Path) -> None:
     recipe = load(tmp_path, text)  # which reads no data, so that recipes can be listed anywhere
     with pytest.raises(UserError, match=re.escape(missing)):
-        check_paths(recipe)
+        check_needs(recipe)

@@ -35,7 +35,7 @@ def run(  # long: each option is a parameter with its help
     samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.", min=0)] = 0.0,
-    top_p: Annotated[float | None, typer.Option(help="endpoint: nucleus sampling.", min=0, max=1, show_default=False)] = None,
+    top_p: Annotated[float | None, typer.Option(help="endpoint, local: nucleus sampling.", min=0, max=1, show_default=False)] = None,
     seed: Annotated[
         int,
         typer.Option(

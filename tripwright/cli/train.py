@@ -11,15 +11,18 @@ from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe_checks import check_needs
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.trl_sft import check_for_trl, fine_tune_with_trl
 
-ENGINES = ("local",)
+ENGINES, SFT_ENGINES = ("local",), ("local", "trl")
 Resume = Annotated[bool, typer.Option("--resume", help="Only continue: refuse where there is no run to go on with.")]
 
 
 def sft(
     recipe: Annotated[Path, typer.Argument(help="TOML recipe with an [sft] table.")],
     out: Annotated[Path | None, typer.Option(help="Run folder; default runs/RECIPE.", show_default=False)] = None,
+    engine: Annotated[str, typer.Option(help="Who trains: local, or trl (TRL's SFTTrainer; GPUs; needs the 'trl' extra).")] = "local",
     resume: Resume = False,
 ) -> None:
     """Fine-tune a model on transcripts (cold start): OUT/model/sft, OUT/metrics.jsonl.
@@ -27,14 +30,21 @@ def sft(
     Stopped at any moment, the same command goes on from the newest checkpoint, step for step as if it had never stopped.
 
     Examples:
-      tripwright sft recipes/nano/quickstart.toml --out runs/nano
+      tripwright sft recipes/nano/cold_start.toml --out runs/nano/cold_start
+      tripwright sft recipes/star/sft.toml --engine trl --out runs/star_sft
     """
+    _one_of(engine, SFT_ENGINES)
     read = load_recipe(recipe)
     if read.sft is None:  # said before a folder is made
         raise UserError(f"{recipe}: no [sft] table, so there is nothing to fine-tune.")
+    if engine == "trl":
+        check_for_trl(read)
     run = _open(recipe, read, out, resume)
     with run.alone():
-        _cold_start(run)
+        if engine == "trl":
+            fine_tune_with_trl(read, run.folder)
+        else:
+            _cold_start(run)
         typer.echo(f"{run.model('sft')}  {write_report(run.folder)}")
 
 
@@ -53,8 +63,7 @@ def train(
       tripwright train recipes/nano/quickstart.toml --out runs/nano
       tripwright train recipes/nano/quickstart.toml --out runs/nano --resume
     """
-    if engine not in ENGINES:
-        raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(ENGINES)}.")
+    _one_of(engine, ENGINES)
     read = load_recipe(recipe)
     if read.rl is None:
         raise UserError(f"{recipe}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce.")
@@ -64,7 +73,13 @@ def train(
         typer.echo(f"{run.model('rl')}  {write_report(run.folder)}")
 
 
+def _one_of(engine: str, engines: tuple[str, ...]) -> None:
+    if engine not in engines:
+        raise UserError(f"Unknown engine '{engine}'. Accepted: {', '.join(engines)}.")
+
+
 def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFolder:
+    check_needs(recipe)
     folder = out or Path("runs") / path.stem
     if resume and not RunFolder.begun(folder):
         raise UserError(f"--resume: nothing to go on with in '{folder}': no checkpoint and no finished stage. Leave --resume out to begin.")

@@ -24,23 +24,22 @@ from tripwright.training.settings import GrpoSettings
 @torch.no_grad()
 def corrected(model: Any, rollouts: list[Rollout], settings: GrpoSettings) -> tuple[list[Rollout], dict[str, float]]:
     """The rollouts with the trainer's log-probabilities as their old ones and a weight per token; and what the difference was like."""
-    decoder, made, sums, seen = Decoder(model), [], dict[str, float](), 0
-    ordered = sorted((r for r in rollouts if r.tokens), key=lambda r: len(r.episode.transcript.token_ids))
-    for first in range(0, len(ordered), settings.rows):
-        rows = ordered[first : first + settings.rows]
-        batch = collate([r.row for r in rows])
+    decoder, kept = Decoder(model), [r for r in rollouts if r.tokens]
+    if not kept:
+        return kept, {}
+    kept.sort(key=lambda r: len(r.episode.transcript.token_ids))
+    whole = collate([r.row for r in kept])
+    trainer_NT = torch.zeros_like(whole.logprobs)
+    for first in range(0, len(kept), settings.rows):
+        batch = collate([r.row for r in kept[first : first + settings.rows]])
         said_NT = batch.mask > 0
         with autocast(precision_named(settings.dtype)):
             logits = token_logits(decoder, batch, said_NT) / settings.temperature
-        trainer_NT = torch.zeros_like(batch.logprobs)
-        trainer_NT[said_NT] = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
-        for n, r in enumerate(rows):  # one by one, since a weight of level "sequence" is of one episode
-            said, length = said_NT[n], len(r.row[0])
-            weights, figures = importance_weights(trainer_NT[n][said], batch.logprobs[n][said], settings.importance)
-            weights_T = torch.zeros(len(said))
-            weights_T[said] = weights.float()
-            made.append(replace(r, old_T=[0.0, *trainer_NT[n, : length - 1].tolist()], weights_T=[0.0, *weights_T[: length - 1].tolist()]))
-            for name, value in figures.items():
-                sums[name] = sums.get(name, 0.0) + float(value) * r.tokens
-            seen += r.tokens
-    return made, {f"importance_{name}": value / max(1, seen) for name, value in sums.items()}
+        chosen = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
+        trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen
+    weights_NT, figures = importance_weights(trainer_NT, whole.logprobs, settings.importance, mask=whole.mask > 0)
+    made = []
+    for n, r in enumerate(kept):
+        own = slice(0, len(r.row[0]) - 1)  # position t is about token t + 1
+        made.append(replace(r, old_T=[0.0, *trainer_NT[n, own].tolist()], weights_T=[0.0, *weights_NT[n, own].tolist()]))
+    return made, {f"importance_{name}": float(value) for name, value in figures.items()}

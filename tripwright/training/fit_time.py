@@ -27,11 +27,11 @@ SAMPLE = 16  # of the expert's episodes, from which lengths are taken
 # whose texts it was not made for.
 LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 5.3, 1.6
 OPERATIONS = 40  # of a layer's forward pass for one token a row
-# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass reaches this share of what its products do by
-# themselves, and playing takes so many times what products and memory would.
+# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass reaches this share of what its products do
+# by themselves, and playing takes so many times what its products and its memory would.
 EFFICIENCY, PLAYING = 0.45, 2.4
 UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
-_SECONDS = 0.1  # of each measurement
+_SECONDS = 0.2  # of each measurement
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,9 @@ def measured(model: ModelSize, dtype: str, update_rows: int, decode_rows: int, t
             x = torch.randn(rows, s.hidden).to(kind)
             return 2.0 * rows * s.hidden * s.feed_forward / _seconds(lambda: x @ wide)
 
-        large, one = torch.zeros(1 << 23), torch.zeros(1)
+        large, one = torch.zeros(1 << 22), torch.zeros(1)
         return Rates(
-            update=product(min(update_rows, 4096)),
+            update=product(min(update_rows, 1024)),
             decode=product(decode_rows),
             memory=2 * large.nbytes / _seconds(lambda: large.clone()),
             operation=_seconds(lambda: one + one),

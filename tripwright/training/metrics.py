@@ -37,6 +37,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         **dict(zip(PARTS, parts, strict=True)),
         "official_pass_rate": official,
         "strict_gap": official - parts[-1],
+        "episodes": sum(len(group.episodes) for group in groups),
         "turns_mean": sum(t.turns for t in transcripts) / n,
         "completion_tokens_mean": said / n,
         "tokens": tokens,

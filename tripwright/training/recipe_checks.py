@@ -6,25 +6,27 @@ from pathlib import Path
 
 from tripwright.agent.policies.local_precision import PRECISIONS
 from tripwright.errors import UserError
+from tripwright.queries.sample import CITIES_VISITED
 from tripwright.rewards.curriculum import KINDS, Curriculum
 from tripwright.rewards.shaped import STAGES
-from tripwright.training.objectives import AGGREGATIONS, CORRECTIONS, KL_ESTIMATORS, NORMALISATIONS
+from tripwright.training.objectives import AGGREGATIONS, CORRECTIONS, KL_ESTIMATORS, LEVELS, NORMALISATIONS
 from tripwright.training.optim import OPTIMIZERS
+from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import RL_TABLES, Recipe
 from tripwright.training.settings import GrpoSettings, PpoSettings, RolloutSettings
-from tripwright.training.sinks import SINKS
+from tripwright.training.sinks import SINKS, check_sinks
 from tripwright.world.generator.scales import SCALES
 
 
 def check(recipe: Recipe) -> None:
     """Raises UserError for the first thing that cannot work."""
+    check_ranges(recipe)
     _dialect(recipe)
+    _model(recipe)
     _data(recipe)
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
     for name in recipe.sinks:
         one_of("sinks", name, tuple(SINKS))
-    if recipe.threads < 1:
-        raise UserError(f"threads must be at least 1, found {recipe.threads}.")
     for name in ("copy", "sft", *RL_TABLES):
         if (settings := getattr(recipe, name)) is not None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
@@ -42,8 +44,8 @@ def check(recipe: Recipe) -> None:
         _rl(recipe, *recipe.rl)
 
 
-def check_paths(recipe: Recipe) -> None:
-    """Raises UserError for the first file or folder that the recipe names and that is not there. (A model's name may be one of a hub's.)"""
+def check_needs(recipe: Recipe) -> None:
+    """Raises UserError for the first file, folder or package that the recipe needs and that is not there. (A model may be on a hub.)"""
     for name, path in (
         ("data.world", recipe.data.world),
         ("data.queries", recipe.data.queries),
@@ -51,6 +53,7 @@ def check_paths(recipe: Recipe) -> None:
     ):
         if path is not None and not Path(path).exists():
             raise UserError(f"{name}: nothing at '{path}'.")
+    check_sinks(recipe.sinks)
 
 
 def one_of(name: str, found: str, accepted: tuple[str, ...]) -> None:
@@ -66,6 +69,14 @@ def _dialect(recipe: Recipe) -> None:
         raise UserError(f"the model has {recipe.model.shape.positions} positions, the dialect needs {dialect.context_tokens}.")
 
 
+def _model(recipe: Recipe) -> None:
+    shape = recipe.model.shape
+    if shape.heads % shape.kv_heads:
+        raise UserError(f"model.shape.heads ({shape.heads}) must be a multiple of kv_heads ({shape.kv_heads}), which share them.")
+    if shape.head_size % 2:
+        raise UserError(f"model.shape.head_size must be even for rotary positions, found {shape.head_size}.")
+
+
 def _data(recipe: Recipe) -> None:
     data = recipe.data
     if (data.world is None) != (data.queries is None):
@@ -74,8 +85,12 @@ def _data(recipe: Recipe) -> None:
         one_of("data.scale", data.scale, tuple(SCALES))
     elif data.rl_trips is not None:
         raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
-    if data.queries_per_world < 1 or (data.rl_trips is not None and data.rl_trips < 1):
-        raise UserError(f"data.queries_per_world and data.rl_trips must be at least 1, found {data.queries_per_world} and {data.rl_trips}.")
+    for name, mix in (("data.mix", data.mix), ("data.rl_mix", data.rl_mix)):
+        if mix is not None and (not sum(mix.levels) or not mix.days or not set(mix.days) <= CITIES_VISITED.keys()):
+            lengths = ", ".join(map(str, CITIES_VISITED))
+            raise UserError(f"{name} needs days out of {lengths} and a level with weight, found days {mix.days} and levels {mix.levels}.")
+        if mix is not None and mix.slack[0] > mix.slack[1]:
+            raise UserError(f"{name}.slack is a range from low to high, found {mix.slack}.")
 
 
 def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
@@ -117,6 +132,9 @@ def _grpo(settings: GrpoSettings) -> None:
     one_of("grpo.advantage.normalise", settings.advantage.normalise, NORMALISATIONS)
     one_of("grpo.kl.estimator", settings.kl.estimator, KL_ESTIMATORS)
     one_of("grpo.importance.correction", settings.importance.correction, CORRECTIONS)
+    one_of("grpo.importance.level", settings.importance.level, LEVELS)
+    if settings.importance.cap <= 0:
+        raise UserError(f"grpo.importance.cap must be above 0, found {settings.importance.cap}.")
     if settings.kl.beta < 0:
         raise UserError(f"grpo.kl.beta must not be negative, found {settings.kl.beta}.")
     if settings.filter.refill and settings.filter.min_std is None:

@@ -47,6 +47,7 @@ class RlLoop:
         self.optimizers = Optimizers(model, settings.optimizer)
         rows = settings.sampling_rows or settings.prompts * settings.group
         sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads)
+        sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
         self.player = Player(policy, dialect, settings.group, settings.rules, faults, branching, tools)
         self.course, self.clock = Course(settings.curriculum), Clock(settings.steps, settings.max_minutes)

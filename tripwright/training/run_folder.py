@@ -3,6 +3,7 @@
     RUN/recipe.json                  the resolved recipe; a run folder belongs to one recipe
     RUN/data.json                    hashes of what it trains on; and to one set of data
     RUN/metrics.jsonl                one line per step, with stage, step and seconds of work since the run began
+    RUN/warnings.jsonl               patterns that mean trouble, with advice (`health`)
     RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved (`checkpoint`)
     RUN/model/<stage>/               weights and tokenizer after each finished stage
     RUN/run.lock                     held by the process that works here; the lock dies with it
@@ -20,7 +21,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ from tripwright.files import write_atomically
 from tripwright.progress import StatusLine
 from tripwright.training.changes import changes, longer
 from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
+from tripwright.training.health import Watchman
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe
+from tripwright.training.sinks import Sinks
 from tripwright.training.stopping import Stopping
 from tripwright.training.streams import data_identity
 
@@ -156,13 +159,17 @@ class RunFolder:
             before = self._resume(stage, loop, checkpoints, facts)
             began = written_at = time.monotonic()
             written, status = loop.step, Status(stage, loop)
-            with self.metrics.open("a", encoding="utf-8") as out:
+            logged_as, watch = LOGGED_AS.get(stage, stage), Watchman(line for _, line in _whole_lines(self.metrics))
+            with self.metrics.open("a", encoding="utf-8") as out, closing(self._sinks()) as sinks:
                 while loop.progress < 1:
                     row = loop.take_step()
                     now = time.monotonic()
                     seconds = round(before + now - began, 2)
-                    out.write(json.dumps({"stage": LOGGED_AS.get(stage, stage), "step": loop.step, "seconds": seconds, **row}) + "\n")
+                    line = {"stage": logged_as, "step": loop.step, "seconds": seconds, **row}
+                    out.write(json.dumps(line) + "\n")
                     out.flush()
+                    sinks.log(logged_as, loop.step, line)
+                    self._warn(watch, line)
                     status.show(loop, row)
                     due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
                     if (due and loop.progress < 1) or stopping.asked:
@@ -172,6 +179,17 @@ class RunFolder:
                         written, written_at = loop.step, time.monotonic()
                     stopping.leave_if_asked()
             status.end()
+
+    def _sinks(self) -> Sinks:
+        return Sinks(self.recipe.sinks, self.folder, self.recipe.record())
+
+    def _warn(self, watch: Watchman, line: dict[str, Any]) -> None:
+        """New warnings on stderr; all of them, with the last step of those that are over, in warnings.jsonl."""
+        before = watch.text()
+        for warning in watch.look(line):
+            print(f"\n{warning}", file=sys.stderr)
+        if (now := watch.text()) != before:
+            write_atomically(self.folder / "warnings.jsonl", now)
 
     def _resume(self, stage: str, loop: Loop, checkpoints: Checkpoints, facts: dict[str, Any]) -> float:
         """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning. Seconds of work behind the run."""

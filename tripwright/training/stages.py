@@ -59,7 +59,7 @@ def copy(run: RunFolder, after: str = "start") -> None:
     if run.recipe.copy is None or run.done("copy"):
         return
     model, tokenizer = load_model(run.model(after))
-    run.drive("copy", Copying(model, run.recipe.copy, run.recipe.seed))
+    run.drive("copy", Copying(model, run.recipe.copy, run.recipe.seed), model.device.type)
     run.save("copy", model, tokenizer)
 
 
@@ -75,7 +75,7 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
         print(source.figures.line(recipe.sft.max_tokens or recipe.dialect.dialect().context_tokens), file=sys.stderr)
     else:
         source = ExpertTranscripts(Trips(recipe, COLD_START), *_spoken(recipe, tokenizer))
-    run.drive("sft", FineTuning(model, source, recipe.sft))
+    run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)
     run.save("sft", model, tokenizer)
 
 
@@ -88,7 +88,8 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     model, tokenizer = load_model(run.model(after))
     dialect, chat = _spoken(recipe, tokenizer)
     with _tools(recipe, settings.tools, dialect) as tools:
-        run.drive("rl", LOOPS[name](model, chat, dialect, Trips(recipe, RL), settings, recipe.seed, recipe.faults, tools))
+        loop = LOOPS[name](model, chat, dialect, Trips(recipe, RL), settings, recipe.seed, recipe.faults, tools)
+        run.drive("rl", loop, model.device.type)
     run.save("rl", model, tokenizer)
 
 

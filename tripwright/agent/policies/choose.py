@@ -125,15 +125,15 @@ def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
 def _local(settings: Settings, dialect: Dialect) -> Chosen:
     if not settings.model:
         raise UserError("Policy 'local' needs --model DIR, a checkpoint folder (or a model name that transformers can find).")
-    if settings.top_p is not None:
-        raise UserError("Policy 'local' samples from the whole distribution: leave --top-p out.")
     if settings.rows < 1:
         raise UserError(f"--rows is at least 1, found {settings.rows}.")
     from tripwright.agent.policies.local import LocalPolicy, Sampling  # torch
 
-    sampling = Sampling(settings.temperature, rows=settings.rows, seed=settings.seed)
+    sampling = Sampling(
+        settings.temperature, rows=settings.rows, seed=settings.seed, top_p=1.0 if settings.top_p is None else settings.top_p
+    )
     policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling)
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:
-        decoding["seed"] = settings.seed
+        decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
     return Chosen(policy, policy.chat, {"kind": "local", "model": settings.model}, decoding)

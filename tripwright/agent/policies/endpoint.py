@@ -146,6 +146,8 @@ def messages(transcript: Transcript, how: Notation, schemas: list[dict[str, Any]
             built.append({"role": "system", "content": HERMES_PROMPT.format(system=segment.text, schemas=listed)})
         elif segment.role == "tool" and how == "hermes":
             built.append({"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"})
+        elif segment.role == "tool" and transcript.segments[number - 1].call is None:  # an error message: there is no call it answers
+            built.append({"role": "user", "content": segment.text})
         elif segment.role == "tool":
             built.append({"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text})
         elif segment.call is not None and how == "native":

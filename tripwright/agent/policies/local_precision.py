@@ -14,12 +14,15 @@ import torch
 from tripwright.errors import UserError
 
 AUTO = "auto"
-_NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32, "float64": torch.float64}
-PRECISIONS = (AUTO, *_NAMED)
+_NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
+PRECISIONS = (AUTO, *_NAMED)  # what a run may ask for
+DOUBLE = "float64"  # for sampling only, to compare without rounding: autocast knows no such products
 
 
 def precision_named(name: str) -> torch.dtype:
-    """`auto` is `fastest()`. Raises UserError for a name that is not in PRECISIONS."""
+    """`auto` is `fastest()`. Raises UserError for a name that is neither in PRECISIONS nor DOUBLE."""
+    if name == DOUBLE:
+        return torch.float64
     if name not in PRECISIONS:
         raise UserError(f"Unknown dtype '{name}'. Accepted: {', '.join(PRECISIONS)}.")
     return fastest() if name == AUTO else _NAMED[name]

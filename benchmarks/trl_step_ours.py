@@ -1,0 +1,112 @@
+"""Our side of `trl_step.py`, run by it in a process of its own: plays the steps of a job's folder, one for every line on stdin."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from trl_step_peer import Job, Measured
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.policies import local, local_batch
+from tripwright.agent.policies.local_sampling import Chosen
+from tripwright.episode import Task
+from tripwright.rewards.shaped import NOTHING, Reward
+from tripwright.tools.faces import face_named
+from tripwright.tools.toolbox import ToolAnswer
+from tripwright.training.cold_start import tasks
+from tripwright.training.grpo import Grpo
+from tripwright.training.objectives import Clip
+from tripwright.training.optim import OptimizerSettings
+from tripwright.training.rollouts import Group
+from tripwright.training.settings import GrpoSettings
+
+
+class ScriptedTools:
+    face = face_named("compact")
+
+    def __init__(self, job: Job):
+        self.job, self.schemas = job, job.schemas
+
+    def call(self, name: str, arguments: Any) -> ToolAnswer:
+        return ToolAnswer(self.job.texts[arguments["place"]])
+
+
+class ScriptedTrips:
+    """The same trips in every step; only their requests' texts are the script's."""
+
+    per_epoch = None
+
+    def __init__(self, job: Job):
+        self.job, self.position = job, 0
+        given = itertools.islice(tasks("nano", 0, 8), len(job.users))
+        self.trips = [(query.model_copy(update={"query": text}), world) for (query, world), text in zip(given, job.users, strict=True)]
+
+    def __next__(self) -> Task:
+        place = self.position % len(self.trips)
+        self.position += 1
+        return Task(str(place), *self.trips[place])
+
+
+def scripted_batch(job: Job) -> type[local_batch.Batch]:
+    class Scripted(local_batch.Batch):
+        def _say(self, rows: list[local_batch.Row], chosen: Chosen, source: local_batch.Source) -> None:
+            tokens = []
+            for row in rows:
+                prompt, member = map(int, str(row.session.id).split("/"))
+                tokens.append(job.said(prompt * job.group + member, row.session.transcript.turns)[len(row.turn_ids)])
+            forced = torch.tensor(tokens)
+            super()._say(rows, Chosen(forced, chosen.distribution.gather(1, forced[:, None])[:, 0], chosen.distribution), source)
+
+    return Scripted
+
+
+class Ours(Grpo):
+    def __init__(self, job: Job, measured: Measured):
+        model, tokenizer = local.load_model(job.folder / "model")
+        system, context = job.system, job.prompt_tokens + job.completion_tokens + 1
+        dialect = Dialect("script", system, face="compact", max_turns=job.turns + 1, max_calls=job.turns, context_tokens=context)
+        settings = GrpoSettings(
+            prompts=len(job.users),
+            group=job.group,
+            minibatches=1,
+            rows=job.rows,
+            dtype="float32",
+            warm_up_steps=0,
+            clip=Clip(dual=None),
+            optimizer=OptimizerSettings("adamw", adamw_learning_rate=job.learning_rate, betas=(0.9, 0.999)),
+        )
+        chat = ChatFormat(tokenizer, job.schemas)
+        super().__init__(model, chat, dialect, ScriptedTrips(job), settings, seed=0, tools=ScriptedTools(job))  # type: ignore[arg-type]
+        self.job, self.measured = job, measured
+
+    def explore(self) -> list[Group]:
+        with self.measured.timed("rollouts"):
+            groups = super().explore()
+            for number, group in enumerate(groups):
+                totals = self.job.rewards[number * self.job.group :][: self.job.group]
+                group.rewards = [Reward(total, 0.0, NOTHING) for total in totals]
+        episodes = [episode.transcript for group in groups for episode in group.episodes]
+        self.measured.played = [(list(t.token_ids), list(t.loss_mask)) for t in episodes]
+        return groups
+
+
+def play_ours(folder: Path) -> None:
+    job = Job(folder)
+    torch.set_num_threads(job.threads)
+    local.Batch = scripted_batch(job)  # type: ignore[misc]
+    measured = Measured(job)
+    ours = Ours(job, measured)
+    for _ in range(job.steps):
+        with measured.whole_step():
+            row = ours.take_step()
+            measured.figures["grad_norm"] = row["grad_norm"]
+            measured.tokens.update({name: row[name] for name in ("prefilled_tokens", "decoded_tokens", "copied_tokens")})
+
+
+if __name__ == "__main__":
+    play_ours(Path(sys.argv[1]))
