@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,14 @@ from tripwright.world.store import World
 
 pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import NOTHING, Reward
-from tripwright.training import grpo, stages
+from tripwright.rewards.shaped import SUM
+from tripwright.training import stages
+from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.rollouts import Group, Player
+from tripwright.training.run_folder import RunFolder
+from tripwright.training.settings import GrpoSettings
+from tripwright.training.sft import SftSettings
 
 FAULTS = Faults(probability=0.5, seed=2)
 
@@ -71,51 +76,48 @@ def test_a_wrong_table_is_one_line(tmp_path: Path, text: str, said: str) -> None
     assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
-class Player:
+class PlaysAsTheExpert:
     """The expert where the trainer expects a local model: rollouts are made in the same way."""
 
     chat = None
+    figures: dict[str, float] = {}
 
-    def play(self, sessions: Any) -> Any:
-        return ExpertPolicy().play(sessions)
+    def play_groups(self, groups: Any, branching: Any) -> Any:
+        return ExpertPolicy().play(itertools.chain.from_iterable(groups))
 
 
 def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
     world = World.in_memory(build_tables("nano", 21))
-    tasks = [Task(f"t{n}", query, world) for n, query in enumerate(make_queries(world, 3, 3))]
+    tasks = [(n, Task(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))]
+
+    def play(faults: Faults | None) -> list[Group]:
+        player = Player(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
+        return player.play(tasks, SUM)
 
     def met(faults: Faults | None) -> list[list[list[str | None]]]:
-        groups = grpo.roll_out(Player(), dialect_named("planner_r1"), tasks, 4, faults=faults)  # type: ignore[arg-type]
-        return [[[call.fault for call in episode.transcript.calls] for episode in group] for group in groups]
+        return [[[call.fault for call in episode.transcript.calls] for episode in group.episodes] for group in play(faults)]
 
     found = met(FAULTS)
     assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
     assert len({tuple(member) for member in found[0]}) > 1
     assert {fault for group in met(None) for member in group for fault in member} == {None}
-    rollouts = [
-        grpo.Rollout(episode, Reward(0.0, 0.0, NOTHING), 0.0)
-        for group in grpo.roll_out(Player(), dialect_named("planner_r1"), tasks, 4, faults=FAULTS)  # type: ignore[arg-type]
-        for episode in group
-    ]
     hit = sum(fault is not None for group in found for member in group for fault in member)
-    assert grpo.describe(rollouts)["faulty_calls"] == hit > 0
+    assert describe(play(FAULTS))["faulty_calls"] == hit > 0
 
 
 def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nano_tokenizer: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nano_tokenizer: Any, tiny_model: Any
 ) -> None:
-    given: list[Any] = []
-
-    def recording(*arguments: Any) -> Iterator[dict[str, Any]]:
-        given.extend(arguments[6:])
-        return iter(())
-
-    monkeypatch.setattr(stages.grpo, "train", recording)
-    monkeypatch.setattr(stages, "load_model", lambda folder: (None, nano_tokenizer))
-    monkeypatch.setattr(stages.RunFolder, "save", lambda *_: None)
-    run = stages.RunFolder(tmp_path / "run", Recipe(grpo=grpo.GrpoSettings(steps=1), faults=FAULTS))
+    driven: list[Any] = []
+    model = tiny_model("qwen3", len(nano_tokenizer))
+    monkeypatch.setattr(stages, "load_model", lambda folder: (model, nano_tokenizer))
+    monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, device: driven.append(loop))
+    monkeypatch.setattr(RunFolder, "save", lambda *_: None)
+    run = RunFolder(tmp_path / "run", Recipe(sft=SftSettings(steps=1), grpo=GrpoSettings(steps=1), faults=FAULTS))
+    stages.cold_start(run)
     stages.reinforce(run)
-    assert given == [FAULTS]
+    cold, rl = driven
+    assert rl.player.faults == FAULTS
     assert json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
-    transcripts = stages.expert_transcripts(run.recipe, nano_tokenizer)
-    assert all(call.fault is None for _ in range(3) for call in next(transcripts).calls)
+    read = [transcript for _ in range(2) for transcript in next(cold.batches)]
+    assert all(call.fault is None for transcript in read for call in transcript.calls)
