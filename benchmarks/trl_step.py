@@ -41,6 +41,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging
@@ -307,6 +308,7 @@ def main() -> int:
     if any(given.prompts * group % ROWS for group in (given.group, *given.groups)):
         parser.error(f"prompts times rollouts must be a multiple of {ROWS}, the rows of a forward pass")
     logging.disable_progress_bar()
+    torch.set_num_threads(1)  # here only the job is made; the workers have their own
     found = peer(given.trl_python)
     template, load = found.pop("template"), os.getloadavg()
     settings = [(given.group, given.turns[0], threads, False) for threads in given.threads]

@@ -53,12 +53,16 @@ class ScriptedTrips:
 
 
 def scripted_batch(job: Job) -> type[local_batch.Batch]:
+    script: dict[Any, list[int]] = {}  # of every session: the ids of its turn
+
     class Scripted(local_batch.Batch):
         def _say(self, rows: list[local_batch.Row], chosen: Chosen, source: local_batch.Source) -> None:
             tokens = []
             for row in rows:
-                prompt, member = map(int, str(row.session.id).split("/"))
-                tokens.append(job.said(prompt * job.group + member, row.session.transcript.turns)[len(row.turn_ids)])
+                if not row.turn_ids:
+                    prompt, member = map(int, str(row.session.id).split("/"))
+                    script[row.session.id] = job.said(prompt * job.group + member, row.session.transcript.turns)
+                tokens.append(script[row.session.id][len(row.turn_ids)])
             forced = torch.tensor(tokens)
             super()._say(rows, Chosen(forced, chosen.distribution.gather(1, forced[:, None])[:, 0], chosen.distribution), source)
 

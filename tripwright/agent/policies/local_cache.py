@@ -80,9 +80,9 @@ class CacheView:
         self.singles = torch.tensor([firsts[i] for i in single], dtype=torch.long, device=device)
         self.single_rows = torch.tensor([rows[i] for i in single], dtype=torch.long, device=device)
         self.chunks = self._chunks({rows[i]: starts[i] for i in single})
-        self.readers = [
-            (rows[i], firsts[i], count, starts[i] + count, self._mask(starts[i], count)) for i, count in enumerate(counts) if count > 1
-        ]
+        reading = [(i, starts[i], count) for i, count in enumerate(counts) if count > 1]
+        masks = {(start, count): self._mask(start, count) for _, start, count in reading}  # members of a group read alike
+        self.readers = [(rows[i], firsts[i], count, start + count, masks[start, count]) for i, start, count in reading]
 
     def _chunks(self, speaking: dict[int, int]) -> list[tuple[int, int, int, Tensor]]:
         """(first row, end, positions read, what each row may not see (rows, 1, 1, T)) of the chunks in which a row says one token."""
