@@ -24,8 +24,9 @@ def recipe(tmp_path: Path) -> str:
 def test_enough_memory_is_exit_code_0_and_too_little_1(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]) == 0
     text = capsys.readouterr().out
-    assert "8,190.7 million parameters, 2 bytes each" in text and "It fits: " in text and "time not estimated" in text
-    assert main(["fit", recipe, "--memory", "10", "--device", "cuda", "--tokens", "500"]) == 1
+    assert "8,190.7 million parameters, 4 bytes each while they are trained" in text
+    assert "It fits: " in text and "time not estimated" in text
+    assert main(["fit", recipe, "--memory", "24", "--device", "cuda", "--tokens", "500"]) == 1
     text = capsys.readouterr().out
     assert "It does not fit: " in text and "  sft.rows = 1  → " in text and 'model.pretrained = "Qwen/Qwen3-' in text
 

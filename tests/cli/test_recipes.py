@@ -52,7 +52,7 @@ def test_one_is_printed_and_copied(name: str, tmp_path: Path, capsys: pytest.Cap
 def test_a_name_that_is_none_is_told_with_the_names_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "nano/gpro"]) == 2
     error = capsys.readouterr().err
-    assert "No recipe is called 'nano/gpro'" in error and "nano/grpo," in error and error.count("\n") == 1
+    assert "No recipe 'nano/gpro'. Did you mean nano/grpo or" in error and error.count("\n") == 1
     assert main(["recipes", "--out", "x.toml"]) == 2 and "name it" in capsys.readouterr().err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -123,3 +124,42 @@ def test_a_finished_run_is_left_as_it_is(recipe: Path, tmp_path: Path, capsys: p
     capsys.readouterr()
     assert main(arguments) == 2
     assert "holds a run of another recipe: sft.rows_per_step: 2 -> 3" in capsys.readouterr().err
+
+
+def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Until something was trained, nothing hangs on the recipe and the data of a start that was refused."""
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": "<answer>[]</answer>"}]
+    data, out = tmp_path / "mine.jsonl", tmp_path / "run"
+    data.write_text(json.dumps({"messages": turns}) + "\n{broken\n")
+    recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{data}"'))
+    assert main(["sft", str(recipe), "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert "mine.jsonl:2" in said and "Traceback" not in said
+    data.write_text(json.dumps({"messages": turns}) + "\n")
+    recipe.write_text(recipe.read_text().replace("steps = 2", "steps = 3"))
+    assert main(["sft", str(recipe), "--out", str(out)]) == 0
+    assert json.loads((out / "recipe.json").read_text())["sft"]["steps"] == 3
+    recipe.write_text(recipe.read_text().replace("steps = 3", "steps = 4"))
+    assert main(["sft", str(recipe), "--out", str(out)]) == 2
+    assert "holds a run of another recipe: sft.steps: 3 -> 4" in capsys.readouterr().err
+
+
+def test_a_run_folder_is_a_source_of_data(recipe: Path, tmp_path: Path) -> None:
+    played = tmp_path / "played"
+    played.mkdir()
+    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": "<answer>[]</answer>"}]
+    segments = [{"role": t["role"], "text": t["content"], "token_ids": [], "loss_mask": [], "logprobs": [], "call": None} for t in turns]
+    episode = {"id": "a", "transcript": {"segments": segments, "stop_reason": "answer", "answer": "[]"}}
+    (played / "transcripts.jsonl").write_text(json.dumps(episode) + "\n")
+    recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{played}"'))
+    assert main(["sft", str(recipe), "--out", str(tmp_path / "run")]) == 0
+
+
+@pytest.mark.parametrize("name", ["runs/nano/cold_start/model/sft", "./here", "/nowhere/model"])
+def test_a_model_that_is_not_there_is_told_before_anything_is_made(
+    name: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))
+    assert main(["train", str(recipe), "--out", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert f"model.pretrained: no folder '{name}'. Make it first" in said and not (tmp_path / "run").exists()

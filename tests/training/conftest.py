@@ -51,7 +51,7 @@ def tiny_recipe() -> Any:
 
 
 class SameTrip:
-    """A stream of one trip, numbered; for loops that are given their episodes, or that play the same trip again."""
+    """A stream of one trip, numbered, which its text says; for loops that are given their episodes, or that play the same trip again."""
 
     per_epoch: int | None = None
 
@@ -59,7 +59,8 @@ class SameTrip:
         self.task, self.position = task, 0
 
     def at(self, number: int) -> Task:
-        return replace(self.task, id=f"train-{number}")
+        query = self.task.query
+        return replace(self.task, id=f"train-{number}", query=query.model_copy(update={"query": f"{query.query} ({number})"}))
 
     def __next__(self) -> Task:
         self.position += 1

@@ -14,11 +14,11 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
-from tripwright.training.fit import GB, activation_bytes, memory, precision_name  # noqa: E402
+from tripwright.training.fit import activation_bytes, memory, precision_name  # noqa: E402
 from tripwright.training.fit_advice import changes, peak  # noqa: E402
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of  # noqa: E402
 from tripwright.training.flops import update_flops  # noqa: E402
-from tripwright.training.model_shapes import ModelSize, known_models, size_of  # noqa: E402
+from tripwright.training.model_shapes import known_models, size_of  # noqa: E402
 from tripwright.training.optim import OptimizerSettings  # noqa: E402
 from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe  # noqa: E402
 from tripwright.training.settings import GrpoSettings, Kl  # noqa: E402
@@ -56,7 +56,7 @@ def test_a_folder_is_read_from_its_configuration(kind: str, tiny_model: Any, tmp
     model = tiny_model(kind, 50)
     model.save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
-    assert size.parameters == sum(p.numel() for p in model.parameters()) and size.weight_bytes == 4 and size.positions == 2048
+    assert size.parameters == sum(p.numel() for p in model.parameters()) and size.positions == 2048
 
 
 def test_a_model_that_is_not_here_is_told(tmp_path: Path) -> None:
@@ -98,13 +98,15 @@ def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: 
 
 
 def test_each_part_is_counted_by_hand() -> None:
-    """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 16.4 GB each, keys and values of 128 rows."""
+    """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 32.8 GB each (in fp32, whatever is loaded), a
+    copy in bf16 to sample from, keys and values of 128 rows."""
     recipe = replace(LARGE, grpo=replace(LARGE.grpo, rows=1, kl=Kl(beta=0.1)))
     size = size_of(recipe)
     (stage,) = memory(recipe, size, "cuda")
-    weights = 8_190_735_360 * 2
+    weights = 8_190_735_360 * 4
     assert stage.held == {"weights": weights, "optimizer state": 2 * weights, "reference model": weights}
     assert stage.learning["gradients"] == weights
+    assert stage.playing["sampler's weights"] == weights / 2
     assert stage.playing["keys and values"] == 2 * 36 * 128 * 8 * 128 * (8192 + 2048) * 2
     assert stage.peak == sum(stage.held.values()) + max(sum(stage.learning.values()), sum(stage.playing.values()))
 
@@ -126,16 +128,16 @@ def test_what_fits_needs_no_change() -> None:
 
 def test_changes_are_cumulative_and_each_saves_something() -> None:
     size = size_of(LARGE)
-    found, enough = changes(LARGE, size, 110.0, "cuda")
+    found, enough = changes(LARGE, size, 170.0, "cuda")
     peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
-    assert enough and peaks[-1] <= 110 < peaks[-2] and peaks == sorted(peaks, reverse=True)
+    assert enough and peaks[-1] <= 170 < peaks[-2] and peaks == sorted(peaks, reverse=True)
     settings = [change.setting.partition(" = ")[0] for change in found]
     assert settings[0] == "grpo.rows" and len(set(settings)) == len(settings)
 
 
 def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:
-    found, enough = changes(LARGE, size_of(LARGE), 24.0, "cuda")
-    assert enough and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-') and found[-1].peak_gb <= 24
+    found, enough = changes(LARGE, size_of(LARGE), 48.0, "cuda")
+    assert enough and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-') and found[-1].peak_gb <= 48
     assert changes(LARGE, size_of(LARGE), 0.5, "cuda")[1] is False
 
 
@@ -184,6 +186,4 @@ def test_auto_is_half_precision_on_a_gpu() -> None:
 
 def test_what_is_computed_in_fp32_takes_more() -> None:
     size = known_models()["Qwen/Qwen3-8B"]
-    full = ModelSize(size.name, size.kind, size.shape, size.tied, size.positions, 4)
-    assert activation_bytes(size, "bfloat16") < 0.75 * activation_bytes(full, "float32")
-    assert size.parameters * size.weight_bytes / GB == pytest.approx(16.38, abs=0.01)
+    assert activation_bytes(size, "bfloat16") < 0.75 * activation_bytes(size, "float32")

@@ -81,10 +81,10 @@ def test_unscored_members_leave_their_group(make: Any, pair: Any, given_groups: 
 
 def test_a_step_of_faults_alone_is_survived(make: Any, pair: Any, given_groups: Any) -> None:
     given_groups([pair("none", "none")] * 2)
-    trainer = make(replace(SETTINGS, replay=ReplaySettings(every=1)))
+    trainer = make(replace(SETTINGS, replay=ReplaySettings(every=2)))
     first, second = trainer.take_step(), trainer.take_step()
-    assert first["unscored"] == second["unscored"] == 4 and first["reward_mean"] == 0.0
-    assert second["replayed"] == 0  # our failure is no failed query
+    assert first["unscored"] == second["unscored"] == 4 and "reward_mean" not in first  # not known, and not 0
+    assert second["replay_buffer"] == 0 and trainer.course.means == []  # our failure is no failed query, and says nothing of the stage
 
 
 def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(make: Any, pair: Any, given_groups: Any) -> None:
@@ -156,6 +156,41 @@ def test_failed_queries_come_back_every_few_steps(make: Any, pair: Any, given_gr
     assert asked[4] == ["train-3@4", "train-1@4"]  # what failed again went to the end
     assert [row["replayed"] for row in rows] == [0, 0, 2, 0, 2]
     assert [row["replay_buffer"] for row in rows] == [2, 3, 2, 2, 0]
+
+
+def test_a_replayed_query_that_our_side_lost_waits_on(make: Any, pair: Any, given_groups: Any) -> None:
+    given_groups([pair("empty", "empty")], [pair("final", "final")], [pair("none", "none")])
+    trainer = make(replace(SETTINGS, prompts=1, replay=ReplaySettings(every=2)))
+    assert [trainer.take_step()["replay_buffer"] for _ in range(3)] == [1, 1, 1]
+
+
+def test_a_request_waits_once_though_epochs_give_it_new_numbers(make: Any, pair: Any, given_groups: Any) -> None:
+    given_groups([pair("empty", "empty")])
+    trainer = make(replace(SETTINGS, prompts=1, replay=ReplaySettings(every=9)))
+    fresh = trainer.trips.at
+    trainer.trips.at = lambda number: replace(fresh(number % 2), id=f"train-{number}")  # epochs of two trips
+    assert [trainer.take_step()["replay_buffer"] for _ in range(4)] == [1, 2, 2, 2]
+
+
+def test_a_step_that_is_not_finite_is_not_taken(make: Any, pair: Any, given_groups: Any) -> None:
+    given_groups([pair("final", "empty")])
+    trainer = make(replace(SETTINGS, prompts=1))
+    before = [p.detach().clone() for p in trainer.model.parameters()]
+    broken = next(trainer.model.parameters())
+    hook = broken.register_hook(lambda grad: grad * float("nan"))
+    assert trainer.take_step()["grad_norm"] != trainer.take_step()["grad_norm"]  # NaN is told
+    hook.remove()
+    assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    assert trainer.take_step()["grad_norm"] > 0
+
+
+def test_the_gap_is_between_rules_whatever_the_reward_goes_by(make: Any, lab: Any, pair: Any, given_groups: Any, monkeypatch: Any) -> None:
+    from tripwright.training import metrics
+
+    monkeypatch.setattr(metrics, "passes", lambda episode, rules: rules == "official")
+    given_groups([pair("final", "final")])
+    row = make(replace(SETTINGS, prompts=1, rules="official")).take_step()
+    assert (row["official_pass_rate"], row["strict_pass_rate"], row["strict_gap"]) == (1.0, 0.0, 1.0)
 
 
 def test_a_full_buffer_forgets_its_oldest(make: Any, pair: Any, given_groups: Any) -> None:

@@ -326,7 +326,8 @@ def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) 
 
 def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) -> None:
     stages.make(run)
-    with pytest.raises(UserError, match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/start"'):
+    (run.folder / "model" / "sft").mkdir()  # as if it were finished: until then the recipe may still be changed
+    with pytest.raises(UserError, match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/s'):
         RunFolder(run.folder, replace(run.recipe, grpo=replace(run.recipe.grpo, steps=20)))
 
 

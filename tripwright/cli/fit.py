@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.errors import UserError
-from tripwright.training.fit import GB, StageMemory, memory, total_memory_gb
+from tripwright.training.fit import GB, WEIGHT_BYTES, StageMemory, memory, total_memory_gb
 from tripwright.training.fit_advice import Change, changes, peak
 from tripwright.training.fit_time import Lengths, StepWork, lengths, steps_of
 from tripwright.training.model_shapes import ModelSize, size_of
@@ -39,7 +40,7 @@ def fit(
     """
     if device not in DEVICES:
         raise UserError(f"Unknown device '{device}'. Accepted: {', '.join(DEVICES)}.")
-    if most is not None and most <= 0:
+    if most is not None and not 0 < most < math.inf:
         raise UserError(f"--memory is in GB and above 0, found {most}.")
     if tokens is not None and tokens < 2:
         raise UserError(f"--tokens must be at least 2, found {tokens}.")
@@ -73,7 +74,7 @@ def _record(
 ) -> dict[str, Any]:
     """Bytes, FLOPs, seconds, tokens; GB where it says so."""
     return {
-        "model": {"name": size.name, "parameters": size.parameters, "weight_bytes": size.weight_bytes, **asdict(size.shape)},
+        "model": {"name": size.name, "parameters": size.parameters, "weight_bytes": WEIGHT_BYTES, **asdict(size.shape)},
         "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
         "peak_gb": peak(stages),
         "available_gb": there,
@@ -95,7 +96,11 @@ def _lines(
     needed: list[Change],
     enough: bool,
 ) -> list[str]:
-    lines = [f"{size.name}: {size.parameters / 1e6:,.1f} million parameters, {size.weight_bytes} bytes each", "", "memory, at most"]
+    lines = [
+        f"{size.name}: {size.parameters / 1e6:,.1f} million parameters, {WEIGHT_BYTES} bytes each while they are trained",
+        "",
+        "memory, at most",
+    ]
     for stage in stages:
         lines.append(f"  {stage.stage}: {_gb(stage.peak)}")
         for kind, parts in (("held", stage.held), ("learning", stage.learning), ("playing", stage.playing)):

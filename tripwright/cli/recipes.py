@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,7 @@ def recipes(
     if out is not None:
         if out.exists():
             raise UserError(f"'{out}' is there already. Choose another name for the copy.")
+        out.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out, text)
         typer.echo(str(out))
         return
@@ -96,12 +98,14 @@ def described(path: Path, folder: Path) -> Described:
 
 
 def _named(name: str, found: list[Described]) -> Described:
-    """By its name, with or without `recipes/` and `.toml`."""
+    """By its name, or by the last part of it where that is one recipe's alone."""
     wanted = name.removesuffix(".toml").removeprefix("recipes/")
-    for recipe in found:
-        if recipe.name == wanted:
-            return recipe
-    raise UserError(f"No recipe is called '{name}'. There are: {', '.join(recipe.name for recipe in found)}.")
+    named = [recipe for recipe in found if recipe.name == wanted] or [r for r in found if r.name.rpartition("/")[2] == wanted]
+    if len(named) == 1:
+        return named[0]
+    near = [recipe.name for recipe in named] or get_close_matches(wanted, [recipe.name for recipe in found], n=3, cutoff=0.5)
+    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise UserError(f"No recipe '{name}'.{meant} All of them: tripwright recipes")
 
 
 def _table(found: list[Described]) -> str:

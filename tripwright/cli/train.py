@@ -45,7 +45,7 @@ def sft(
             fine_tune_with_trl(read, run.folder)
         else:
             _cold_start(run)
-        typer.echo(f"{run.model('sft')}  {write_report(run.folder)}")
+        typer.echo(f"model {run.model('sft')}  report {write_report(run.folder)}")
 
 
 def train(
@@ -70,7 +70,7 @@ def train(
     run = _open(recipe, read, out, resume)
     with run.alone():
         stages.reinforce(run, after=_cold_start(run))
-        typer.echo(f"{run.model('rl')}  {write_report(run.folder)}")
+        typer.echo(f"model {run.model('rl')}  report {write_report(run.folder)}")
 
 
 def _one_of(engine: str, engines: tuple[str, ...]) -> None:

@@ -71,7 +71,7 @@ class Copying:
         once = torch.randint(0, self.model.config.vocab_size, (rows, length), generator=self.rng).to(device)
         ids = torch.cat((once, once), dim=1)
         positions = torch.arange(2 * length - 1, device=device).expand(rows, -1)
-        with autocast(precision_named(self.settings.dtype)):
+        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
             logits = self.decoder.logits(self.decoder.hidden(ids[:, :-1], positions)[:, length:])
         return F.cross_entropy(logits.flatten(0, 1), ids[:, length + 1 :].flatten()), ids.numel()
 

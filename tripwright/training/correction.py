@@ -28,12 +28,12 @@ def corrected(model: Any, rollouts: list[Rollout], settings: GrpoSettings) -> tu
     if not kept:
         return kept, {}
     kept.sort(key=lambda r: len(r.episode.transcript.token_ids))
-    whole = collate([r.row for r in kept])
+    whole = collate([r.row for r in kept]).to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
     for first in range(0, len(kept), settings.rows):
-        batch = collate([r.row for r in kept[first : first + settings.rows]])
+        batch = collate([r.row for r in kept[first : first + settings.rows]]).to(decoder.device)
         said_NT = batch.mask > 0
-        with autocast(precision_named(settings.dtype)):
+        with autocast(precision_named(settings.dtype), decoder.device.type):
             logits = token_logits(decoder, batch, said_NT) / settings.temperature
         chosen = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
         trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen

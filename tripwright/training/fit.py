@@ -24,6 +24,7 @@ from tripwright.training.recipe_tables import Recipe
 from tripwright.training.settings import GrpoSettings, RolloutSettings
 from tripwright.training.sft import SftSettings
 
+WEIGHT_BYTES = 4  # weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
 GB = 1e9
 PROCESS_GB = 0.45  # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the CPU
 LOGIT_COPIES = 4  # logits, their log-softmax, and the gradients of both
@@ -61,7 +62,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         name, settings = recipe.rl
         held = _held(model, settings.optimizer, device)
         if isinstance(settings, GrpoSettings) and settings.kl.beta:
-            held["reference model"] = model.parameters * model.weight_bytes
+            held["reference model"] = model.parameters * WEIGHT_BYTES
         learning = _learning(model, settings.rows, episode_tokens(recipe, model), AGENT_SHARE, settings.dtype, device)
         found.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
     return found
@@ -79,7 +80,7 @@ def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
 def _held(model: ModelSize, optimizer: OptimizerSettings, device: str) -> dict[str, float]:
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
     states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    held: dict[str, float] = {"weights": model.parameters * model.weight_bytes, "optimizer state": states * model.weight_bytes}
+    held: dict[str, float] = {"weights": model.parameters * WEIGHT_BYTES, "optimizer state": states * WEIGHT_BYTES}
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
 
 
@@ -89,7 +90,7 @@ def _learning(model: ModelSize, rows: int, length: int, share: float, dtype: str
     places = rows * length
     per_layer = activation_bytes(model, precision_name(dtype, device), length if device == "cpu" else 0)
     return {
-        "gradients": model.parameters * model.weight_bytes,
+        "gradients": model.parameters * WEIGHT_BYTES,
         "activations": places * per_layer * (model.shape.layers + 1),  # one more: the layer whose backward pass is under way
         "logits": places * share * model.shape.vocabulary * 4 * LOGIT_COPIES,
     }
@@ -105,7 +106,7 @@ def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float
     queries, keys = s.heads * s.head_size, s.kv_heads * s.head_size
     normed = (queries + keys) if model.kind == "qwen3" else 0
     numbers = 4 * s.hidden + normed + (queries + keys) + keys + 2 * queries + 4 * s.feed_forward
-    size = BYTES[precision_name(dtype)] if model.weight_bytes == 4 else model.weight_bytes
+    size = BYTES[precision_name(dtype)]
     if size == 4:
         return 4 * (numbers + 2 + s.heads + (s.heads + s.kv_heads if normed else 0))  # and one scale a norm and a head
     widened = 4 * (2 * s.hidden + normed)  # norms compute in fp32
@@ -122,7 +123,7 @@ def _playing(recipe: Recipe, model: ModelSize, settings: RolloutSettings, device
     s, rows = model.shape, settings.sampling_rows or settings.prompts * settings.group
     size = BYTES[precision_name(settings.dtype, device)]
     positions = min(recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens, model.positions)
-    same = size == model.weight_bytes
+    same = size == WEIGHT_BYTES
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
         "keys and values": 2.0 * s.layers * rows * s.kv_heads * s.head_size * positions * size,

@@ -63,7 +63,7 @@ def _candidates(recipe: Recipe, model: ModelSize, device: str) -> Iterator[tuple
         while rows > LEAST_ROWS:
             rows = max(LEAST_ROWS, rows // 2)
             yield f"{name}.sampling_rows = {rows}", partial(_rl, sampling_rows=rows)
-        halves = device == "cuda" or precision_name(AUTO) != "float32" or model.weight_bytes == 2
+        halves = device == "cuda" or precision_name(AUTO) != "float32"
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
         if isinstance(settings, GrpoSettings) and settings.kl.beta:

@@ -15,7 +15,7 @@ import torch
 
 from tripwright.agent.policies.local_precision import precision_named
 from tripwright.training.cold_start import expert_sessions
-from tripwright.training.fit import activation_bytes, episode_tokens, sft_tokens
+from tripwright.training.fit import WEIGHT_BYTES, activation_bytes, episode_tokens, sft_tokens
 from tripwright.training.flops import flops, rollout_flops, update_flops
 from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
@@ -113,7 +113,7 @@ def _update(
         return StepWork(stage, rows * length, counted)
     rates = measured(model, dtype, at_once * length, 1, recipe.threads)
     moved = 1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype) + 5.0 * heads * rows * model.shape.vocabulary * 4
-    weights = model.parameters * model.weight_bytes * 8  # an optimizer step reads and writes weights, gradients and states
+    weights = model.parameters * WEIGHT_BYTES * 8  # an optimizer step reads and writes weights, gradients and states
     seconds = counted / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
     return StepWork(stage, rows * length, counted, update_seconds=seconds)
 

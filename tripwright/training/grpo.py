@@ -59,7 +59,7 @@ class Grpo(RlLoop):
         settings, scale = self.settings, self.begin_step()
         groups = self.explore()
         least = settings.filter.min_std
-        kept = [group for group in groups if least is None or group.std() > least][: settings.prompts]  # a refill may bring one too many
+        kept = [group for group in groups if least is None or group.std() > least]
         self.rolled = time.monotonic()
 
         rollouts: list[Rollout] = []
@@ -79,9 +79,9 @@ class Grpo(RlLoop):
         figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
 
         if self.replay is not None:
-            self.replay.remember(group for group in groups if group.scored and not group.passed)
+            self.replay.remember(groups)
             figures["replay_buffer"] = len(self.replay)
-        return self.end_step(groups, rollouts, scale, figures)
+        return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
 
     def explore(self) -> list[Group]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough of them have something to teach."""
@@ -116,14 +116,21 @@ class Grpo(RlLoop):
                 if terms := self.minibatch(decoder, minibatch):
                     seen.update(terms)
                     norms.append(self.optimizers.step(scale))
-        n = max(1.0, seen["tokens"])
+        n = seen["tokens"]
+        if not n:  # nothing to learn: of these figures only the gradient's is known
+            return {"grad_norm": 0.0}
         return {
-            "grad_norm": sum(norms) / max(1, len(norms)),
+            "grad_norm": sum(norms) / len(norms),
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
             "sampler_gap": seen["gap"] / n,  # mean |log-probability now − when it was sampled|, before and between updates
             **({"kl": seen["kl"] / n} if settings.kl.beta else {}),
         }
+
+    def computes(self, rollout: Rollout) -> bool:
+        """Whether a rollout has a gradient: by its advantage, or because every token is regularised."""
+        regularised = self.settings.kl.beta != 0 or self.settings.entropy_bonus != 0
+        return rollout.tokens > 0 and (rollout.teaches or regularised)
 
     def minibatch(self, decoder: Decoder, minibatch: list[Rollout]) -> Counter[str]:
         """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was nothing to learn."""
@@ -132,18 +139,17 @@ class Grpo(RlLoop):
         for r in minibatch:
             tokens_of[r.group] += r.tokens
         # Where only the advantage drives, episodes without one have no gradient; their tokens still count in the denominators.
-        regularised = settings.kl.beta != 0 or settings.entropy_bonus != 0
-        live = [r for r in minibatch if r.tokens and (r.teaches or regularised)]
+        live = [r for r in minibatch if self.computes(r)]
         live.sort(key=lambda r: len(r.episode.transcript.token_ids))
         for first in range(0, len(live), settings.rows):
             rows = live[first : first + settings.rows]
-            batch = collate([r.row for r in rows])
+            batch = collate([r.row for r in rows]).to(decoder.device)
             weights_NT = token_weights(
                 batch.mask,
                 settings.aggregation,
                 len(minibatch),
                 tokens,
-                torch.tensor([tokens_of[r.group] for r in rows]),
+                torch.tensor([tokens_of[r.group] for r in rows], device=decoder.device),
                 len(tokens_of),
             )
             if settings.importance.correction != "none":
@@ -181,5 +187,5 @@ def policy_loss(
 
 
 def _logits(decoder: Decoder, batch: Batch, said_NT: Tensor, settings: GrpoSettings) -> Tensor:
-    with autocast(precision_named(settings.dtype)):
+    with autocast(precision_named(settings.dtype), decoder.device.type):
         return token_logits(decoder, batch, said_NT) / settings.temperature

@@ -22,8 +22,8 @@ class Meter:
     def step(
         self, groups: Sequence[Group], rollouts: Sequence[Rollout], passes: int, seconds: float, update_seconds: float
     ) -> dict[str, float]:
-        """`seconds` of the whole step, `update_seconds` of its training. Rollouts without an advantage were not computed."""
-        live = [r.episode.transcript for r in rollouts if r.teaches]
+        """`rollouts`: those whose gradients were computed. `seconds` of the whole step, `update_seconds` of its training."""
+        live = [r.episode.transcript for r in rollouts]
         updated = update_flops(self.shape, [len(t.token_ids) for t in live], sum(sum(t.loss_mask) for t in live)) * passes
         played = [e.transcript for group in groups for e in group.episodes]
         rolled = rollout_flops(self.shape, [span for group in groups for span in spans(group)], sum(sum(t.loss_mask) for t in played))

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.constraints.facts import COMMONSENSE_NAMES
 from tripwright.episode import Episode
 from tripwright.rewards.shaped import SUCCESS, SUM
-from tripwright.training.rollouts import Group, official_pass
+from tripwright.training.rollouts import Group, passes
 from tripwright.training.settings import OVERLONG
 from tripwright.training.theory import variances
 from tripwright.transcript import StopReason
+from tripwright.trip.query import Query
 
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)  # where a dialect ends an episode for them
 PARTS = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass_rate")
@@ -26,7 +27,9 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     n = max(1, len(rewards))
     mean = sum(r.total for r in rewards) / n
     parts = [sum(values) / n for values in zip(*(astuple(r.parts) for r in rewards), strict=True)] or [0.0] * len(PARTS)
-    official = sum(official_pass(e) for e in episodes) / n
+    if not rewards:
+        return {"episodes": sum(len(group.episodes) for group in groups), "unscored": sum(len(group.rewards) for group in groups)}
+    official, strict = (sum(passes(e, rules) for e in episodes) / n for rules in ("official", "strict"))
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens, said = sum(len(t.token_ids) for t in transcripts), sum(sum(t.loss_mask) for t in transcripts)
@@ -36,7 +39,8 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "schema_rate": sum(r.schema for r in rewards) / n,
         **dict(zip(PARTS, parts, strict=True)),
         "official_pass_rate": official,
-        "strict_gap": official - parts[-1],
+        "strict_pass_rate": strict,
+        "strict_gap": official - strict,
         "episodes": sum(len(group.episodes) for group in groups),
         "turns_mean": sum(t.turns for t in transcripts) / n,
         "completion_tokens_mean": said / n,
@@ -61,7 +65,7 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
     turns = max(1, sum(e.transcript.turns for e in episodes))
     return {
         "tool_calls_mean": len(calls) / max(1, len(episodes)),
-        "tool_call_accuracy": 1 - sum(call.error and call.fault is None for call in calls) / max(1, len(calls)),
+        **({"tool_call_accuracy": 1 - sum(call.error and call.fault is None for call in calls) / len(calls)} if calls else {}),
         "faulty_calls": sum(call.fault is not None for call in calls),
         "malformed_turns": sum(len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes) / turns,
     }
@@ -80,8 +84,20 @@ def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
         if episode.verdict is None:
             continue
         facts = {**(episode.verdict.commonsense or {}), **(episode.verdict.hard or {})}
-        for name in (*COMMONSENSE_NAMES, *HARD_NAMES):
+        for name in (*COMMONSENSE_NAMES, *hard_asked(episode.task.query)):
             fact = facts.get(name)
-            asked[name] += fact is None or fact.passed is not None
+            asked[name] += 1
             passed[name] += fact is not None and fact.passed is True
     return {name: passed[name] / asked[name] for name in asked if asked[name]}
+
+
+def hard_asked(query: Query) -> list[str]:
+    """Names of the hard constraints that a request carries: the budget and its wishes."""
+    wishes = query.local_constraint
+    stated = {
+        "valid_cuisine": wishes.cuisine,
+        "valid_room_rule": wishes.house_rule,
+        "valid_room_type": wishes.room_type,
+        "valid_transportation": wishes.transportation,
+    }
+    return ["valid_cost", *(name for name, wish in stated.items() if wish)]

@@ -38,14 +38,13 @@ _QWEN3 = {
 
 @dataclass(frozen=True)
 class ModelSize:
-    """`weight_bytes`: of one weight as it is loaded. `positions`: how many the model has."""
+    """`positions`: how many the model has."""
 
     name: str
     kind: str  # one of SUPPORTED
     shape: Shape
     tied: bool
     positions: int
-    weight_bytes: int
 
     @property
     def parameters(self) -> int:
@@ -66,9 +65,9 @@ def known_models() -> dict[str, ModelSize]:
     for size, (*numbers, tied) in _QWEN25.items():
         for ending in ("", "-Instruct"):
             name = f"Qwen/Qwen2.5-{size}{ending}"
-            found[name] = ModelSize(name, "qwen2", Shape(*numbers), bool(tied), 32768, 2)
+            found[name] = ModelSize(name, "qwen2", Shape(*numbers), bool(tied), 32768)
     for size, (*numbers, tied) in _QWEN3.items():
-        found[f"Qwen/Qwen3-{size}"] = ModelSize(f"Qwen/Qwen3-{size}", "qwen3", Shape(*numbers), bool(tied), 40960, 2)
+        found[f"Qwen/Qwen3-{size}"] = ModelSize(f"Qwen/Qwen3-{size}", "qwen3", Shape(*numbers), bool(tied), 40960)
     return found
 
 
@@ -79,7 +78,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         shape, settings = recipe.model.shape, recipe.model
         vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS  # at most: fewer superwords may be found
         made = Shape(shape.hidden, shape.layers, shape.heads, shape.kv_heads, shape.head_size, shape.feed_forward, vocabulary)
-        return ModelSize("a new model", "qwen3", made, True, shape.positions, 4)
+        return ModelSize("a new model", "qwen3", made, True, shape.positions)
     config = _config(name)
     if config is not None:
         return _of_config(name, config)
@@ -130,6 +129,5 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"The config.json of '{name}' lacks a size: {error}.") from None
-    dtype = str(config.get("dtype") or config.get("torch_dtype") or "float32")
     tied, positions = bool(config.get("tie_word_embeddings", True)), int(config.get("max_position_embeddings", 2048))
-    return ModelSize(name, kind, shape, tied, positions, BYTES.get(dtype, 4))
+    return ModelSize(name, kind, shape, tied, positions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +46,13 @@ class Optimizers:
         self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
 
     def step(self, scale: float = 1.0) -> float:
-        """Clips, steps and clears the gradients. Returns the gradient norm before clipping."""
+        """Clips, steps and clears the gradients. Returns the gradient norm before clipping; where that is not finite, no step is taken:
+        one would lose the weights, and the checkpoints after them."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip))
+        if not math.isfinite(norm):
+            for optimizer in self.all:
+                optimizer.zero_grad(set_to_none=True)
+            return norm
         for optimizer, rates in zip(self.all, self._rates, strict=True):
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["lr"] = rate * scale

@@ -9,6 +9,7 @@ sampled, so it never sees the token it judges. Tokens of tools are skipped: from
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from typing import Any
@@ -72,7 +73,7 @@ class Ppo(RlLoop):
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
         decoder = Decoder(self.model)
-        whole = collate([r.row for r in rollouts])
+        whole = collate([r.row for r in rollouts]).to(decoder.device)
         values_NT = self._values(decoder, whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
         advantages_NT, returns_NT = gae(rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam)
@@ -85,18 +86,19 @@ class Ppo(RlLoop):
                 tokens = sum(rollouts[n].tokens for n in chosen)
                 for first in range(0, len(chosen), settings.rows):
                     at = chosen[first : first + settings.rows]
-                    batch = collate([rollouts[n].row for n in at])
+                    batch = collate([rollouts[n].row for n in at]).to(decoder.device)
                     width = batch.ids.shape[1]
                     advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
                     weights_NT = token_weights(batch.mask, settings.aggregation, len(chosen), tokens)
                     loss, sums = self._loss(decoder, batch, advantages, values, returns, weights_NT)
                     loss.backward()
                     seen.update(sums)
+                norms.append(self.optimizers.step(scale))
                 for group in self.value_optimizer.param_groups:
                     group["lr"] = settings.value_rate * scale
-                self.value_optimizer.step()
+                if math.isfinite(norms[-1]):
+                    self.value_optimizer.step()
                 self.value_optimizer.zero_grad(set_to_none=True)
-                norms.append(self.optimizers.step(scale))
         n = max(1.0, seen["tokens"])
         own = whole.mask > 0
         unexplained = (returns_NT - values_NT)[own].var() / returns_NT[own].var().clamp(min=1e-8)
@@ -115,7 +117,7 @@ class Ppo(RlLoop):
     ) -> tuple[Tensor, dict[str, float]]:
         settings, said_NT = self.settings, batch.mask > 0
         hidden = self._hidden(decoder, batch)[said_NT]
-        with autocast(precision_named(settings.dtype)):
+        with autocast(precision_named(settings.dtype), decoder.device.type):
             logits = decoder.logits(hidden) / settings.temperature
         logprobs = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
         old = batch.logprobs[said_NT]
@@ -145,7 +147,7 @@ class Ppo(RlLoop):
 
     def _hidden(self, decoder: Decoder, batch: Batch) -> Tensor:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-        with autocast(precision_named(self.settings.dtype)):
+        with autocast(precision_named(self.settings.dtype), decoder.device.type):
             return decoder.hidden(batch.ids, positions)
 
 

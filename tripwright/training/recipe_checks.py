@@ -15,6 +15,7 @@ from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import RL_TABLES, Recipe
 from tripwright.training.settings import GrpoSettings, PpoSettings, RolloutSettings
 from tripwright.training.sinks import SINKS, check_sinks
+from tripwright.transcript import StopReason
 from tripwright.world.generator.scales import SCALES
 
 
@@ -53,6 +54,11 @@ def check_needs(recipe: Recipe) -> None:
     ):
         if path is not None and not Path(path).exists():
             raise UserError(f"{name}: nothing at '{path}'.")
+    model = recipe.model.pretrained
+    if model is not None and (model.count("/") > 1 or model.startswith(("/", ".", "~"))) and not Path(model).is_dir():  # no hub's name
+        raise UserError(
+            f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says how), or name another folder or model."
+        )
     check_sinks(recipe.sinks)
 
 
@@ -110,6 +116,8 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
         raise UserError(f"{table}.final_rate is a share of the learning rate, from 0 to 1; found {settings.final_rate}.")
     if settings.temperature <= 0:
         raise UserError(f"{table}.temperature must be above 0, found {settings.temperature}: a greedy group has nothing to compare.")
+    if settings.tools is not None and (recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))):
+        raise UserError(f"{table}.tools is the http address of a server of one world, and needs data.world and data.queries.")
     _curriculum(table, settings.curriculum)
     if isinstance(settings, GrpoSettings):
         _grpo(settings)
@@ -135,6 +143,10 @@ def _grpo(settings: GrpoSettings) -> None:
     one_of("grpo.importance.level", settings.importance.level, LEVELS)
     if settings.importance.cap <= 0:
         raise UserError(f"grpo.importance.cap must be above 0, found {settings.importance.cap}.")
+    if settings.kl.beta > 0 and settings.kl.estimator == "k1":
+        raise UserError("grpo.kl.estimator 'k1' has no gradient in expectation as a term of the loss: take k2 or k3.")
+    if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(settings.out_of_loss):
+        raise UserError(f"grpo.out_of_loss is for episodes that a limit or a mistake ended, found '{min(pointless)}'.")
     if settings.kl.beta < 0:
         raise UserError(f"grpo.kl.beta must not be negative, found {settings.kl.beta}.")
     if settings.filter.refill and settings.filter.min_std is None:
@@ -144,6 +156,10 @@ def _grpo(settings: GrpoSettings) -> None:
     replay = settings.replay
     if replay is not None and (replay.every < 1 or replay.capacity < 1 or not 0 < replay.share <= 1):
         raise UserError("grpo.replay needs every ≥ 1, capacity ≥ 1 and a share above 0, 1 at most.")
+    if replay is not None and replay.every == 1 and replay.share == 1:
+        raise UserError("grpo.replay with every = 1 and share = 1 could play old trips for ever: give every ≥ 2 or a smaller share.")
+    if replay is not None and int(settings.prompts * replay.share) < 1:
+        raise UserError(f"grpo.replay.share {replay.share} of {settings.prompts} prompts is less than one.")
     branching = settings.branching
     if branching is not None and not 1 <= branching.initial <= settings.group:
         raise UserError(f"grpo.branching.initial must be from 1 to the group's size ({settings.group}), found {branching.initial}.")

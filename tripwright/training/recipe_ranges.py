@@ -34,6 +34,7 @@ RANGES: tuple[tuple[str, float, bool, float], ...] = (
     ("*.optimizer.betas.*", 0, True, 0.999999),
     ("*.optimizer.momentum", 0, True, 0.999999),
     ("*.optimizer.grad_clip", 0, False, math.inf),
+    ("*.entropy_bonus", 0, True, math.inf),
     ("*.clip.low", 0, False, 0.999999),
     ("*.clip.high", 0, False, math.inf),
     ("*.clip.dual", 1, False, math.inf),

@@ -60,9 +60,9 @@ class Rejection(RlLoop):
                 minibatch = sorted(shuffled[start : start + size], key=lambda r: len(r.row[0]))
                 tokens = sum(r.tokens for r in minibatch)
                 for first in range(0, len(minibatch), settings.rows):
-                    batch = collate([r.row for r in minibatch[first : first + settings.rows]])
+                    batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(decoder.device)
                     said_NT = batch.mask > 0
-                    with autocast(precision_named(settings.dtype)):
+                    with autocast(precision_named(settings.dtype), decoder.device.type):
                         logits = token_logits(decoder, batch, said_NT)
                     nll = F.cross_entropy(logits, batch.targets[said_NT], reduction="sum")
                     (nll / tokens).backward()

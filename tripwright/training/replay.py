@@ -20,14 +20,18 @@ class ReplayBuffer:
 
     def __init__(self, settings: ReplaySettings, trips: Trips):
         self.settings, self.trips = settings, trips
-        self._failed: list[int] = []
+        self._failed: list[tuple[int, str]] = []  # number and request: in a later epoch the same request has another number
 
     def __len__(self) -> int:
         return len(self._failed)
 
     def remember(self, groups: Iterable[Group]) -> None:
+        """Those of which nothing passed. A replayed one that our side lost waits on; a new one that it lost was never seen to fail."""
         for group in groups:
-            self._failed = [number for number in self._failed if number != group.number] + [group.number]
+            if group.passed or not (group.scored or group.replayed):
+                continue
+            request = f"{group.task.world.name}: {group.task.query.query}"
+            self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
         self._failed = self._failed[-self.settings.capacity :]
 
     def due(self, step: int, prompts: int) -> list[tuple[int, Task]]:
@@ -35,12 +39,12 @@ class ReplayBuffer:
         if step == 0 or step % self.settings.every:
             return []
         count = min(len(self._failed), int(prompts * self.settings.share))
-        numbers, self._failed = self._failed[:count], self._failed[count:]
-        tasks = [(number, self.trips.at(number)) for number in numbers]
+        taken, self._failed = self._failed[:count], self._failed[count:]
+        tasks = [(number, self.trips.at(number)) for number, _ in taken]
         return [(number, Task(f"{task.id}@{step}", task.query, task.world)) for number, task in tasks]
 
     def state_dict(self) -> dict[str, Any]:
-        return {"failed": list(self._failed)}
+        return {"failed": [list(entry) for entry in self._failed]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._failed = list(state["failed"])
+        self._failed = [(number, request) for number, request in state["failed"]]

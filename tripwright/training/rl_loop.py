@@ -93,7 +93,9 @@ class RlLoop:
             **self.player.counted,
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }
-        self.course.end(described["reward_mean"], sum(group.std(following) > 0 for group in groups) / len(groups) if following else 0.0)
+        scored = [group for group in groups if group.scored]
+        if scored:  # a step of which nothing was scored says nothing about the stage
+            self.course.end(described["reward_mean"], sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0)
         self.step += 1
         return row
 

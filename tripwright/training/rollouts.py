@@ -125,8 +125,8 @@ def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
     return spread_NT
 
 
-def official_pass(episode: Episode) -> bool:
-    """Whether the official rules, with their holes, let the plan pass: the other end of the strict–official gap (row B1)."""
-    if episode.verdict is not None and episode.verdict.rules == "official":
+def passes(episode: Episode, rules: Rules) -> bool:
+    """Whether the plan passes by these rules, whatever the reward goes by: official minus strict is the gap that hacking opens (B1)."""
+    if episode.verdict is not None and episode.verdict.rules == rules:
         return episode.verdict.final
-    return judge(episode.task.query, episode.plan, episode.task.world, "official").final
+    return judge(episode.task.query, episode.plan, episode.task.world, rules).final

@@ -66,6 +66,12 @@ class RunFolder:
         """Whether there is something to continue: a checkpoint or a finished stage."""
         return any(Path(folder).glob("checkpoints/*/step-*")) or any(Path(folder).glob("model/*"))
 
+    @staticmethod
+    def trained(folder: str | Path) -> bool:
+        """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing hangs on the recipe and the data."""
+        stages = {found.name for found in Path(folder).glob("model/*")} - {"start"}
+        return bool(stages) or any(Path(folder).glob("checkpoints/*/step-*"))
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Nobody else works in this folder meanwhile. The kernel frees the lock of a process that is gone, however it ended."""
@@ -96,7 +102,9 @@ class RunFolder:
         if path.is_file():
             found = _read_json(path)
             if differing := changes(_bound(found), _bound(record)):
-                raise UserError(f"'{self.folder}' holds a run of another recipe: {differing}. {longer(found, record, self.folder)}")
+                if self.trained(self.folder):
+                    raise UserError(f"'{self.folder}' holds a run of another recipe: {differing}. {longer(found, record, self.folder)}")
+                shutil.rmtree(self.model("start"), ignore_errors=True)  # made for the recipe that was there
             if found == record:
                 return
         write_atomically(path, json.dumps(record, indent=2))
@@ -104,13 +112,15 @@ class RunFolder:
     def settle_data(self) -> None:
         """Before anything is trained: the data is what it was when the run began."""
         path, here = self.folder / "data.json", data_identity(self.recipe)
-        if path.is_file():
+        if path.is_file() and self.trained(self.folder):
             if differing := changes(_read_json(path), here):
                 raise UserError(
                     f"'{self.folder}' was trained on other data: {differing}. Put the data back, or choose another folder to start anew."
                 )
-        else:
-            write_atomically(path, json.dumps(here, indent=2))
+            return
+        if path.is_file() and _read_json(path) != here:
+            shutil.rmtree(self.model("start"), ignore_errors=True)  # its tokenizer was made of the data that was there
+        write_atomically(path, json.dumps(here, indent=2))
 
     def _facts(self, stage: str, device: str) -> dict[str, Any]:
         """What a checkpoint belongs to."""

@@ -139,7 +139,7 @@ class FineTuning:
         else:
             batch = collate([(sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids)) for sample in samples])
         batch = batch.to(self.decoder.device)
-        with autocast(precision_named(self.settings.dtype)):
+        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
             logits = token_logits(self.decoder, batch, batch.real, positions, blocks)
         nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
         said = batch.mask[batch.real]

@@ -9,7 +9,10 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -42,7 +45,11 @@ def make(run: RunFolder) -> None:
         return
     if settings.pretrained is not None:
         model, tokenizer = load_model(settings.pretrained)
-        ChatFormat(tokenizer, recipe.dialect.dialect().schemas())  # refuse unfit templates now
+        dialect = recipe.dialect.dialect()
+        ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
+        if model.config.max_position_embeddings < dialect.context_tokens:
+            has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
+            raise UserError(f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens.")
     else:
         print("making a tokenizer and a model", file=sys.stderr)
         drawn = [(task.query, task.world) for task in itertools.islice(Trips(recipe, MAKING), settings.tokenizer_transcripts)]
@@ -54,11 +61,18 @@ def make(run: RunFolder) -> None:
     run.save("start", model, tokenizer)
 
 
+def load_trainable(folder: Path) -> tuple[Any, Any]:
+    """(model, tokenizer) on the GPU where there is one. The weights are in fp32 whatever the checkpoint holds: steps of 1e-6 are lost in
+    the rounding of bf16. Products go by the recipe's dtype all the same."""
+    model, tokenizer = load_model(folder)
+    return model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
+
+
 def copy(run: RunFolder, after: str = "start") -> None:
     """The copy warm-up."""
     if run.recipe.copy is None or run.done("copy"):
         return
-    model, tokenizer = load_model(run.model(after))
+    model, tokenizer = load_trainable(run.model(after))
     run.drive("copy", Copying(model, run.recipe.copy, run.recipe.seed), model.device.type)
     run.save("copy", model, tokenizer)
 
@@ -68,7 +82,7 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_model(run.model(after))
+    model, tokenizer = load_trainable(run.model(after))
     source: FileSamples | ExpertTranscripts
     if recipe.sft.data is not None:
         source = file_samples(recipe, tokenizer, model.config.max_position_embeddings)
@@ -85,7 +99,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_model(run.model(after))
+    model, tokenizer = load_trainable(run.model(after))
     dialect, chat = _spoken(recipe, tokenizer)
     with _tools(recipe, settings.tools, dialect) as tools:
         loop = LOOPS[name](model, chat, dialect, Trips(recipe, RL), settings, recipe.seed, recipe.faults, tools)

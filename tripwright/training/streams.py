@@ -19,6 +19,7 @@ from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.queries.sample import make_queries
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips, expert_session
+from tripwright.training.sft_files import TRANSCRIPTS
 from tripwright.transcript import Transcript
 from tripwright.trip.query import Query, read_queries
 from tripwright.world.generator.build import build_tables
@@ -167,7 +168,8 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
     """Hashes that change when the recipe would train on something else: of the world and files it names, of what the generator makes."""
     found: dict[str, Any] = {}
     if recipe.sft is not None and recipe.sft.data is not None:
-        found["sft_data"] = file_hash(recipe.sft.data)
+        data = Path(recipe.sft.data)
+        found["sft_data"] = file_hash(data / TRANSCRIPTS if data.is_dir() else data)
     if recipe.data.world is None or recipe.data.queries is None:
         found["generator"] = generator_fingerprint(recipe.data.scale)
     else:

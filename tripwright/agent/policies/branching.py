@@ -89,6 +89,8 @@ class Trees:
         mean = sum(signal) / len(signal)
         first = self._first.setdefault(id(session), mean)
         group = self._group_of[id(session)]
+        if session.transcript.forked_at == session.length:  # a fork's first turn stands where its parent's stood, which forked already
+            return
         if session.transcript.turns == 0 or not group.waiting or not self._branching.forks_at(mean, first, self._vocabulary):
             return
         for _ in range(min(self._branching.forks, len(group.waiting))):

@@ -39,6 +39,6 @@ def _has(sign: str) -> bool:
     return bool(check and check())
 
 
-def autocast(dtype: torch.dtype) -> AbstractContextManager[object]:
+def autocast(dtype: torch.dtype, device: str = "cpu") -> AbstractContextManager[object]:
     """Matrix products in `dtype`, weights as they are."""
-    return nullcontext() if dtype == torch.float32 else torch.autocast("cpu", dtype=dtype)
+    return nullcontext() if dtype == torch.float32 else torch.autocast(device, dtype=dtype)
