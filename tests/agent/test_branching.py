@@ -87,6 +87,22 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
 
 
+def test_a_fork_does_not_fork_again_where_it_was_made(grouped: Open) -> None:
+    trees = Trees([grouped(4)[0]], Branching(initial=1, tokens=1, **ALWAYS), vocabulary=100)
+    root = trees.next()
+    assert root is not None
+    root.take(Turn(write_call("calculator", {"expression": "1+1"})))
+    trees.heard(root, [1.0], True)
+    fork = trees.next()
+    assert fork is not None and fork.transcript.parent == "0/0"
+    trees.heard(fork, [1.0], True)
+    assert trees.next() is None and trees.forked == 1  # one place, one fork
+    fork.take(Turn(write_call("calculator", {"expression": "2+2"})))
+    trees.heard(fork, [1.0], True)
+    again = trees.next()
+    assert again is not None and again.transcript.parent == "0/1" and trees.forked == 2  # its own next turn is another place
+
+
 # ---- with a model
 
 Play = Callable[..., dict[str, Transcript]]

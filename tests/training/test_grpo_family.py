@@ -22,7 +22,7 @@ from tripwright.training.grpo import Grpo  # noqa: E402
 from tripwright.training.objectives import Importance  # noqa: E402
 from tripwright.training.optim import OptimizerSettings  # noqa: E402
 from tripwright.training.rollouts import Player, Rollout  # noqa: E402
-from tripwright.training.settings import OVERLONG, Filter, GrpoSettings, ReplaySettings  # noqa: E402
+from tripwright.training.settings import OVERLONG, Filter, GrpoSettings, Kl, ReplaySettings  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(steps=4, prompts=2, group=2, minibatches=1, rows=3, optimizer=ADAMW)
@@ -191,6 +191,19 @@ def test_the_gap_is_between_rules_whatever_the_reward_goes_by(make: Any, lab: An
     given_groups([pair("final", "final")])
     row = make(replace(SETTINGS, prompts=1, rules="official")).take_step()
     assert (row["official_pass_rate"], row["strict_pass_rate"], row["strict_gap"]) == (1.0, 0.0, 1.0)
+
+
+def test_constraints_are_counted_where_they_were_asked(make: Any, pair: Any, given_groups: Any) -> None:
+    given_groups([pair("final", "empty")])
+    row = make(replace(SETTINGS, prompts=1)).take_step()
+    assert row["constraints"]["valid_cost"] == 0.5 and row["constraints"]["is_not_absent"] == 0.5
+    assert "valid_cuisine" not in row["constraints"]  # the trip asks for a budget alone
+
+
+def test_what_a_kl_term_computes_is_counted(make: Any, pair: Any, given_groups: Any) -> None:
+    given_groups([pair("final", "final")])
+    plain, pulled = make(replace(SETTINGS, prompts=1)), make(replace(SETTINGS, prompts=1, kl=Kl(0.1)))
+    assert plain.take_step()["flops_update"] == 0 < pulled.take_step()["flops_update"]
 
 
 def test_a_full_buffer_forgets_its_oldest(make: Any, pair: Any, given_groups: Any) -> None:

@@ -70,6 +70,7 @@ class Trees:
         self._groups, self._ready = iter(groups), deque[Session]()
         self._group_of: dict[int, _Group] = {}  # by the session's identity, while it plays
         self._first: dict[int, float] = {}  # signal of its first turn
+        self._forked_after: dict[int, int] = {}  # of a fork: how many turns it shares
 
     def next(self) -> Session | None:
         """The next session to play. None: nothing for now; there may be more after a call of `heard` or `finished`."""
@@ -89,7 +90,7 @@ class Trees:
         mean = sum(signal) / len(signal)
         first = self._first.setdefault(id(session), mean)
         group = self._group_of[id(session)]
-        if session.transcript.forked_at == session.length:  # a fork's first turn stands where its parent's stood, which forked already
+        if session.transcript.turns == self._forked_after.get(id(session)):  # where its parent stood, which forked there already
             return
         if session.transcript.turns == 0 or not group.waiting or not self._branching.forks_at(mean, first, self._vocabulary):
             return
@@ -97,6 +98,7 @@ class Trees:
             fork = group.waiting.popleft()
             fork.continue_from(session)
             self._first[id(fork)] = first
+            self._forked_after[id(fork)] = fork.transcript.turns
             group.playing += 1
             self._start([fork], group)
             self.forked += 1
@@ -104,6 +106,7 @@ class Trees:
     def finished(self, session: Session) -> None:
         group = self._group_of.pop(id(session))
         self._first.pop(id(session), None)
+        self._forked_after.pop(id(session), None)
         group.playing -= 1
         if not group.playing:
             rest, group.waiting = list(group.waiting), deque()
