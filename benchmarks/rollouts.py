@@ -61,7 +61,7 @@ def main() -> None:
     chat = ChatFormat(tokenizer)
     theirs_model = model.to(torch.bfloat16).eval()
     ours, theirs = sessions(given.episodes, chat), sessions(given.episodes, chat)
-    LocalPolicy(theirs_model, chat, Sampling(0.0, given.episodes)).play(sessions(4, chat))
+    list(LocalPolicy(theirs_model, chat, Sampling(0.0, given.episodes)).play(sessions(4, chat)))
     began = time.perf_counter()
     list(LocalPolicy(theirs_model, chat, Sampling(0.0, given.episodes)).play(ours))
     ours_s = time.perf_counter() - began
