@@ -151,9 +151,9 @@ def two(tmp_path: Path) -> list[Path]:
 def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
     page = write_together(two, tmp_path / "out.html").read_text(encoding="utf-8")
     text = words(page)
-    for part in ("40.0%", "40 of 100", "60.0%", "After RL, strict rules", "grpo.group 8 16", "grpo.clip.high 0.2 0.28"):
+    for part in ("40.0%", "40 of 100", "60.0%", "After RL, strict rules", "rl.group 8 16", "rl.clip.high 0.2 0.28"):
         assert part in text, part
-    assert "grpo.max_minutes" not in text and "seed" not in text  # what is the same is not told
+    assert "rl.max_minutes" not in text and "seed" not in text  # what is the same is not told
     assert "first reached 18.0%" in text  # 90% of the best of both
     cost = text[text.index("peak memory") :]
     assert "grpo 10.0% – – – – 10 10 30T 900" in cost and "dapo 20.0% 9 9 9T 27T 10 10 30T 900" in cost

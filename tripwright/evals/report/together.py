@@ -119,7 +119,7 @@ def _cost_section(runs: dict[str, RunFolder]) -> str:
 
 
 def _settings_section(runs: dict[str, RunFolder]) -> str:
-    recipes = {name: dict(_leaves(run.recipe)) for name, run in runs.items()}
+    recipes = {name: dict(_leaves(_one_rl(run.recipe))) for name, run in runs.items()}
     without = [name for name, recipe in recipes.items() if not recipe]
     keys = dict.fromkeys(key for recipe in recipes.values() for key in recipe)
     known = [recipe for recipe in recipes.values() if recipe]
@@ -137,6 +137,14 @@ def _settings_section(runs: dict[str, RunFolder]) -> str:
     more = f'<p class="note">{len(differing) - MOST_SETTINGS} more.</p>' if len(differing) > MOST_SETTINGS else ""
     table = f'<table class="card-table"><thead><tr><th>recipe.json</th>{head}</tr></thead><tbody>{body}</tbody></table>'
     return f'<section id="settings"><h2>Settings that differ</h2><div class="scroll">{table}</div>{more}{missing}</section>'
+
+
+def _one_rl(recipe: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The table of reinforcement learning under one name, so that what PPO and GRPO have in common is compared and not listed twice."""
+    name = next((table for table in ("grpo", "ppo", "rft") if (recipe or {}).get(table)), None)
+    if recipe is None or name is None:
+        return recipe
+    return {key: value for key, value in recipe.items() if key != name} | {"rl": {"algorithm": name, **recipe[name]}}
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
