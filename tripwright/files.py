@@ -19,6 +19,15 @@ def write_atomically(path: Path, text: str) -> None:
     os.replace(partial, path)
 
 
+def json_object(path: Path) -> dict[str, Any] | None:
+    """What `path` holds, or None where that is no JSON object."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def finished_lines(path: Path, number_of: Callable[[Any], int | None], foreign: str) -> dict[int, str]:
     """The lines of JSON that an earlier start of the same work left in `path`, by number; a torn last line is cut off.
 

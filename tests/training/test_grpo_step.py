@@ -113,7 +113,7 @@ def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
     plain = copy.deepcopy(trainer.model)
     figures = trainer.update(rollouts)
     assert figures["kl"] > 0
-    plain_loss(plain, rollouts, "token-mean", trainer.reference, 0.5).backward()
+    plain_loss(plain, rollouts, "token-mean", trainer.reference.model, 0.5).backward()
     norm = float(torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5))
     assert figures["grad_norm"] == pytest.approx(norm, rel=1e-3)  # the agreeing episode takes part: it is pulled as well
 

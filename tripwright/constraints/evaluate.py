@@ -35,7 +35,18 @@ def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "of
     return judge_official(query, plan, world)
 
 
-def applicable_hard_count(query: Query) -> int:
-    """How many hard constraints a request carries: the budget and each wish it states. Its sum is T4's hard micro denominator."""
+def applicable_hard(query: Query) -> list[str]:
+    """The hard constraints that a request carries, by name: the budget and each wish it states."""
     wishes = query.local_constraint
-    return 1 + bool(wishes.cuisine) + sum(wish is not None for wish in (wishes.house_rule, wishes.room_type, wishes.transportation))
+    stated = {
+        "valid_cuisine": bool(wishes.cuisine),
+        "valid_room_rule": wishes.house_rule is not None,
+        "valid_room_type": wishes.room_type is not None,
+        "valid_transportation": wishes.transportation is not None,
+    }
+    return ["valid_cost", *(name for name, asked in stated.items() if asked)]
+
+
+def applicable_hard_count(query: Query) -> int:
+    """How many hard constraints a request carries. Its sum is T4's hard micro denominator."""
+    return len(applicable_hard(query))

@@ -20,7 +20,7 @@ from typing import Any
 import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import json_object, write_atomically
 from tripwright.world.store import World
 
 IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
@@ -106,11 +106,8 @@ def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
     """The card of the run folder `out`: written now in a new folder, found (and compared) in one that is taken up again."""
     path = out / "run_card.json"
     if path.is_file():
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
+        found = json_object(path)
+        if found is None:
             raise UserError(f"'{path}' is not a run card. Choose a new folder for --out.")
         if differences := _differences(found, card):
             raise UserError(f"'{out}' holds another run: {'; '.join(differences)}. Choose a new folder for --out.")

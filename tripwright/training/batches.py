@@ -40,6 +40,11 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]]
     return Batch(ids, targets, mask, logprobs, real)
 
 
+def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
+    """(N, vocabulary) and (N,) → the log-probabilities (N,) of the targets."""
+    return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
+
+
 def token_logits(
     decoder: Decoder, batch: Batch, where: Tensor | None = None, positions: Tensor | None = None, cache: Cache | None = None
 ) -> Tensor:

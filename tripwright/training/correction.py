@@ -9,22 +9,28 @@ or episode is weighted by π_trainer / π_sampler, bounded: truncated importance
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
+from torch import Tensor
 
 from tripwright.agent.policies.local_decoder import Decoder
 from tripwright.agent.policies.local_precision import autocast, precision_named
-from tripwright.training.batches import collate, token_logits
+from tripwright.training.batches import Batch, collate, logprobs_of, token_logits
 from tripwright.training.objectives import importance_weights
 from tripwright.training.rollouts import Rollout
-from tripwright.training.settings import GrpoSettings
+from tripwright.training.settings import GrpoSettings, RolloutSettings
+
+
+def said_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
+    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what ratios, entropy and KL are made of."""
+    with autocast(precision_named(settings.dtype), decoder.device.type):
+        return token_logits(decoder, batch, batch.mask > 0) / settings.temperature
 
 
 @torch.no_grad()
-def corrected(model: Any, rollouts: list[Rollout], settings: GrpoSettings) -> tuple[list[Rollout], dict[str, float]]:
+def corrected(decoder: Decoder, rollouts: list[Rollout], settings: GrpoSettings) -> tuple[list[Rollout], dict[str, float]]:
     """The rollouts with the trainer's log-probabilities as their old ones and a weight per token; and what the difference was like."""
-    decoder, kept = Decoder(model), [r for r in rollouts if r.tokens]
+    kept = [r for r in rollouts if r.tokens]
     if not kept:
         return kept, {}
     kept.sort(key=lambda r: len(r.episode.transcript.token_ids))
@@ -33,9 +39,7 @@ def corrected(model: Any, rollouts: list[Rollout], settings: GrpoSettings) -> tu
     for first in range(0, len(kept), settings.rows):
         batch = collate([r.row for r in kept[first : first + settings.rows]]).to(decoder.device)
         said_NT = batch.mask > 0
-        with autocast(precision_named(settings.dtype), decoder.device.type):
-            logits = token_logits(decoder, batch, said_NT) / settings.temperature
-        chosen = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
+        chosen = logprobs_of(said_logits(decoder, batch, settings), batch.targets[said_NT])
         trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen
     weights_NT, figures = importance_weights(trainer_NT, whole.logprobs, settings.importance, mask=whole.mask > 0)
     made = []

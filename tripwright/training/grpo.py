@@ -17,41 +17,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.local_decoder import Decoder
-from tripwright.agent.policies.local_precision import autocast, precision_named
-from tripwright.tools.faults import Faults
-from tripwright.tools.toolbox import Tools
-from tripwright.training.batches import Batch, collate, token_logits
-from tripwright.training.correction import corrected
+from tripwright.training.batches import Batch, collate, logprobs_of
+from tripwright.training.correction import corrected, said_logits
 from tripwright.training.credit import advantages_by_evidence
 from tripwright.training.objectives import clipped_loss, group_advantages, kl_estimate, token_entropy, token_weights
 from tripwright.training.replay import ReplayBuffer
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Group, Rollout, by_target, reward_table
 from tripwright.training.settings import GrpoSettings
-from tripwright.training.streams import Trips
 
 
-class Grpo(RlLoop):
-    """A `loop.Loop`. Trains `model` in place on `trips`; the model as it is now is the reference of the KL term."""
+class Grpo(RlLoop[GrpoSettings]):
+    """A `loop.Loop`. The model as it is at first is the reference of the KL term."""
 
-    def __init__(
-        self,
-        model: Any,
-        chat: ChatFormat,
-        dialect: Dialect,
-        trips: Trips,
-        settings: GrpoSettings,
-        seed: int,
-        faults: Faults | None = None,
-        tools: Tools | None = None,
-    ):
-        super().__init__(model, chat, dialect, trips, settings, seed, faults, tools, settings.branching)
-        self.settings = settings
-        self.reference = copy.deepcopy(model).eval() if settings.kl.beta else None
-        self.replay = ReplayBuffer(settings.replay, trips) if settings.replay else None
+    def set_up(self) -> None:
+        settings = self.settings
+        self.player.branching = settings.branching
+        self.reference = Decoder(copy.deepcopy(self.model).eval()) if settings.kl.beta else None
+        self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
         if self.replay is not None:
             self.kept = (*self.kept, "replay")
 
@@ -75,7 +59,7 @@ class Grpo(RlLoop):
                 if made is not None and episode.transcript.stop_reason not in settings.out_of_loss
             ]
         if settings.importance.correction != "none":
-            rollouts, correction = corrected(self.model, rollouts, settings)
+            rollouts, correction = corrected(self.decoder, rollouts, settings)
         figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
 
         if self.replay is not None:
@@ -106,16 +90,11 @@ class Grpo(RlLoop):
 
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
         """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times the learning rate."""
-        settings, seen, norms = self.settings, Counter[str](), []
-        decoder = Decoder(self.model)
-        for _ in range(settings.passes):
-            shuffled = [rollouts[i] for i in torch.randperm(len(rollouts), generator=self.shuffle).tolist()]
-            size = max(1, -(-len(shuffled) // settings.minibatches))  # none at all where every rollout is unscored
-            for start in range(0, len(shuffled), size):
-                minibatch = shuffled[start : start + size]
-                if terms := self.minibatch(decoder, minibatch):
-                    seen.update(terms)
-                    norms.append(self.optimizers.step(scale))
+        seen, norms = Counter[str](), []
+        for minibatch in self.minibatches(rollouts):
+            if terms := self.learn(minibatch):
+                seen.update(terms)
+                norms.append(self.optimizers.step(scale))
         n = seen["tokens"]
         if not n:  # nothing to learn: of these figures only the gradient's is known
             return {"grad_norm": 0.0}
@@ -124,7 +103,7 @@ class Grpo(RlLoop):
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
             "sampler_gap": seen["gap"] / n,  # mean |log-probability now − when it was sampled|, before and between updates
-            **({"kl": seen["kl"] / n} if settings.kl.beta else {}),
+            **({"kl": seen["kl"] / n} if self.settings.kl.beta else {}),
         }
 
     def computes(self, rollout: Rollout) -> bool:
@@ -132,7 +111,7 @@ class Grpo(RlLoop):
         regularised = self.settings.kl.beta != 0 or self.settings.entropy_bonus != 0
         return rollout.tokens > 0 and (rollout.teaches or regularised)
 
-    def minibatch(self, decoder: Decoder, minibatch: list[Rollout]) -> Counter[str]:
+    def learn(self, minibatch: list[Rollout]) -> Counter[str]:
         """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was nothing to learn."""
         settings, seen = self.settings, Counter[str]()
         tokens, tokens_of = sum(r.tokens for r in minibatch), Counter[int]()
@@ -143,32 +122,31 @@ class Grpo(RlLoop):
         live.sort(key=lambda r: len(r.episode.transcript.token_ids))
         for first in range(0, len(live), settings.rows):
             rows = live[first : first + settings.rows]
-            batch = collate([r.row for r in rows]).to(decoder.device)
+            batch = collate([r.row for r in rows]).to(self.decoder.device)
             weights_NT = token_weights(
                 batch.mask,
                 settings.aggregation,
                 len(minibatch),
                 tokens,
-                torch.tensor([tokens_of[r.group] for r in rows], device=decoder.device),
+                torch.tensor([tokens_of[r.group] for r in rows], device=self.decoder.device),
                 len(tokens_of),
             )
             if settings.importance.correction != "none":
                 weights_NT = weights_NT * by_target([r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT)
             advantages_NT = by_target([r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT)
-            loss, sums = policy_loss(decoder, batch, advantages_NT, weights_NT, settings, self.reference)
+            loss, sums = policy_loss(self.decoder, batch, advantages_NT, weights_NT, settings, self.reference)
             loss.backward()
             seen.update(sums)
         return seen
 
 
 def policy_loss(
-    decoder: Decoder, batch: Batch, advantages_NT: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Any = None
+    decoder: Decoder, batch: Batch, advantages_NT: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Decoder | None = None
 ) -> tuple[Tensor, dict[str, float]]:
     """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are ever looked at."""
     said_NT = batch.mask > 0
-    logits = _logits(decoder, batch, said_NT, settings)  # (tokens said, vocabulary)
-    targets = batch.targets[said_NT][:, None]
-    logprobs = torch.log_softmax(logits, dim=-1).gather(1, targets)[:, 0]
+    targets, logits = batch.targets[said_NT], said_logits(decoder, batch, settings)  # (tokens said, vocabulary)
+    logprobs = logprobs_of(logits, targets)
     old = batch.logprobs[said_NT]
     losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
     sums = {"tokens": float(len(old)), "clipped": float(clipped.sum()), "gap": float((logprobs - old).detach().abs().sum())}
@@ -179,13 +157,8 @@ def policy_loss(
         losses = losses - settings.entropy_bonus * entropy
     if reference is not None:
         with torch.no_grad():
-            theirs = torch.log_softmax(_logits(Decoder(reference), batch, said_NT, settings), dim=-1).gather(1, targets)[:, 0]
+            theirs = logprobs_of(said_logits(reference, batch, settings), targets)
         divergence = kl_estimate(logprobs, theirs, settings.kl.estimator)
         losses = losses + settings.kl.beta * divergence
         sums["kl"] = float(divergence.detach().sum())
     return (losses * weights_NT[said_NT]).sum(), sums
-
-
-def _logits(decoder: Decoder, batch: Batch, said_NT: Tensor, settings: GrpoSettings) -> Tensor:
-    with autocast(precision_named(settings.dtype), decoder.device.type):
-        return token_logits(decoder, batch, said_NT) / settings.temperature

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
+from tripwright.constraints.evaluate import applicable_hard
 from tripwright.constraints.facts import COMMONSENSE_NAMES
 from tripwright.episode import Episode
 from tripwright.rewards.shaped import SUCCESS, SUM
@@ -14,7 +15,6 @@ from tripwright.training.rollouts import Group, passes
 from tripwright.training.settings import OVERLONG
 from tripwright.training.theory import variances
 from tripwright.transcript import StopReason
-from tripwright.trip.query import Query
 
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)  # where a dialect ends an episode for them
 PARTS = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass_rate")
@@ -24,16 +24,19 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     """Of every group that was played, dropped ones included: rewards and their parts, lengths, calls, why episodes stopped."""
     episodes = [e for group in groups for e, r in zip(group.episodes, group.rewards, strict=True) if r is not None]
     rewards = [r for group in groups for r in group.rewards if r is not None]
-    n = max(1, len(rewards))
-    mean = sum(r.total for r in rewards) / n
-    parts = [sum(values) / n for values in zip(*(astuple(r.parts) for r in rewards), strict=True)] or [0.0] * len(PARTS)
+    played = sum(len(group.episodes) for group in groups)
+    counts = {"episodes": played, "unscored": played - len(rewards)}
     if not rewards:
-        return {"episodes": sum(len(group.episodes) for group in groups), "unscored": sum(len(group.rewards) for group in groups)}
+        return counts
+    n = len(rewards)
+    mean = sum(r.total for r in rewards) / n
+    parts = [sum(values) / n for values in zip(*(astuple(r.parts) for r in rewards), strict=True)]
     official, strict = (sum(passes(e, rules) for e in episodes) / n for rules in ("official", "strict"))
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens, said = sum(len(t.token_ids) for t in transcripts), sum(sum(t.loss_mask) for t in transcripts)
     return {
+        **counts,
         "reward_mean": mean,
         "reward_std": (sum((r.total - mean) ** 2 for r in rewards) / n) ** 0.5,
         "schema_rate": sum(r.schema for r in rewards) / n,
@@ -41,7 +44,6 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "official_pass_rate": official,
         "strict_pass_rate": strict,
         "strict_gap": official - strict,
-        "episodes": sum(len(group.episodes) for group in groups),
         "turns_mean": sum(t.turns for t in transcripts) / n,
         "completion_tokens_mean": said / n,
         "tokens": tokens,
@@ -49,12 +51,11 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "stop_reasons": {reason: count / n for reason, count in stops.items()},
         "stopped_by_length": sum(stops[reason] for reason in OVERLONG) / n,
         **_calls(episodes),
-        "unscored": sum(r is None for group in groups for r in group.rewards),
         "replayed": sum(group.replayed for group in groups),
-        "kept_groups": sum(group.std() > 0 for group in groups) / max(1, len(groups)),
-        "failed_groups": sum(group.scored and not group.passed for group in groups) / max(1, len(groups)),
+        "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
+        "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
         "solved_groups": sum(group.scored and all(r is not None and r.parts.final for r in group.rewards) for group in groups)
-        / max(1, len(groups)),
+        / len(groups),
         **_spread(groups),
         "constraints": constraint_rates(episodes),
     }
@@ -64,7 +65,7 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
     calls = [call for e in episodes for call in e.transcript.calls]
     turns = max(1, sum(e.transcript.turns for e in episodes))
     return {
-        "tool_calls_mean": len(calls) / max(1, len(episodes)),
+        "tool_calls_mean": len(calls) / len(episodes),
         **({"tool_call_accuracy": 1 - sum(call.error and call.fault is None for call in calls) / len(calls)} if calls else {}),
         "faulty_calls": sum(call.fault is not None for call in calls),
         "malformed_turns": sum(len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes) / turns,
@@ -84,20 +85,8 @@ def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
         if episode.verdict is None:
             continue
         facts = {**(episode.verdict.commonsense or {}), **(episode.verdict.hard or {})}
-        for name in (*COMMONSENSE_NAMES, *hard_asked(episode.task.query)):
+        for name in (*COMMONSENSE_NAMES, *applicable_hard(episode.task.query)):
             fact = facts.get(name)
             asked[name] += 1
             passed[name] += fact is not None and fact.passed is True
-    return {name: passed[name] / asked[name] for name in asked if asked[name]}
-
-
-def hard_asked(query: Query) -> list[str]:
-    """Names of the hard constraints that a request carries: the budget and its wishes."""
-    wishes = query.local_constraint
-    stated = {
-        "valid_cuisine": wishes.cuisine,
-        "valid_room_rule": wishes.house_rule,
-        "valid_room_type": wishes.room_type,
-        "valid_transportation": wishes.transportation,
-    }
-    return ["valid_cost", *(name for name, wish in stated.items() if wish)]
+    return {name: passed[name] / asked[name] for name in asked}

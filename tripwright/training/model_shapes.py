@@ -3,12 +3,12 @@ Qwen2.5 and Qwen3 models by name, or from a recipe's own shape."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
+from tripwright.files import json_object
 from tripwright.training.flops import Shape
 from tripwright.training.recipe_tables import Recipe
 
@@ -103,11 +103,8 @@ def _config(name: str) -> dict[str, Any] | None:
         if not isinstance(cached, str):
             return None
         path = Path(cached)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
+    found = json_object(path)
+    if found is None:
         raise UserError(f"'{path}' is not a model's configuration (a JSON object).")
     return found
 

@@ -17,42 +17,24 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.local_decoder import Decoder
 from tripwright.agent.policies.local_precision import autocast, precision_named
-from tripwright.tools.faults import Faults
-from tripwright.tools.toolbox import Tools
-from tripwright.training.batches import Batch, collate
+from tripwright.training.batches import Batch, collate, logprobs_of
 from tripwright.training.objectives import clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Rollout
 from tripwright.training.settings import PpoSettings
-from tripwright.training.streams import Trips
 
 
-class Ppo(RlLoop):
-    """A `loop.Loop`. Trains `model` in place, and a value head beside it."""
+class Ppo(RlLoop[PpoSettings]):
+    """A `loop.Loop`. Trains a value head beside the model."""
 
     kept = (*RlLoop.kept, "value_head", "value_optimizer")
 
-    def __init__(
-        self,
-        model: Any,
-        chat: ChatFormat,
-        dialect: Dialect,
-        trips: Trips,
-        settings: PpoSettings,
-        seed: int,
-        faults: Faults | None = None,
-        tools: Tools | None = None,
-    ):
-        super().__init__(model, chat, dialect, trips, settings, seed, faults, tools)
-        self.settings = settings
-        self.value_head = nn.Linear(model.config.hidden_size, 1, device=Decoder(model).device)
+    def set_up(self) -> None:
+        self.value_head = nn.Linear(self.model.config.hidden_size, 1, device=self.decoder.device)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
-        self.value_optimizer = torch.optim.AdamW(self.value_head.parameters(), lr=settings.value_rate, weight_decay=0.0)
+        self.value_optimizer = torch.optim.AdamW(self.value_head.parameters(), lr=self.settings.value_rate, weight_decay=0.0)
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
@@ -72,33 +54,29 @@ class Ppo(RlLoop):
         if not rollouts:
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
-        decoder = Decoder(self.model)
-        whole = collate([r.row for r in rollouts]).to(decoder.device)
-        values_NT = self._values(decoder, whole)
+        whole = collate([r.row for r in rollouts]).to(self.decoder.device)
+        values_NT = self._values(whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
         advantages_NT, returns_NT = gae(rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam)
         advantages_NT = whiten(advantages_NT, whole.mask)
-        for _ in range(settings.passes):
-            order = torch.randperm(len(rollouts), generator=self.shuffle).tolist()
-            size = -(-len(order) // settings.minibatches)
-            for start in range(0, len(order), size):
-                chosen = sorted(order[start : start + size], key=lambda n: len(rollouts[n].row[0]))
-                tokens = sum(rollouts[n].tokens for n in chosen)
-                for first in range(0, len(chosen), settings.rows):
-                    at = chosen[first : first + settings.rows]
-                    batch = collate([rollouts[n].row for n in at]).to(decoder.device)
-                    width = batch.ids.shape[1]
-                    advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
-                    weights_NT = token_weights(batch.mask, settings.aggregation, len(chosen), tokens)
-                    loss, sums = self._loss(decoder, batch, advantages, values, returns, weights_NT)
-                    loss.backward()
-                    seen.update(sums)
-                norms.append(self.optimizers.step(scale))
-                for group in self.value_optimizer.param_groups:
-                    group["lr"] = settings.value_rate * scale
-                if math.isfinite(norms[-1]):
-                    self.value_optimizer.step()
-                self.value_optimizer.zero_grad(set_to_none=True)
+        for minibatch in self.minibatches(range(len(rollouts))):
+            minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
+            tokens = sum(rollouts[n].tokens for n in minibatch)
+            for first in range(0, len(minibatch), settings.rows):
+                at = minibatch[first : first + settings.rows]
+                batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
+                width = batch.ids.shape[1]
+                advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
+                weights_NT = token_weights(batch.mask, settings.aggregation, len(minibatch), tokens)
+                loss, sums = self._loss(batch, advantages, values, returns, weights_NT)
+                loss.backward()
+                seen.update(sums)
+            norms.append(self.optimizers.step(scale))
+            for group in self.value_optimizer.param_groups:
+                group["lr"] = settings.value_rate * scale
+            if math.isfinite(norms[-1]):
+                self.value_optimizer.step()
+            self.value_optimizer.zero_grad(set_to_none=True)
         n = max(1.0, seen["tokens"])
         own = whole.mask > 0
         unexplained = (returns_NT - values_NT)[own].var() / returns_NT[own].var().clamp(min=1e-8)
@@ -113,13 +91,13 @@ class Ppo(RlLoop):
         }
 
     def _loss(
-        self, decoder: Decoder, batch: Batch, advantages_NT: Tensor, values_NT: Tensor, returns_NT: Tensor, weights_NT: Tensor
+        self, batch: Batch, advantages_NT: Tensor, values_NT: Tensor, returns_NT: Tensor, weights_NT: Tensor
     ) -> tuple[Tensor, dict[str, float]]:
         settings, said_NT = self.settings, batch.mask > 0
-        hidden = self._hidden(decoder, batch)[said_NT]
-        with autocast(precision_named(settings.dtype), decoder.device.type):
-            logits = decoder.logits(hidden) / settings.temperature
-        logprobs = torch.log_softmax(logits, dim=-1).gather(1, batch.targets[said_NT][:, None])[:, 0]
+        hidden = self._hidden(batch)[said_NT]
+        with autocast(precision_named(settings.dtype), self.decoder.device.type):
+            logits = self.decoder.logits(hidden) / settings.temperature
+        logprobs = logprobs_of(logits, batch.targets[said_NT])
         old = batch.logprobs[said_NT]
         losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
         values = self.value_head(hidden.float())[:, 0]
@@ -136,19 +114,19 @@ class Ppo(RlLoop):
         }
 
     @torch.no_grad()
-    def _values(self, decoder: Decoder, whole: Batch) -> Tensor:
+    def _values(self, whole: Batch) -> Tensor:
         """(N, T) of all rollouts, some rows at a time."""
         parts = []
         for first in range(0, len(whole.ids), self.settings.rows):
             rows = slice(first, first + self.settings.rows)
             batch = Batch(whole.ids[rows], whole.targets[rows], whole.mask[rows], whole.logprobs[rows], whole.real[rows])
-            parts.append(self.value_head(self._hidden(decoder, batch).float())[..., 0])
+            parts.append(self.value_head(self._hidden(batch).float())[..., 0])
         return torch.cat(parts) * whole.mask
 
-    def _hidden(self, decoder: Decoder, batch: Batch) -> Tensor:
+    def _hidden(self, batch: Batch) -> Tensor:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-        with autocast(precision_named(self.settings.dtype), decoder.device.type):
-            return decoder.hidden(batch.ids, positions)
+        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
+            return self.decoder.hidden(batch.ids, positions)
 
 
 def at_the_end(mask_NT: Tensor, rewards_N: Tensor) -> Tensor:

@@ -36,8 +36,6 @@ def check(recipe: Recipe) -> None:
         raise UserError("copy needs max_steps ≥ 1 and lengths ≥ 2.")
     if recipe.sft:
         check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
-        if recipe.sft.rows_per_step < 1:
-            raise UserError(f"sft.rows_per_step must be at least 1, found {recipe.sft.rows_per_step}.")
     given = [name for name in RL_TABLES if getattr(recipe, name) is not None]
     if len(given) > 1:
         raise UserError(f"One kind of reinforcement learning a recipe: found [{']['.join(given)}].")
@@ -107,11 +105,6 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
     least = 1 if table == "ppo" else 2
     if settings.group < least or settings.prompts < 1:
         raise UserError(f"{table} needs group ≥ {least} and prompts ≥ 1, found {settings.group} and {settings.prompts}.")
-    for name in ("minibatches", "passes", "rows"):
-        if getattr(settings, name) < 1:
-            raise UserError(f"{table}.{name} must be at least 1, found {getattr(settings, name)}.")
-    if settings.sampling_rows is not None and settings.sampling_rows < 1:
-        raise UserError(f"{table}.sampling_rows must be at least 1, found {settings.sampling_rows}.")
     if not 0 <= settings.final_rate <= 1:
         raise UserError(f"{table}.final_rate is a share of the learning rate, from 0 to 1; found {settings.final_rate}.")
     if settings.temperature <= 0:
@@ -131,8 +124,6 @@ def _curriculum(table: str, curriculum: Curriculum) -> None:
     if unknown or not curriculum.stages:
         found = unknown or "empty list"
         raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(STAGES)}, with steps or epochs each.")
-    if curriculum.window < 2:
-        raise UserError(f"{table}.curriculum.window must be at least 2 steps, found {curriculum.window}.")
 
 
 def _grpo(settings: GrpoSettings) -> None:
@@ -141,8 +132,6 @@ def _grpo(settings: GrpoSettings) -> None:
     one_of("grpo.kl.estimator", settings.kl.estimator, KL_ESTIMATORS)
     one_of("grpo.importance.correction", settings.importance.correction, CORRECTIONS)
     one_of("grpo.importance.level", settings.importance.level, LEVELS)
-    if settings.importance.cap <= 0:
-        raise UserError(f"grpo.importance.cap must be above 0, found {settings.importance.cap}.")
     if settings.kl.beta > 0 and settings.kl.estimator == "k1":
         raise UserError("grpo.kl.estimator 'k1' has no gradient in expectation as a term of the loss: take k2 or k3.")
     if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(settings.out_of_loss):
@@ -151,8 +140,6 @@ def _grpo(settings: GrpoSettings) -> None:
         raise UserError(f"grpo.kl.beta must not be negative, found {settings.kl.beta}.")
     if settings.filter.refill and settings.filter.min_std is None:
         raise UserError("grpo.filter.refill plays more groups in place of dropped ones: give filter.min_std (0.0: those that agree).")
-    if settings.filter.max_rounds < 1:
-        raise UserError(f"grpo.filter.max_rounds must be at least 1, found {settings.filter.max_rounds}.")
     replay = settings.replay
     if replay is not None and (replay.every < 1 or replay.capacity < 1 or not 0 < replay.share <= 1):
         raise UserError("grpo.replay needs every ≥ 1, capacity ≥ 1 and a share above 0, 1 at most.")

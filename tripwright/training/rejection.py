@@ -9,38 +9,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.local_decoder import Decoder
 from tripwright.agent.policies.local_precision import autocast, precision_named
-from tripwright.tools.faults import Faults
-from tripwright.tools.toolbox import Tools
 from tripwright.training.batches import collate, token_logits
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Group, Rollout
 from tripwright.training.settings import RejectionSettings
-from tripwright.training.streams import Trips
 
 
-class Rejection(RlLoop):
-    """A `loop.Loop`. Trains `model` in place on its own passing episodes."""
-
-    def __init__(
-        self,
-        model: Any,
-        chat: ChatFormat,
-        dialect: Dialect,
-        trips: Trips,
-        settings: RejectionSettings,
-        seed: int,
-        faults: Faults | None = None,
-        tools: Tools | None = None,
-    ):
-        super().__init__(model, chat, dialect, trips, settings, seed, faults, tools)
-        self.settings = settings
+class Rejection(RlLoop[RejectionSettings]):
+    """A `loop.Loop`. Trains the model on its own passing episodes."""
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
@@ -52,23 +31,19 @@ class Rejection(RlLoop):
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
         settings, norms, total, tokens_seen = self.settings, [], 0.0, 0
-        decoder = Decoder(self.model)
-        for _ in range(settings.passes if rollouts else 0):
-            shuffled = [rollouts[i] for i in torch.randperm(len(rollouts), generator=self.shuffle).tolist()]
-            size = -(-len(shuffled) // settings.minibatches)
-            for start in range(0, len(shuffled), size):
-                minibatch = sorted(shuffled[start : start + size], key=lambda r: len(r.row[0]))
-                tokens = sum(r.tokens for r in minibatch)
-                for first in range(0, len(minibatch), settings.rows):
-                    batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(decoder.device)
-                    said_NT = batch.mask > 0
-                    with autocast(precision_named(settings.dtype), decoder.device.type):
-                        logits = token_logits(decoder, batch, said_NT)
-                    nll = F.cross_entropy(logits, batch.targets[said_NT], reduction="sum")
-                    (nll / tokens).backward()
-                    total += float(nll.detach())
-                tokens_seen += tokens
-                norms.append(self.optimizers.step(scale))
+        for minibatch in self.minibatches(rollouts):
+            minibatch.sort(key=lambda r: len(r.row[0]))
+            tokens = sum(r.tokens for r in minibatch)
+            for first in range(0, len(minibatch), settings.rows):
+                batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(self.decoder.device)
+                said_NT = batch.mask > 0
+                with autocast(precision_named(settings.dtype), self.decoder.device.type):
+                    logits = token_logits(self.decoder, batch, said_NT)
+                nll = F.cross_entropy(logits, batch.targets[said_NT], reduction="sum")
+                (nll / tokens).backward()
+                total += float(nll.detach())
+            tokens_seen += tokens
+            norms.append(self.optimizers.step(scale))
         return {"loss": total / max(1, tokens_seen), "grad_norm": sum(norms) / max(1, len(norms))}
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.branching import Branching
 from tripwright.agent.policies.local import LocalPolicy, Sampling
+from tripwright.agent.policies.local_decoder import Decoder
 from tripwright.episode import Task
 from tripwright.rewards.curriculum import Course
 from tripwright.tools.faults import Faults
@@ -24,9 +24,15 @@ from tripwright.training.rollouts import Group, Player, Rollout
 from tripwright.training.settings import RolloutSettings
 from tripwright.training.streams import Trips
 
+S = TypeVar("S", bound=RolloutSettings)
+Item = TypeVar("Item")
 
-class RlLoop:
-    """A `loop.Loop` but for its `take_step`. `kept` are the attributes whose state a checkpoint holds, beside the model's."""
+
+class RlLoop(Generic[S]):
+    """A `loop.Loop` but for its `take_step`. Trains `model` in place on `trips`; `faults` are of the rollouts' tools (row S9).
+
+    `kept` are the attributes whose state a checkpoint holds, beside the model's.
+    """
 
     kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
 
@@ -36,28 +42,31 @@ class RlLoop:
         chat: ChatFormat,
         dialect: Dialect,
         trips: Trips,
-        settings: RolloutSettings,
+        settings: S,
         seed: int,
         faults: Faults | None = None,
         tools: Tools | None = None,
-        branching: Branching | None = None,
     ):
-        self.model, self.trips, self.step = model, trips, 0
-        self._settings = settings
+        self.model, self.trips, self.settings, self.step = model, trips, settings, 0
+        self.decoder = Decoder(model)
         self.optimizers = Optimizers(model, settings.optimizer)
         rows = settings.sampling_rows or settings.prompts * settings.group
         sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads)
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
-        self.player = Player(policy, dialect, settings.group, settings.rules, faults, branching, tools)
+        self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
         self.course, self.clock = Course(settings.curriculum), Clock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.began = self.rolled = 0.0
+        self.set_up()
+
+    def set_up(self) -> None:
+        """What an algorithm has beside."""
 
     @property
     def progress(self) -> float:
-        by_epochs = self.epochs / self._settings.max_epochs if self._settings.max_epochs else 0.0
+        by_epochs = self.epochs / self.settings.max_epochs if self.settings.max_epochs else 0.0
         return max(self.clock.progress(self.step), by_epochs)
 
     @property
@@ -69,12 +78,19 @@ class RlLoop:
         """The next trips, each with its number in the stream."""
         return [(self.trips.position, next(self.trips)) for _ in range(count)]
 
+    def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
+        """What each optimizer step of a step learns from: `passes` times all of the items, in a new order, in `minibatches` parts."""
+        for _ in range(self.settings.passes):
+            shuffled = [items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()]
+            size = max(1, -(-len(shuffled) // self.settings.minibatches))  # none at all where every rollout is unscored
+            yield from (shuffled[start : start + size] for start in range(0, len(shuffled), size))
+
     def begin_step(self) -> float:
         """Starts the step's watch and sets the curriculum's stage. The share of the learning rate that this step has."""
         self.began = time.monotonic()
         self.course.begin(self.step, self.epochs)
         self.player.counted.clear()
-        settings = self._settings
+        settings = self.settings
         return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (1 - (1 - settings.final_rate) * self.progress)
 
     def end_step(self, groups: Sequence[Group], rollouts: Sequence[Rollout], scale: float, figures: dict[str, Any]) -> dict[str, Any]:
@@ -85,11 +101,11 @@ class RlLoop:
             **described,
             **figures,
             "curriculum_stage": self.course.stage + 1,
-            "learning_rate": self._settings.optimizer.adamw_learning_rate * scale,
+            "learning_rate": self.settings.optimizer.adamw_learning_rate * scale,
             **({"epoch": self.epochs} if self.trips.per_epoch else {}),
             "rollout_seconds": self.rolled - self.began,
             "update_seconds": now - self.rolled,
-            **self.meter.step(groups, rollouts, self._settings.passes, now - self.began, now - self.rolled),
+            **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
             **self.player.counted,
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }

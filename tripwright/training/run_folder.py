@@ -31,7 +31,7 @@ from transformers.utils import logging
 
 import tripwright
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import json_object, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.training.changes import changes, longer
 from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
@@ -257,11 +257,8 @@ def _bound(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
+    found = json_object(path)
+    if found is None:
         raise UserError(f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder.")
     return found
 

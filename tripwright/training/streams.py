@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -34,20 +33,6 @@ WORLDS_APART = 100_000
 MAKING, COLD_START, RL = 0, 1, 2
 # Trips without an answer of the expert's after which the cold start gives up: limits too tight for any plan would keep it looking for ever.
 MOST_IN_VAIN = 200
-
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Stream(Protocol[T_co]):
-    """An iterator that says where it is, in values that a checkpoint can hold."""
-
-    def __iter__(self) -> Iterator[T_co]: ...
-
-    def __next__(self) -> T_co: ...
-
-    def state_dict(self) -> dict[str, Any]: ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class GivenTrips:

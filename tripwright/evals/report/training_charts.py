@@ -148,7 +148,7 @@ GROUPS = (
             Chart(
                 "Cut off by a limit of tokens",
                 "share of episodes",
-                (("stopped_by_length", "stopped", 1), ("truncated", "truncated", 3)),
+                (("stopped_by_length", "stopped", 1),),
                 share=True,
             ),
             Chart("Turns per episode", "turns", (("turns_mean", "mean", 0), ("tool_calls_mean", "tool calls", 2))),
@@ -217,7 +217,7 @@ def _dull(rows: Sequence[Json], key: str) -> bool:
     """Counts of what never happened and settings that never changed would only fill the page; the run card has the latter."""
     if key in ("learning_rate", "curriculum_stage"):
         return len({row.get(key) for row in rows}) == 1
-    return key in ("replayed", "unscored", "truncated") and not any(number(row.get(key)) for row in rows)
+    return key in ("replayed", "unscored") and not any(number(row.get(key)) for row in rows)
 
 
 def against_flops(rows: Sequence[Json]) -> str:
