@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import dialect_named
 from tripwright.errors import UserError
 from tripwright.transcript import StopReason, Transcript
@@ -22,8 +23,9 @@ from tripwright.training.chat_masks import ChatMasks  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
 from tripwright.training.recipe_tables import DialectSettings, Recipe  # noqa: E402
 from tripwright.training.sft import FineTuning, SftSettings  # noqa: E402
-from tripwright.training.sft_data import FileSamples, Row, file_samples, read_rows  # noqa: E402
+from tripwright.training.sft_data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
 from tripwright.training.sft_files import read_conversations  # noqa: E402
+from tripwright.training.streams import COLD_START, ExpertTranscripts, Trips  # noqa: E402
 
 SETTINGS = SftSettings(data="x", dtype="float32")
 MOST = 2048
@@ -291,3 +293,15 @@ def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids: list[Trans
 
     assert used() == 6
     assert used(positions=longest - 1) == used(max_tokens=longest - 1) == used(context_tokens=longest - 1) == 5
+
+
+def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
+    recipe = Recipe(name="t", seed=3)
+    stream = ExpertTranscripts(Trips(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
+    again = ExpertTranscripts(Trips(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
+    read = [list(row.token_ids) for row in samples]
+    assert len(read) == 10 and samples.count == 5
+    assert sorted(read[:5]) == sorted(first) == sorted(read[5:])
+    assert all(any(row.loss_mask) for row in samples.rows)

@@ -40,6 +40,7 @@ RANGES: tuple[tuple[str, float, bool, float], ...] = (
     ("*.clip.dual", 1, False, math.inf),
     ("*.filter.min_std", 0, True, math.inf),
     ("sft.rows_per_step", 1, True, math.inf),
+    ("sft.expert_transcripts", 1, True, math.inf),
     ("*.minibatches", 1, True, math.inf),
     ("*.passes", 1, True, math.inf),
     ("*.rows", 1, True, math.inf),

@@ -31,7 +31,7 @@ TOO_LONG = ("drop", "cut", "refuse")
 
 @dataclass(frozen=True)
 class SftSettings:
-    """`data` None: the expert's transcripts on fresh trips. What is reached first ends the stage."""
+    """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached first ends the stage."""
 
     steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
     rows_per_step: int = 4  # transcripts whose gradients make one step
@@ -40,7 +40,8 @@ class SftSettings:
     dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see sft_data
-    max_epochs: float | None = None  # of `data`
+    expert_transcripts: int | None = None  # as many of the expert's as there are, read in epochs (1,198 in row S4); None: without end
+    max_epochs: float | None = None  # of `data` or of so many transcripts
     rows: int | None = None  # transcripts per forward pass; None: all of the step's
     packing: bool = False  # all transcripts of a pass in one row, without padding
     warm_up: float = 0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
@@ -51,10 +52,14 @@ class SftSettings:
     def __post_init__(self) -> None:
         if self.too_long not in TOO_LONG:
             raise UserError(f"unknown too_long '{self.too_long}'. Accepted: {', '.join(TOO_LONG)}.")
-        if self.data is None and (self.max_epochs is not None or self.max_tokens is not None):
+        if self.data is None and self.max_tokens is not None:
+            raise UserError("max_tokens is of a file: give data as well.")
+        if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
             raise UserError(
-                "max_epochs and max_tokens are of a file: give data as well, or end the expert's endless stream by steps or max_minutes."
+                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end the endless stream otherwise."
             )
+        if self.data is not None and self.expert_transcripts is not None:
+            raise UserError("data and expert_transcripts exclude each other: the transcripts are a file's or the expert's.")
         if self.max_epochs is not None and self.max_epochs <= 0:
             raise UserError(f"max_epochs must be above 0, found {self.max_epochs}.")
         if self.rows is not None and self.rows < 1:

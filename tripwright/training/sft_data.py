@@ -1,10 +1,11 @@
-"""A file of conversations as a source for fine-tuning (rows S4, D6): tokenised once, then given in a new order every epoch.
+"""A file of conversations, or so many of the expert's, as a source for fine-tuning (rows S4, D6): given in a new order every epoch.
 
 Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from tripwright.training.chat_masks import ChatMasks, as_episode
 from tripwright.training.recipe import Recipe
 from tripwright.training.sft import SftSettings
 from tripwright.training.sft_files import Conversation, read_conversations
+from tripwright.training.streams import ExpertTranscripts
 from tripwright.transcript import StopReason, Transcript
 
 
@@ -92,6 +94,13 @@ def file_samples(recipe: Recipe, tokenizer: Any, positions: int) -> FileSamples:
     most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
     rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
     return FileSamples(rows, figures, recipe.seed, settings.max_epochs)
+
+
+def expert_samples(transcripts: ExpertTranscripts, settings: SftSettings, seed: int) -> FileSamples:
+    """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
+    rows = [Row(list(t.token_ids), list(t.loss_mask)) for t in itertools.islice(transcripts, settings.expert_transcripts)]
+    tokens, said = sum(len(row.token_ids) for row in rows), sum(sum(row.loss_mask) for row in rows)
+    return FileSamples(rows, Figures(len(rows), len(rows), tokens=tokens, trained_tokens=said), seed, settings.max_epochs)
 
 
 def read_rows(settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int) -> tuple[list[Row], Figures]:

@@ -29,7 +29,7 @@ from tripwright.training.recipe import Recipe
 from tripwright.training.rejection import Rejection
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import FineTuning
-from tripwright.training.sft_data import FileSamples, file_samples
+from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
 from tripwright.training.streams import COLD_START, MAKING, RL, ExpertTranscripts, Trips
 from tripwright.training.tokenizer import train_tokenizer
 from tripwright.world.store import World
@@ -89,6 +89,8 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
         print(source.figures.line(recipe.sft.max_tokens or recipe.dialect.dialect().context_tokens), file=sys.stderr)
     else:
         source = ExpertTranscripts(Trips(recipe, COLD_START), *_spoken(recipe, tokenizer))
+        if recipe.sft.expert_transcripts is not None:
+            source = expert_samples(source, recipe.sft, recipe.seed)
     run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)
     run.save("sft", model, tokenizer)
 
