@@ -35,6 +35,17 @@ def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return import_world(travelplanner / "database", tmp_path_factory.mktemp("real") / "world")
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Two test processes on two cores, or one thread beside a training: more threads than that wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 class Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64  # the default of 5 drops connections of many callers, and a dropped one is tried again a second later

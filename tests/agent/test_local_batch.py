@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,14 +27,7 @@ from tripwright.agent.policies.local_batch import READ_TOKENS, common  # noqa: E
 
 LONG_PROMPT = "Plan the trip with the tools, one call a turn, and think of the budget. " * 12
 PATIENCE_SECONDS = 20.0  # after which a test fails that would else wait for ever
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

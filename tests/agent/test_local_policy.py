@@ -27,14 +27,7 @@ from tripwright.agent.policies.local_decoder import Cache, Decoder  # noqa: E402
 KINDS = ("qwen3", "qwen2", "llama")
 VOCABULARY = 90
 Make = Callable[..., Any]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- the decoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,14 +25,7 @@ from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.agent.policies.local_sampling import BLOCK, choose, cut_tail, invert  # noqa: E402
 
 Open = Callable[[], list[Session]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- one choice

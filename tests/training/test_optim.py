@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +13,7 @@ from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
 from tripwright.training.batches import collate, token_logits  # noqa: E402
 from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay  # noqa: E402
 
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # ---- optimizers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +13,7 @@ from tripwright.training.batches import collate, token_logits  # noqa: E402
 from tripwright.training.packing import pack  # noqa: E402
 
 LENGTHS = (5, 70, 33, 2)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def samples(vocabulary: int = 50) -> list[tuple[list[int], list[int]]]:

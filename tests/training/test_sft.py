@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,14 +20,7 @@ from tripwright.training.optim import OptimizerSettings  # noqa: E402
 from tripwright.training.sft import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,14 +30,7 @@ from tripwright.training.streams import COLD_START, ExpertTranscripts, Trips  # 
 SETTINGS = SftSettings(data="x", dtype="float32")
 MOST = 2048
 TEMPLATES = Path(__file__).parents[1] / "tokens" / "templates"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

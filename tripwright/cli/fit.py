@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,67 +51,66 @@ def fit(
         raise UserError(f"{recipe}: no stage in it ([copy], [sft], [grpo], [ppo] or [rft]), so there is nothing to estimate.")
     there = most if most is not None else total_memory_gb(device)
     found = lengths(read, size, tokens)
-    works = steps_of(read, size, found, device)
-    needed, enough = changes(read, size, there, device) if there is not None else ([], True)
-    fits = there is None or peak(stages) <= there
+    needed = changes(read, size, there, device) if there is not None else ([], True)
+    made = Estimate(size, stages, steps_of(read, size, found, device), found, there, *needed)
     if as_json:
-        typer.echo(json.dumps(_record(size, stages, works, found, there, fits, needed, enough), indent=2))
+        typer.echo(json.dumps(_record(made), indent=2))
     else:
-        typer.echo("\n".join(_lines(size, stages, works, found, there, fits, needed, enough)))
-    if most is not None and not fits:
+        typer.echo("\n".join(_lines(made)))
+    if most is not None and not made.fits:
         raise typer.Exit(1)
 
 
-def _record(
-    size: ModelSize,
-    stages: list[StageMemory],
-    works: list[StepWork],
-    found: Lengths,
-    there: float | None,
-    fits: bool,
-    needed: list[Change],
-    enough: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Estimate:
+    """What is printed. `available_gb` None: cannot be seen here. `changes_suffice` is True where none are needed."""
+
+    size: ModelSize
+    stages: list[StageMemory]
+    works: list[StepWork]
+    lengths: Lengths
+    available_gb: float | None
+    changes: list[Change]
+    changes_suffice: bool
+
+    @property
+    def fits(self) -> bool:
+        return self.available_gb is None or peak(self.stages) <= self.available_gb
+
+
+def _record(made: Estimate) -> dict[str, Any]:
     """Bytes, FLOPs, seconds, tokens; GB where it says so."""
     return {
-        "model": {"name": size.name, "parameters": size.parameters, "weight_bytes": WEIGHT_BYTES, **asdict(size.shape)},
-        "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
-        "peak_gb": peak(stages),
-        "available_gb": there,
-        "fits": fits,
-        "changes": [asdict(change) for change in needed],
-        "changes_suffice": enough,
-        "episode": asdict(found),
-        "steps": [{**asdict(work), "seconds": work.seconds} for work in works],
+        "model": {"name": made.size.name, "parameters": made.size.parameters, "weight_bytes": WEIGHT_BYTES, **asdict(made.size.shape)},
+        "memory": [{**asdict(stage), "peak": stage.peak} for stage in made.stages],
+        "peak_gb": peak(made.stages),
+        "available_gb": made.available_gb,
+        "fits": made.fits,
+        "changes": [asdict(change) for change in made.changes],
+        "changes_suffice": made.changes_suffice,
+        "episode": asdict(made.lengths),
+        "steps": [{**asdict(work), "seconds": work.seconds} for work in made.works],
     }
 
 
-def _lines(
-    size: ModelSize,
-    stages: list[StageMemory],
-    works: list[StepWork],
-    found: Lengths,
-    there: float | None,
-    fits: bool,
-    needed: list[Change],
-    enough: bool,
-) -> list[str]:
+def _lines(made: Estimate) -> list[str]:
+    found = made.lengths
     lines = [
-        f"{size.name}: {size.parameters / 1e6:,.1f} million parameters, {WEIGHT_BYTES} bytes each while they are trained",
+        f"{made.size.name}: {made.size.parameters / 1e6:,.1f} million parameters, {WEIGHT_BYTES} bytes each while they are trained",
         "",
         "memory, at most",
     ]
-    for stage in stages:
+    for stage in made.stages:
         lines.append(f"  {stage.stage}: {_gb(stage.peak)}")
         for kind, parts in (("held", stage.held), ("learning", stage.learning), ("playing", stage.playing)):
             if parts:
                 lines.append(f"    {kind:9}" + ", ".join(f"{name} {_gb(value)}" for name, value in parts.items() if value))
     how = "as the expert's" if found.measured else "as long as they may be, or as you said"
     lines += ["", f"a step, with episodes of {found.episode} tokens, {found.agent} of them the agent's ({how})"]
-    for work in works:
+    for work in made.works:
         rolled = f", {work.rollout_flops:.2g} FLOP to play" if work.rollout_flops else ""
         lines.append(f"  {work.stage}: {work.tokens:,} tokens, {work.update_flops:.2g} FLOP to learn{rolled}{_time(work)}")
-    return [*lines, "", *_verdict(stages, there, fits, needed, enough)]
+    return [*lines, "", *_verdict(made)]
 
 
 def _time(work: StepWork) -> str:
@@ -121,14 +120,15 @@ def _time(work: StepWork) -> str:
     return f"; about {work.seconds:.2g} s{parts}"
 
 
-def _verdict(stages: list[StageMemory], there: float | None, fits: bool, needed: list[Change], enough: bool) -> list[str]:
+def _verdict(made: Estimate) -> list[str]:
+    needed, there = peak(made.stages), made.available_gb
     if there is None:
-        return [f"It needs {peak(stages):.1f} GB. How much there is cannot be seen here: say with --memory."]
-    if fits:
-        return [f"It fits: {peak(stages):.1f} GB of {there:.1f}."]
-    lines = [f"It does not fit: {peak(stages):.1f} GB, {there:.1f} there are." + (" Change, in this order:" if needed else "")]
-    lines += [f"  {change.setting}  → {change.peak_gb:.1f} GB" for change in needed]
-    return lines if enough else [*lines, "  That is not enough: no known model of this kind fits with the rest as it is."]
+        return [f"It needs {needed:.1f} GB. How much there is cannot be seen here: say with --memory."]
+    if made.fits:
+        return [f"It fits: {needed:.1f} GB of {there:.1f}."]
+    lines = [f"It does not fit: {needed:.1f} GB, {there:.1f} there are." + (" Change, in this order:" if made.changes else "")]
+    lines += [f"  {change.setting}  → {change.peak_gb:.1f} GB" for change in made.changes]
+    return lines if made.changes_suffice else [*lines, "  That is not enough: no known model of this kind fits with the rest as it is."]
 
 
 def _gb(value: float) -> str:
