@@ -19,7 +19,7 @@ MODULES = sorted(
 )
 LOADS_TORCH = (
     *("tripwright.training", "tripwright.agent.policies.local", "tripwright.bridges"),
-    *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit"),
+    *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit", "tripwright.cli.exam", "tripwright.cli.examine"),
 )
 
 WATCH = """

@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.cli import exam  # noqa: E402
 from tripwright.cli import quickstart as verb  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
 from tripwright.training.quickstart_recipe import COLD_START_STEPS, FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
@@ -46,7 +47,7 @@ def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.Mo
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
     monkeypatch.setattr(verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again"))
-    monkeypatch.setattr(verb, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
+    monkeypatch.setattr(exam, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told
     with pytest.raises(UserError, match="another recipe"):

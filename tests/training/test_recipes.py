@@ -52,7 +52,7 @@ def test_it_loads_and_says_what_it_is(name: str) -> None:
         assert sum(line.startswith(f"# {key}: ") for line in lines) == 1
     (rows,) = (line.removeprefix("# rows: ").split(", ") for line in lines if line.startswith("# rows: "))
     assert all(row[0] in "PSDB" and row[1:].isdigit() for row in rows)
-    if not name.startswith("nano/"):
+    if not name.startswith(("nano/", "hour/")):
         assert any("NEVER RUN HERE" in line for line in lines)
 
 
@@ -74,6 +74,14 @@ def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) 
         assert (settings.steps, settings.prompts, settings.group, settings.rules) == (200, 8, 8, "strict")
         assert loaded.data.rl_mix is not None and loaded.data.rl_mix.levels == (1, 3, 3)
         assert settings.optimizer.name == "adamw" and settings.optimizer.adamw_learning_rate == 1e-4
+
+
+def test_the_hours_two_halves_take_the_same_time_from_the_same_start() -> None:
+    rl, control = recipe("hour/rl"), recipe("hour/control")
+    assert rl.sft is not None and control.sft is not None and rl.grpo is not None and control.rl is None
+    assert rl.sft.max_minutes is not None and rl.grpo.max_minutes is not None
+    assert rl.sft.max_minutes + rl.grpo.max_minutes == control.sft.max_minutes
+    assert rl.model.pretrained == control.model.pretrained == "runs/hour/twenty_minutes/model/sft"
 
 
 def test_what_sets_the_nano_recipes_apart() -> None:

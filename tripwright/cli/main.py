@@ -57,6 +57,7 @@ VERBS = (
     Verb("fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
+    Verb("examine", "tripwright.cli.examine", "examine", "Examine a trained run in worlds it has never seen, with controls."),
     Verb("watch", "tripwright.cli.watch", "watch", "See how training goes, live, in the terminal or on a local page."),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
     Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),

@@ -8,6 +8,7 @@ from typing import Any
 
 from tripwright.agent.dialect import Dialect, OnMistake, dialect_named
 from tripwright.agent.policies.local_precision import AUTO
+from tripwright.constraints.evaluate import Rules
 from tripwright.queries.sample import Mix
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import CheckpointSettings
@@ -71,10 +72,11 @@ class ModelSettings:
 class EvaluationSettings:
     """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind, which cost nothing."""
 
-    queries: int = 400
+    queries: int = 500
     difficulty_queries: int = 1000
     per_world: int = 20
     rows: int = 100
+    rules: Rules = "strict"
     dtype: str = AUTO
 
 

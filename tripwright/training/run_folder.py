@@ -42,7 +42,7 @@ from tripwright.training.sinks import Sinks
 from tripwright.training.stopping import Stopping
 from tripwright.training.streams import data_identity
 
-FREE = ("checkpoint", "sinks", "threads")  # tables and settings of a recipe that may change when a run is continued
+FREE = ("checkpoint", "sinks", "threads", "evaluation")  # tables and settings of a recipe that may change when a run is continued
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")  # of a manifest with the present, or the steps would mean nothing
 SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")  # or they are equal to rounding only
 LOGGED_AS = {"copy": "warmup"}  # names of stages in metrics.jsonl where they differ

@@ -1,0 +1,70 @@
+"""`tripwright examine`: a trained run on unseen trips, with its controls, alone and against another."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tripwright.cli import exam, examine  # noqa: E402
+from tripwright.errors import UserError  # noqa: E402
+from tripwright.training import stages  # noqa: E402
+from tripwright.training.run_folder import RunFolder  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    found = dataclasses.replace(tiny_recipe, copy=None)
+    monkeypatch.setattr(examine, "load_recipe", lambda path: found)
+    return found
+
+
+@pytest.fixture
+def trained(recipe: Any, tmp_path: Path) -> Path:
+    run = RunFolder(tmp_path / "run", recipe)
+    stages.make(run)
+    stages.cold_start(run, after="start")
+    return run.folder
+
+
+def test_every_finished_stage_is_examined_and_nothing_twice(
+    recipe: Any, trained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examine.examine(Path("tiny.toml"), trained)
+    printed = capsys.readouterr().out
+    assert "(strict rules, greedy" in printed and "expert" in printed and "after sft" in printed and "after rl" not in printed
+    assert json.loads((trained / "eval/after_sft/score.json").read_text())["rules"] == "strict"
+
+    stages.reinforce(RunFolder(trained, recipe))
+    held = list[str]()
+    play = exam.run_episodes
+    monkeypatch.setattr(exam, "run_episodes", lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1])
+    examine.examine(Path("tiny.toml"), trained)
+    printed = capsys.readouterr().out
+    assert held == ["after_rl", "emptied_tools"]
+    assert "RL against the cold start" in printed and "McNemar" in printed
+    assert json.loads((trained / "comparison.json").read_text())["final"]["n"] == 4
+
+
+def test_runs_are_compared_trip_by_trip(recipe: Any, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(trained, other)
+    with pytest.raises(UserError, match="was not examined"):
+        examine.examine(Path("tiny.toml"), trained, against=other)
+    examine.examine(Path("tiny.toml"), other)
+    examine.examine(Path("tiny.toml"), trained, against=other)
+    assert f"against {other / 'eval/after_sft'}: mean dense reward (0 to 5) +0.000" in capsys.readouterr().out
+
+
+def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no trained model"):
+        examine.examine(Path("tiny.toml"), tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
