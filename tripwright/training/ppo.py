@@ -3,8 +3,9 @@
     trips → episodes → judge → reward at the episode's last own token → generalised advantages over the agent's own tokens → clipped
     policy loss + value loss
 
-The value head is one linear layer on the policy's last hidden state, zero at the start; it looks at the position from which a token is
-sampled, so it never sees the token it judges. Tokens of tools are skipped: from one own token to the next is one step of the episode.
+The value head is one linear layer on the policy's last hidden state, everywhere the first step's mean reward at the start. It looks at the
+position from which a token is sampled, so it never sees the token it judges. Tokens of tools are skipped: from one own token to the next
+is one step of the episode.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ class Ppo(RlLoop[PpoSettings]):
         if not rollouts:
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
+        if not self.step:  # else the first steps would learn nothing but the usual reward, through the trunk that the policy shares
+            nn.init.constant_(self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts))
         whole = collate([r.row for r in rollouts]).to(self.decoder.device)
         values_NT = self._values(whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))

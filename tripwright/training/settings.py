@@ -106,7 +106,9 @@ class PpoSettings(RolloutSettings):
     clip: Clip = Clip(dual=None)
     aggregation: str = "token-mean"
     gamma: float = 1.0
-    lam: float = 0.95
+    lam: float = (
+        1.0  # below 1 an early token hears little of the reward at the end; whitened, that is a reason against it, in every episode
+    )
     value_weight: float = 0.1
     value_clip: float | None = 0.5
     value_rate: float = 1e-3  # learning rate of the value head
