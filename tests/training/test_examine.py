@@ -68,3 +68,19 @@ def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no trained model"):
         examine.examine(Path("tiny.toml"), tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_other_conditions_are_refused(
+    recipe: Any, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examine.examine(Path("tiny.toml"), trained)
+    other = tmp_path / "other"
+    shutil.copytree(trained, other)
+    official = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official"))
+    monkeypatch.setattr(examine, "load_recipe", lambda path: official)
+    with pytest.raises(UserError, match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove"):
+        examine.examine(Path("tiny.toml"), trained)
+    shutil.rmtree(trained / "eval")
+    with pytest.raises(UserError, match="--against: .*other' was examined under other conditions: rules"):
+        examine.examine(Path("tiny.toml"), trained, against=other)
+    assert not (trained / "eval").exists()

@@ -29,13 +29,16 @@ from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import environment, model_fingerprint
 from tripwright.evals.stats import mcnemar_exact, mean, paired_bootstrap
-from tripwright.files import write_atomically
+from tripwright.files import json_object, write_atomically
 from tripwright.rewards.shaped import Parts, Reward, reward
+from tripwright.training.changes import changes
 from tripwright.training.cold_start import UNSEEN_WORLDS, tasks
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.streams import generator_fingerprint
 from tripwright.trip.query import Query
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
+CONDITIONS = "conditions.json"
 MINDLESS = ("first_row", "cheapest_row", "expert")
 
 
@@ -46,10 +49,23 @@ def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
     return [Task(f"{world.name}-{i:04d}", query, world) for i, (query, world) in enumerate(stream)]
 
 
+def conditions(run: RunFolder) -> dict[str, Any]:
+    """What two examinations must have in common to be compared."""
+    recipe = run.recipe
+    settings = {key: value for key, value in dataclasses.asdict(recipe.evaluation).items() if key not in ("rows", "dtype")}
+    asked = {"scale": recipe.data.scale, "mix": dataclasses.asdict(recipe.data.mix), "generator": generator_fingerprint(recipe.data.scale)}
+    found: dict[str, Any] = json.loads(json.dumps({**settings, **asked}))
+    return found
+
+
 def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
-    """Writes the trips down, in RUN/eval/queries.jsonl."""
+    """Writes the trips down, in RUN/eval/queries.jsonl, and the conditions. Raises UserError where it was examined under others."""
     folder = run.folder / "eval"
     folder.mkdir(exist_ok=True)
+    if (folder / CONDITIONS).is_file() and (differing := changes(json_object(folder / CONDITIONS) or {}, conditions(run))):
+        advice = f"Put [evaluation] back, or remove '{folder}' and '{run.folder / 'difficulty.json'}' to examine anew."
+        raise UserError(f"'{run.folder}' was examined under other conditions: {differing}. {advice}")
+    write_atomically(folder / CONDITIONS, json.dumps(conditions(run), indent=2))
     lines = (json.dumps({"id": task.id, "world": task.world.name, **task.query.record()}) + "\n" for task in exam)
     write_atomically(folder / "queries.jsonl", "".join(lines))
     return exam

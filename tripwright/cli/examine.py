@@ -8,10 +8,24 @@ from typing import Annotated
 
 import typer
 
-from tripwright.cli.exam import AFTER, BEFORE, BLIND, change, compare, evaluate, keep, measure_difficulty, rates, trips_of_exam
+from tripwright.cli.exam import (
+    AFTER,
+    BEFORE,
+    BLIND,
+    CONDITIONS,
+    change,
+    compare,
+    conditions,
+    evaluate,
+    keep,
+    measure_difficulty,
+    rates,
+    trips_of_exam,
+)
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
-from tripwright.files import write_atomically
+from tripwright.files import json_object, write_atomically
+from tripwright.training.changes import changes
 from tripwright.training.recipe import load_recipe
 from tripwright.training.run_folder import RunFolder
 
@@ -43,8 +57,8 @@ def examine(
         raise UserError(
             f"{recipe} trains in a world of its own: play its queries with tripwright run --model {folder / 'model' / stages[-1]}."
         )
-    other = _last_exam(against) if against is not None else None
     run = RunFolder(folder, read)
+    other = _last_exam(against, run) if against is not None else None
     with run.alone():
         exam = keep(run, trips_of_exam(run, read.evaluation.queries))
         measure_difficulty(run)
@@ -63,8 +77,11 @@ def examine(
         typer.echo(f"report {write_report(run.folder)}")
 
 
-def _last_exam(run: Path) -> Path:
+def _last_exam(against: Path, run: RunFolder) -> Path:
+    """Of the run to compare with. Raises UserError where it has none, or one of other trips or by other rules."""
     for name in (AFTER, BEFORE):
-        if (run / "eval" / name / "score.json").is_file():
-            return run / "eval" / name
-    raise UserError(f"--against: '{run}' was not examined. Examine it first.")
+        if (against / "eval" / name / "score.json").is_file():
+            if differing := changes(json_object(against / "eval" / CONDITIONS) or {}, conditions(run)):
+                raise UserError(f"--against: '{against}' was examined under other conditions: {differing}.")
+            return against / "eval" / name
+    raise UserError(f"--against: '{against}' was not examined. Examine it first.")
