@@ -161,3 +161,11 @@ def test_stages_do_not_compare_with_each_other():
 def test_limits_can_be_set():
     rows = run(lambda s: {"clip_fraction": 0.2})
     assert check(rows) == [] and check(rows, Limits(clip_fraction=0.1))[0].name == "clip_fraction"
+
+
+def test_a_longer_string_to_copy_is_no_spike() -> None:
+    def told(norm: float, longer: bool) -> list[str]:
+        rows = [{"stage": "warmup", "step": s, "grad_norm": 0.5, "copy_length": 8} for s in range(1, 30)]
+        return [w.name for w in check([*rows, {**rows[-1], "step": 30, "grad_norm": norm, "copy_length": 16 if longer else 8}])]
+
+    assert told(8.0, longer=True) == [] and told(8.0, longer=False) == ["gradient_spike"]

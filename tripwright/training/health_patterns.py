@@ -161,7 +161,10 @@ def _by_share(item: tuple[str, float]) -> float:
 
 
 def gradient_spike(rows: Sequence[Row], limits: Limits) -> str | None:
-    now, before = number(rows[-1], "grad_norm"), _values(rows[-limits.window - 1 : -1], "grad_norm")
+    alike = [
+        row for row in rows[-limits.window - 1 : -1] if row.get("copy_length") == rows[-1].get("copy_length")
+    ]  # it doubles in the warm-up
+    now, before = number(rows[-1], "grad_norm"), _values(alike, "grad_norm")
     before = [norm for norm in before if norm > 0]  # a step without a gradient has norm 0 and says nothing
     if now is None or len(before) < limits.spike_history:
         return None
