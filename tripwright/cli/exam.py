@@ -39,7 +39,11 @@ from tripwright.trip.query import Query
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
 CONDITIONS = "conditions.json"
-MINDLESS = ("first_row", "cheapest_row", "expert")
+YARDSTICKS: dict[str, Callable[[], Policy]] = {
+    "first_row": lambda: RowsPolicy("first"),
+    "cheapest_row": lambda: RowsPolicy("cheapest"),
+    "expert": ExpertPolicy,
+}
 
 
 def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
@@ -77,10 +81,9 @@ def measure_difficulty(run: RunFolder) -> None:
     if path.is_file():
         return
     trips = trips_of_exam(run, run.recipe.evaluation.difficulty_queries)
-    policies: dict[str, Policy] = {"first_row": RowsPolicy("first"), "cheapest_row": RowsPolicy("cheapest"), "expert": ExpertPolicy()}
     found: dict[str, Any] = {"levels": {}}
-    for name, policy in policies.items():
-        score = examine(run, trips, policy, f"difficulty/{name}", {"kind": name})
+    for name, policy in YARDSTICKS.items():
+        score = examine(run, trips, policy(), f"difficulty/{name}", {"kind": name})
         found[name] = score["metrics"]["final"]
         found["levels"][name] = {level: part["final"] for level, part in score["levels"].items()}
     write_atomically(path, json.dumps(found, indent=2))
@@ -166,11 +169,11 @@ def compare(before: Path, after: Path, rules: Rules) -> dict[str, Any]:
 
 
 def rates(run: RunFolder, names: tuple[str, ...]) -> list[str]:
-    """A line for each mindless policy, the expert, and the examinations `names`: passes with their interval."""
+    """A line for each of YARDSTICKS and of the examinations `names`: passes with their interval."""
     settings = run.recipe.evaluation
     difficulty = json.loads((run.folder / "difficulty.json").read_text(encoding="utf-8"))
     lines = [f"final pass rate in worlds never trained on ({settings.rules} rules, greedy, 95% intervals)"]
-    rows = [(name.replace("_", " "), difficulty[name]) for name in MINDLESS]
+    rows = [(name.replace("_", " "), difficulty[name]) for name in YARDSTICKS]
     for name in names:
         score = json.loads((run.folder / "eval" / name / "score.json").read_text(encoding="utf-8"))
         rows.append((name.replace("_", " "), score["metrics"]["final"]))

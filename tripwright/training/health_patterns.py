@@ -161,9 +161,8 @@ def _by_share(item: tuple[str, float]) -> float:
 
 
 def gradient_spike(rows: Sequence[Row], limits: Limits) -> str | None:
-    alike = [
-        row for row in rows[-limits.window - 1 : -1] if row.get("copy_length") == rows[-1].get("copy_length")
-    ]  # it doubles in the warm-up
+    length = rows[-1].get("copy_length")  # doubles in the warm-up, which makes the gradient large
+    alike = [row for row in rows[-limits.window - 1 : -1] if row.get("copy_length") == length]
     now, before = number(rows[-1], "grad_norm"), _values(alike, "grad_norm")
     before = [norm for norm in before if norm > 0]  # a step without a gradient has norm 0 and says nothing
     if now is None or len(before) < limits.spike_history:

@@ -55,7 +55,7 @@ class Ppo(RlLoop[PpoSettings]):
         if not rollouts:
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
-        if not self.step:  # else the first steps would learn nothing but the usual reward, through the trunk that the policy shares
+        if not self.value_optimizer.state:  # its first step: else several would go into the usual reward, through the trunk they share
             nn.init.constant_(self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts))
         whole = collate([r.row for r in rollouts]).to(self.decoder.device)
         values_NT = self._values(whole)
