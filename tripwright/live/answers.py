@@ -1,0 +1,151 @@
+"""What the six tools of row D1 answer, as typed records: every vendor's answer becomes these, whatever it was written in.
+
+Times are local to where they happen, "2026-06-26T06:54", days "2026-06-26"; money carries its currency; what a vendor does not say is
+None, never 0 and never a guess. An answer knows where it came from (`Source`), and its JSON is canonical: equal answers are equal bytes,
+which is what makes a replay byte-identical.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, get_args
+
+
+class Money(NamedTuple):
+    amount: float
+    currency: str  # ISO 4217
+
+
+@dataclass(frozen=True)
+class FlightOffer:
+    number: str  # "TW 214"; of a journey with stops "TW 214, TW 38"
+    carrier: str
+    depart_city: str
+    depart_airport: str
+    arrive_city: str
+    arrive_airport: str
+    departs_at: str
+    arrives_at: str
+    minutes: int
+    stops: int = 0
+    price: Money | None = None  # per person
+
+
+@dataclass(frozen=True)
+class TrainOffer:
+    number: str
+    operator: str
+    depart_city: str
+    depart_station: str
+    arrive_city: str
+    arrive_station: str
+    departs_at: str
+    arrives_at: str
+    minutes: int
+    transfers: int = 0
+    price: Money | None = None  # per person; timetables mostly know none
+
+
+@dataclass(frozen=True)
+class RouteLeg:
+    origin: str
+    destination: str
+    city: str
+    mode: str  # "driving", "walking", …
+    minutes: float
+    distance_km: float
+
+
+@dataclass(frozen=True)
+class HotelOffer:
+    name: str
+    city: str
+    checkin_date: str
+    checkout_date: str
+    room: str = ""
+    address: str = ""
+    price: Money | None = None  # of one room for the whole stay
+    rating: float | None = None  # 0 to 5
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    name: str
+    city: str
+    address: str = ""
+    category: str = ""
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+@dataclass(frozen=True)
+class WebPage:
+    title: str
+    url: str
+    snippet: str = ""
+
+
+Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | Place | WebPage
+RECORDS: dict[str, type[Record]] = {
+    "flight_search": FlightOffer,
+    "train_search": TrainOffer,
+    "route_planning": RouteLeg,
+    "hotel_search": HotelOffer,
+    "poi_search": Place,
+    "web_search": WebPage,
+}
+_BY_NAME: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an answer comes from, and on what terms it may be kept."""
+
+    provider: str
+    version: str  # of our client and of the vendor's interface: another version is another key
+    fetched_at: str  # UTC, "2026-06-20T09:30:00Z"
+    attribution: str = ""  # what the vendor asks to be shown beside its data
+    may_store: bool = True  # False: the terms forbid keeping it, so it never enters a snapshot
+
+
+@dataclass(frozen=True)
+class Found:
+    """One answer of one provider. Without records, `note` says in a line what was not found; `refused` says that the call itself was wrong
+    (an unknown city, a date that is none): the caller's mistake, and an answer like any other."""
+
+    records: tuple[Record, ...]
+    source: Source
+    note: str = ""
+    refused: bool = False
+
+    def to_json(self) -> str:
+        """Canonical: sorted keys, no spaces, unknown values left out."""
+        body = {
+            "note": self.note,
+            "records": [{"kind": type(record).__name__, **_stated(record)} for record in self.records],
+            "refused": self.refused,
+            "source": _stated(self.source),
+        }
+        return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Found:
+        body = json.loads(text)
+        return cls(tuple(_record(entry) for entry in body["records"]), Source(**body["source"]), body["note"], body["refused"])
+
+
+def _stated(record: Any) -> dict[str, Any]:
+    values = {name.name: getattr(record, name.name) for name in fields(record)}
+    return {name: value._asdict() if isinstance(value, Money) else value for name, value in values.items() if value is not None}
+
+
+def _record(entry: Mapping[str, Any]) -> Record:
+    values = dict(entry)
+    kind = _BY_NAME[values.pop("kind")]
+    if isinstance(values.get("price"), dict):
+        values["price"] = Money(**values["price"])
+    return kind(**values)
