@@ -6,16 +6,16 @@ said here: a trainer weighs the verdict it gets back (law 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect, PlanFormat
 from tripwright.agent.policies.base import Policy
-from tripwright.agent.session import Session
-from tripwright.constraints.evaluate import Rules, applicable_hard_count, judge
-from tripwright.constraints.facts import Verdict
+from tripwright.agent.session import Request, Session
+from tripwright.constraints.evaluate import Rules, applicable_hard, judge
+from tripwright.constraints.facts import COMMONSENSE_NAMES, Verdict
 from tripwright.constraints.lookup import city_lookup
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, Tools
@@ -27,24 +27,52 @@ from tripwright.trip.query import Query
 from tripwright.world.store import World
 
 
-@dataclass(frozen=True)
-class Task:
-    """One trip to plan. `id` is unique in a run and survives interruptions."""
+class Job(Protocol):
+    """What an episode is about, whatever its kind: what is asked, where, with which tools, and how an answer is judged."""
 
-    id: str
-    query: Query
-    world: World
+    @property
+    def id(self) -> str:
+        """Unique in a run; survives interruptions."""
+        ...
+
+    @property
+    def query(self) -> Request: ...
+    @property
+    def world(self) -> World: ...
+    def renamed(self, id: str) -> Job: ...
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
+    def record(self) -> dict[str, Any]:
+        """The request, under the key that says its kind."""
+        ...
+
+    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
+        """Reads and judges what a finished, scored episode answered."""
+        ...
+
+    def asked(self, transcript: Transcript) -> Asked: ...
+    def passes(self, episode: Episode, rules: Rules) -> bool:
+        """By these rules, whatever the episode was judged by."""
+        ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The names of the facts that an episode is held to; `hard` ones are looked at where all of the first passed (law 2)."""
+
+    commonsense: tuple[str, ...]
+    hard: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A finished episode. `verdict` is None when our side failed (unscored, law 4); `schema_problem` says why an answer is no plan."""
+    """A finished episode. `verdict` is None when our side failed (unscored, law 4); `schema_problem` says why an answer cannot be read."""
 
-    task: Task
+    task: Job
     transcript: Transcript
     plan: list[dict[str, Any]] | None  # official format
     schema_problem: str | None
     verdict: Verdict | None
+    more: Mapping[str, Any] = field(default_factory=dict)  # of its kind, for the record
 
     @property
     def scored(self) -> bool:
@@ -52,28 +80,66 @@ class Episode:
 
     @property
     def schema_valid(self) -> bool:
-        return self.plan is not None
+        return self.schema_problem is None and self.verdict is not None
+
+    @property
+    def asked(self) -> Asked:
+        return self.task.asked(self.transcript)
 
     @property
     def asked_hard(self) -> int:
-        return applicable_hard_count(self.task.query)
+        return len(self.asked.hard)
 
     def record(self) -> dict[str, Any]:
         """One line of `transcripts.jsonl`."""
         return {
             "id": self.task.id,
-            "query": self.task.query.record(),
+            **self.task.record(),
             "world": self.task.world.name,
             "transcript": self.transcript.to_json(),
             "plan": self.plan,
             "schema_problem": self.schema_problem,
             "verdict": {key: value for key, value in self.verdict.to_contract(0).items() if key != "line"} if self.verdict else None,
+            **self.more,
         }
+
+
+@dataclass(frozen=True)
+class Task:
+    """One trip of TravelPlanner's to plan in a closed world: tools of row P1, a plan judged by constraints."""
+
+    id: str
+    query: Query
+    world: World
+
+    def renamed(self, id: str) -> Task:
+        return Task(id, self.query, self.world)
+
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
+        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
+
+    def record(self) -> dict[str, Any]:
+        return {"query": self.query.record()}
+
+    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
+        plan: list[dict[str, Any]] | None = None
+        problem: str | None = f"no answer: {transcript.stop_reason}"
+        if transcript.answer is not None:
+            plan, problem = _read_answer(transcript.answer, self, plan_format)
+        return Episode(self, transcript, plan, problem, judge(self.query, plan, self.world, rules))
+
+    def asked(self, transcript: Transcript) -> Asked:
+        return Asked(COMMONSENSE_NAMES, tuple(applicable_hard(self.query)))
+
+    def passes(self, episode: Episode, rules: Rules) -> bool:
+        if episode.verdict is not None and episode.verdict.rules == rules:
+            return episode.verdict.final
+        return judge(self.query, episode.plan, self.world, rules).final
 
 
 def play(
     policy: Policy,
-    tasks: Iterable[Task],
+    tasks: Iterable[Job],
     dialect: Dialect,
     chat: ChatFormat | None = None,
     rules: Rules = "official",
@@ -88,7 +154,7 @@ def play(
 
 
 def open_session(
-    task: Task,
+    task: Job,
     dialect: Dialect,
     chat: ChatFormat | None = None,
     emptied_tools: bool = False,
@@ -97,7 +163,7 @@ def open_session(
 ) -> Session:
     """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the task's id alone. `tools` are those of a
     server that has the task's world, in the dialect's face and pages; without them the world at hand answers."""
-    tools = tools or ToolBox(task.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied_tools)
+    tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:
         tools = FaultyTools(tools, faults, key=task.id)
     return Session(task.query, tools, dialect, chat, key=task, id=task.id)
@@ -105,14 +171,10 @@ def open_session(
 
 def close_session(session: Session, rules: Rules = "official") -> Episode:
     """Parses and judges what a finished session answered."""
-    task, transcript = session.key, session.transcript
-    if transcript.stop_reason is StopReason.UNSCORED:
-        return Episode(task, transcript, None, None, None)
-    plan: list[dict[str, Any]] | None = None
-    problem: str | None = f"no answer: {transcript.stop_reason}"
-    if transcript.answer is not None:
-        plan, problem = _read_answer(transcript.answer, task, session.dialect.plan_format)
-    return Episode(task, transcript, plan, problem, judge(task.query, plan, task.world, rules))
+    task: Job = session.key
+    if session.transcript.stop_reason is StopReason.UNSCORED:
+        return Episode(task, session.transcript, None, None, None)
+    return task.judged(session.transcript, session.dialect.plan_format, rules)
 
 
 def _read_answer(answer: str, task: Task, plan_format: PlanFormat) -> tuple[list[dict[str, Any]] | None, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -16,7 +16,14 @@ from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
 from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.tools.toolbox import ToolHostDown, Tools
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
-from tripwright.trip.query import Query
+
+
+class Request(Protocol):
+    """What is asked: a TravelPlanner query or a traveller's request. Its words are all that an agent is told."""
+
+    @property
+    def query(self) -> str: ...
+    def record(self) -> dict[str, Any]: ...
 
 
 @dataclass
@@ -33,7 +40,7 @@ class Session:
     """`id` tells the episode apart and seeds what a local policy samples in it; `key` is whatever its opener wants to find it by."""
 
     def __init__(
-        self, query: Query, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None, id: str | None = None
+        self, query: Request, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None, id: str | None = None
     ):
         self.query, self.tools, self.dialect, self.chat, self.key, self.id = query, tools, dialect, chat, key, id
         self.transcript = Transcript()

@@ -20,7 +20,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.constraints.evaluate import Rules, check_rules
-from tripwright.episode import Episode, Task, play
+from tripwright.episode import Episode, Job, play
 from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.scoreboard import score_records
@@ -35,7 +35,7 @@ TRANSCRIPTS, SCORE = "transcripts.jsonl", "score.json"
 
 def run(
     policy: Policy,
-    tasks: Iterable[Task],
+    tasks: Iterable[Job],
     out: Path,
     dialect: Dialect,
     chat: ChatFormat | None = None,

@@ -8,7 +8,7 @@ lines, because an interrupted run finishes in another order; several samples of 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import comb
@@ -40,18 +40,18 @@ class Outcome:
     final: bool
     delivered: bool
     schema_valid: bool
-    asked: tuple[str, ...]  # constraints that apply to this query
+    commonsense: tuple[str, ...]  # constraints that apply to this query, in two kinds
+    hard: tuple[str, ...]
     passed: frozenset[str]
     turns: int
     completion_tokens: float | None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Outcome:
-        verdict, transcript, query = record["verdict"], record["transcript"], record["query"]
+        verdict, transcript = record["verdict"], record["transcript"]
+        query = record.get("query") or record["request"]  # of TravelPlanner's kind, or DeepTravel's
         facts = {**((verdict or {}).get("commonsense") or {}), **((verdict or {}).get("hard") or {})}
-        wishes = query.get("local_constraint") or {}
-        hard = [name for name, wish in HARD_WISHES.items() if wishes.get(wish) not in (None, [])]
-        extra = [name for name, fact in facts.items() if name not in (*COMMONSENSE_NAMES, *HARD_NAMES) and fact["passed"] is not None]
+        commonsense, hard = _asked(record, facts)
         return cls(
             id=str(record["id"]),
             query=f"{record.get('world')} {sorted((k, str(v)) for k, v in query.items() if k != 'oracle')}",
@@ -61,21 +61,36 @@ class Outcome:
             scored=verdict is not None,
             final=bool(verdict and verdict["final"]),
             delivered=bool(verdict and verdict["delivered"]),
-            schema_valid=record["plan"] is not None,
-            asked=(*COMMONSENSE_NAMES, *(name for name in HARD_NAMES if name in hard or name == "valid_cost"), *extra),
+            schema_valid=verdict is not None and record.get("schema_problem") is None
+            if "request" in record
+            else record["plan"] is not None,
+            commonsense=commonsense,
+            hard=hard,
             passed=frozenset(name for name, fact in facts.items() if fact["passed"]),
             turns=sum(segment["role"] == "assistant" for segment in transcript["segments"]),
             completion_tokens=_completion_tokens(transcript),
         )
 
-    def share(self, names: Iterable[str]) -> tuple[int, int]:
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return (*self.commonsense, *self.hard)
+
+    def share(self, names: Sequence[str]) -> tuple[int, int]:
         """(passed, asked) among these constraints. What was not evaluated counts as failed."""
-        asked = [name for name in names if name in self.asked]
-        return sum(name in self.passed for name in asked), len(asked)
+        return sum(name in self.passed for name in names), len(names)
 
     def all_of(self, names: Iterable[str]) -> bool:
-        passed, asked = self.share(names)
-        return passed == asked
+        return self.passed.issuperset(names)
+
+
+def _asked(record: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the episode is held to, in its two kinds: as the line says, or as TravelPlanner's request does."""
+    if said := record.get("asked"):
+        return tuple(said["commonsense"]), tuple(said["hard"])
+    wishes = record["query"].get("local_constraint") or {}
+    wished = [name for name, wish in HARD_WISHES.items() if wishes.get(wish) not in (None, [])]
+    extra = [name for name, fact in facts.items() if name not in (*COMMONSENSE_NAMES, *HARD_NAMES) and fact["passed"] is not None]
+    return COMMONSENSE_NAMES, (*(name for name in HARD_NAMES if name in wished or name == "valid_cost"), *extra)
 
 
 def _completion_tokens(transcript: Mapping[str, Any]) -> float | None:
@@ -110,15 +125,14 @@ def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mappin
 
 
 def _rates(outcomes: list[Outcome]) -> dict[str, Any]:
-    hard_names = [*HARD_NAMES, *dict.fromkeys(name for o in outcomes for name in o.asked if name not in (*COMMONSENSE_NAMES, *HARD_NAMES))]
     rates: dict[str, Any] = {
         "final": _rate(outcomes, lambda o: o.final),
         "delivery": _rate(outcomes, lambda o: o.delivered),
         "schema": _rate(outcomes, lambda o: o.schema_valid),
-        "commonsense_micro": _micro(outcomes, lambda o: o.share(COMMONSENSE_NAMES)),
-        "commonsense_macro": _rate(outcomes, lambda o: o.all_of(COMMONSENSE_NAMES)),
-        "hard_micro": _micro(outcomes, lambda o: o.share(hard_names)),
-        "hard_macro": _rate(outcomes, lambda o: o.all_of(hard_names)),
+        "commonsense_micro": _micro(outcomes, lambda o: o.share(o.commonsense)),
+        "commonsense_macro": _rate(outcomes, lambda o: o.all_of(o.commonsense)),
+        "hard_micro": _micro(outcomes, lambda o: o.share(o.hard)),
+        "hard_macro": _rate(outcomes, lambda o: o.all_of(o.hard)),
     }
     samples = _by_query(outcomes)
     every = min((len(group) for group in samples), default=0)
@@ -137,7 +151,9 @@ def _means(outcomes: list[Outcome]) -> dict[str, Any]:
 
 def _constraints(outcomes: list[Outcome]) -> dict[str, Any]:
     """Share passing each constraint among the episodes it applies to; these sum up to the micro rates."""
-    names = dict.fromkeys((*COMMONSENSE_NAMES, *HARD_NAMES, *(name for o in outcomes for name in o.asked)))
+    names = dict.fromkeys(name for o in outcomes for name in o.asked)
+    if not names or COMMONSENSE_NAMES[0] in names:  # TravelPlanner's thirteen stand in their order, asked or not
+        names = dict.fromkeys((*COMMONSENSE_NAMES, *HARD_NAMES, *names))
     return {name: _rate([o for o in outcomes if name in o.asked], partial(_passed, name)) for name in names}
 
 

@@ -47,24 +47,26 @@ class Reward:
 NOTHING = Parts(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def parts(verdict: Verdict, asked_hard: int) -> Parts:
+def parts(verdict: Verdict, asked_hard: int, asked_commonsense: int = len(COMMONSENSE_NAMES)) -> Parts:
     """The five terms of one verdict. `asked_hard` is how many hard constraints the request carries (its wishes, plus the budget)."""
     if not verdict.delivered or verdict.commonsense is None or verdict.error is not None:
         return NOTHING
     commonsense = sum(fact.passed is True for fact in verdict.commonsense.values())
     hard = sum(fact.passed is True for fact in verdict.hard.values()) if verdict.hard is not None else 0
     return Parts(
-        commonsense_micro=commonsense / len(COMMONSENSE_NAMES),
+        commonsense_micro=commonsense / asked_commonsense,
         hard_micro=hard / asked_hard,
-        commonsense_macro=float(commonsense == len(COMMONSENSE_NAMES)),
+        commonsense_macro=float(commonsense == asked_commonsense),
         hard_macro=float(hard == asked_hard),
         final=float(verdict.final),
     )
 
 
-def reward(verdict: Verdict, asked_hard: int, schema_valid: bool, weights: Weights = SUM) -> Reward:
+def reward(
+    verdict: Verdict, asked_hard: int, schema_valid: bool, weights: Weights = SUM, asked_commonsense: int = len(COMMONSENSE_NAMES)
+) -> Reward:
     """P4's reward of one finished episode."""
     if not schema_valid:
         return Reward(0.0, 0.0, NOTHING)
-    terms = parts(verdict, asked_hard)
+    terms = parts(verdict, asked_hard, asked_commonsense)
     return Reward(sum(w * term for w, term in zip(weights, astuple(terms), strict=True)), 1.0, terms)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
-from tripwright.constraints.evaluate import applicable_hard
-from tripwright.constraints.facts import COMMONSENSE_NAMES
 from tripwright.episode import Episode
 from tripwright.rewards.shaped import SUCCESS, SUM
-from tripwright.training.rollouts import Group, passes
+from tripwright.training.rollouts import Group
 from tripwright.training.settings import OVERLONG
 from tripwright.training.theory import variances
 from tripwright.transcript import StopReason
@@ -31,7 +29,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     n = len(rewards)
     mean = sum(r.total for r in rewards) / n
     parts = [sum(values) / n for values in zip(*(astuple(r.parts) for r in rewards), strict=True)]
-    official, strict = (sum(passes(e, rules) for e in episodes) / n for rules in ("official", "strict"))
+    official, strict = (sum(e.task.passes(e, rules) for e in episodes) / n for rules in ("official", "strict"))
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens, said = sum(len(t.token_ids) for t in transcripts), sum(sum(t.loss_mask) for t in transcripts)
@@ -85,7 +83,7 @@ def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
         if episode.verdict is None:
             continue
         facts = {**(episode.verdict.commonsense or {}), **(episode.verdict.hard or {})}
-        for name in (*COMMONSENSE_NAMES, *applicable_hard(episode.task.query)):
+        for name in (*episode.asked.commonsense, *episode.asked.hard):
             fact = facts.get(name)
             asked[name] += 1
             passed[name] += fact is not None and fact.passed is True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tripwright.episode import Task
+from tripwright.episode import Job
 from tripwright.training.rollouts import Group
 from tripwright.training.settings import ReplaySettings
 from tripwright.training.streams import Trips
@@ -34,14 +34,14 @@ class ReplayBuffer:
             self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
         self._failed = self._failed[-self.settings.capacity :]
 
-    def due(self, step: int, prompts: int) -> list[tuple[int, Task]]:
+    def due(self, step: int, prompts: int) -> list[tuple[int, Job]]:
         """What is to be played again at this step (counted from 0), taken out of the buffer. Ids say so: the dice fall anew."""
         if step == 0 or step % self.settings.every:
             return []
         count = min(len(self._failed), int(prompts * self.settings.share))
         taken, self._failed = self._failed[:count], self._failed[count:]
         tasks = [(number, self.trips.at(number)) for number, _ in taken]
-        return [(number, Task(f"{task.id}@{step}", task.query, task.world)) for number, task in tasks]
+        return [(number, task.renamed(f"{task.id}@{step}")) for number, task in tasks]
 
     def state_dict(self) -> dict[str, Any]:
         return {"failed": [list(entry) for entry in self._failed]}

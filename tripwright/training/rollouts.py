@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ from torch import Tensor
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.branching import Branching
 from tripwright.agent.policies.local import LocalPolicy
-from tripwright.constraints.evaluate import Rules, judge
-from tripwright.episode import Episode, Task, close_session, open_session
+from tripwright.constraints.evaluate import Rules
+from tripwright.episode import Episode, Job, close_session, open_session
 from tripwright.rewards.shaped import Reward, Weights, reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -24,7 +24,7 @@ class Group:
     """The G episodes of one task, in order. `number` is the task's place in the stream of trips."""
 
     number: int
-    task: Task
+    task: Job
     episodes: list[Episode]
     rewards: list[Reward | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
     replayed: bool = False
@@ -39,7 +39,7 @@ class Group:
         return any(e.scored for e in self.episodes)
 
     def rewarded(self, weights: Weights) -> list[Reward | None]:
-        return [reward(e.verdict, e.asked_hard, e.schema_valid, weights) if e.verdict else None for e in self.episodes]
+        return [rewarded(episode, weights) for episode in self.episodes]
 
     def std(self, weights: Weights | None = None) -> float:
         """Of the scored members' rewards, over all of them (population)."""
@@ -92,11 +92,11 @@ class Player:
     tools: Tools | None = None
     counted: Counter[str] = field(default_factory=Counter)  # what the engine computed since someone set it back
 
-    def play(self, tasks: Sequence[tuple[int, Task]], weights: Weights) -> list[Group]:
+    def play(self, tasks: Sequence[tuple[int, Job]], weights: Weights) -> list[Group]:
         """Group members are neighbours, so that they share their prompt's prefill; each has its own seed, the episode's id."""
         opened = (
             [
-                open_session(replace(task, id=f"{task.id}/{g}"), self.dialect, self.policy.chat, faults=self.faults, tools=self.tools)
+                open_session(task.renamed(f"{task.id}/{g}"), self.dialect, self.policy.chat, faults=self.faults, tools=self.tools)
                 for g in range(self.group)
             ]
             for _, task in tasks
@@ -125,8 +125,9 @@ def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
     return spread_NT
 
 
-def passes(episode: Episode, rules: Rules) -> bool:
-    """Whether the plan passes by these rules, whatever the reward goes by: official minus strict is the gap that hacking opens (B1)."""
-    if episode.verdict is not None and episode.verdict.rules == rules:
-        return episode.verdict.final
-    return judge(episode.task.query, episode.plan, episode.task.world, rules).final
+def rewarded(episode: Episode, weights: Weights) -> Reward | None:
+    """None: our side failed (law 4)."""
+    if episode.verdict is None:
+        return None
+    asked = episode.asked
+    return reward(episode.verdict, len(asked.hard), episode.schema_valid, weights, len(asked.commonsense))

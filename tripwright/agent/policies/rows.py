@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
-from tripwright.agent.policies.base import say
+from tripwright.agent.policies.base import say, trip_query
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.errors import UserError
@@ -28,14 +28,14 @@ class RowsPolicy:
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
             check_face(self.name, session.tools.face)
-            if session.query.days == 3:
+            if trip_query(session).days == 3:
                 self._plan(session)
             else:
                 say(session, "Only 3-day trips.")
             yield session
 
     def _plan(self, session: Session) -> None:
-        query = session.query
+        query = trip_query(session)
         legs = [
             self._leg(session, query.org, query.dest, query.date[0]),
             self._leg(session, query.dest, query.org, query.date[2]),
@@ -58,7 +58,7 @@ class RowsPolicy:
         say(session, f"<answer>{json.dumps(plan)}</answer>")
 
     def _leg(self, session: Session, origin: str, destination: str, date: str) -> Any:
-        query = session.query
+        query = trip_query(session)
         flights = self._rows(session, "search_flights", origin=origin, destination=destination, date=date)
         roads = self._rows(session, "search_ground_transportation", origin=origin, destination=destination, mode="self-driving")
         choices = [(row["price"] * query.party_size, "flight", row) for row in flights]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tripwright.agent.policies.base import say
+from tripwright.agent.policies.base import say, trip_query
 from tripwright.agent.policies.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.agent.policies.expert.direct import expert_solution, expert_turns
 from tripwright.agent.policies.expert.style import DIRECT, STYLES, ExpertStyle, style_named
@@ -37,7 +37,7 @@ class ExpertPolicy:
 
 def _play_direct(session: Session) -> None:
     dialect = session.dialect
-    for text in expert_turns(session.query, _world(session), session.tools.face, dialect.plan_format, dialect.page_rows):
+    for text in expert_turns(trip_query(session), _world(session), session.tools.face, dialect.plan_format, dialect.page_rows):
         for _ in range(MOST_TRIES):
             say(session, text)
             if session.done or not unanswered(session):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tripwright.agent.policies.base import say
+from tripwright.agent.policies.base import say, trip_query
 from tripwright.agent.policies.expert.answer import answer_text
 from tripwright.agent.policies.expert.no_plan import dead_ends
 from tripwright.agent.policies.expert.parts import Parts
@@ -57,7 +57,7 @@ def unanswered(session: Session) -> bool:
 
 class _Play:
     def __init__(self, session: Session, style: ExpertStyle):
-        self.session, self.style, self.query = session, style, session.query
+        self.session, self.style, self.query = session, style, trip_query(session)
         self.seen = Seen(paged=session.dialect.page_rows is not None)
         self.parts = Parts(self.query, self.seen)
         self.routes = Routes(self.query, self.parts)
