@@ -38,7 +38,10 @@ class Job(Protocol):
     @property
     def query(self) -> Request: ...
     @property
-    def world(self) -> World: ...
+    def where(self) -> str:
+        """The name of the world, or of the services, that answer."""
+        ...
+
     def renamed(self, id: str) -> Job: ...
     def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
     def record(self) -> dict[str, Any]:
@@ -95,7 +98,7 @@ class Episode:
         return {
             "id": self.task.id,
             **self.task.record(),
-            "world": self.task.world.name,
+            "world": self.task.where,
             "transcript": self.transcript.to_json(),
             "plan": self.plan,
             "schema_problem": self.schema_problem,
@@ -111,6 +114,10 @@ class Task:
     id: str
     query: Query
     world: World
+
+    @property
+    def where(self) -> str:
+        return self.world.name
 
     def renamed(self, id: str) -> Task:
         return Task(id, self.query, self.world)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.expert import ExpertPolicy
 from tripwright.agent.session import Session
 from tripwright.queries.sample import Mix, make_queries
-from tripwright.tools.toolbox import ToolBox
+from tripwright.training.kinds import Draw, kind_of
 from tripwright.trip.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
@@ -30,16 +30,16 @@ MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near th
 class GeneratedTrips:
     """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can be asked for; in order is fastest."""
 
-    def __init__(self, scale: str, first_world: int, per_world: int, mix: Mix | None = None):
-        self.scale, self.first_world, self.per_world, self.mix = scale, first_world, per_world, mix
+    def __init__(self, scale: str, first_world: int, per_world: int, draw: Draw = make_queries):
+        self.scale, self.first_world, self.per_world, self.draw = scale, first_world, per_world, draw
         self._open: OrderedDict[int, OpenWorld] = OrderedDict()  # by number, the one used last at the end
 
-    def at(self, position: int) -> tuple[Query, World]:
+    def at(self, position: int) -> tuple[Any, World]:
         number, place = divmod(position, self.per_world)
         if number not in self._open:
             seed = self.first_world + number
             world = World.in_memory(build_tables(self.scale, seed))
-            self._open[number] = OpenWorld(world, [], make_queries(world, self.per_world, seed, self.mix))
+            self._open[number] = OpenWorld(world, [], self.draw(world, self.per_world, seed))
         self._open.move_to_end(number)
         if len(self._open) > MOST_OPEN:
             self._open.popitem(last=False)
@@ -52,23 +52,18 @@ class OpenWorld(NamedTuple):
     """A world, its queries so far, and where the next ones come from: each depends on those before it."""
 
     world: World
-    queries: list[Query]
-    drawn: Iterator[Query]
+    queries: list[Any]
+    drawn: Iterator[Any]
 
 
 def tasks(scale: str, first_world: int, per_world: int, mix: Mix | None = None) -> Iterator[tuple[Query, World]]:
     """An endless stream of (query, world), `per_world` queries from each of the worlds first_world, first_world + 1, …"""
-    return map(GeneratedTrips(scale, first_world, per_world, mix).at, itertools.count())
+    return map(GeneratedTrips(scale, first_world, per_world, partial(make_queries, mix=mix)).at, itertools.count())
 
 
-def expert_sessions(stream: Iterator[tuple[Query, World]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
-    """Sessions played by the expert; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
-    return (expert_session(query, world, dialect, chat) for query, world in stream)
-
-
-def expert_session(query: Query, world: World, dialect: Dialect, chat: ChatFormat | None) -> Session:
-    opened = Session(query, ToolBox(world, dialect.face, page_rows=dialect.page_rows), dialect, chat)
-    return next(ExpertPolicy().play([opened]))
+def expert_sessions(stream: Iterator[tuple[Any, World]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
+    """Sessions played by the expert of the dialect's kind of trips; with a ChatFormat, as token ids."""
+    return (kind_of(dialect).show(request, world, dialect, chat) for request, world in stream)
 
 
 def content_words(world: World) -> set[str]:

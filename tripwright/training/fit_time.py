@@ -79,7 +79,7 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
     if recipe.data.world is not None:
         return Lengths(most, max(1, most // 8), False)
     trips = Trips(recipe, RL)
-    drawn = [(task.query, task.world) for task in (trips.at(number) for number in range(SAMPLE))]
+    drawn = [trips.made(number) for number in range(SAMPLE)]
     played = [session.transcript for session in expert_sessions(iter(drawn), recipe.dialect.dialect(), None)]
     new = model.shape.vocabulary < 20_000
     ratio = (NEW_TOKENIZER if recipe.dialect.name == "compact" else NEW_TOKENIZER_ELSEWHERE) if new else LARGE_TOKENIZER

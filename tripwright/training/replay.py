@@ -30,7 +30,7 @@ class ReplayBuffer:
         for group in groups:
             if group.passed or not (group.scored or group.replayed):
                 continue
-            request = f"{group.task.world.name}: {group.task.query.query}"
+            request = f"{group.task.where}: {group.task.query.query}"
             self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
         self._failed = self._failed[-self.settings.capacity :]
 

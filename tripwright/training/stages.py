@@ -5,7 +5,6 @@ A finished stage is skipped. One that was stopped is built again from the model 
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,7 +51,8 @@ def make(run: RunFolder) -> None:
             raise UserError(f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens.")
     else:
         print("making a tokenizer and a model", file=sys.stderr)
-        drawn = [(task.query, task.world) for task in itertools.islice(Trips(recipe, MAKING), settings.tokenizer_transcripts)]
+        trips = Trips(recipe, MAKING)
+        drawn = [trips.made(number) for number in range(settings.tokenizer_transcripts)]
         sessions = list(expert_sessions(iter(drawn), recipe.dialect.dialect(), None))
         words = set().union(*(content_words(world) for world in {id(world): world for _, world in drawn}.values()))
         texts = [segment.text for session in sessions for segment in session.transcript.segments]

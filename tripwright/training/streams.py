@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Task
+from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.queries.sample import make_queries
-from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips, expert_session
+from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
+from tripwright.training.kinds import kind_of
 from tripwright.training.sft_files import TRANSCRIPTS
 from tripwright.transcript import Transcript
-from tripwright.trip.query import Query, read_queries
 from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.scales import SCALES
 from tripwright.world.store import World
@@ -38,11 +38,11 @@ MOST_IN_VAIN = 200
 class GivenTrips:
     """The queries of a file in one world, in a new order every epoch."""
 
-    def __init__(self, world: World, queries: list[Query], seed: int):
+    def __init__(self, world: World, queries: list[Any], seed: int):
         self.world, self.queries, self.seed = world, queries, seed
-        self._ordered: tuple[int, list[Query]] | None = None
+        self._ordered: tuple[int, list[Any]] | None = None
 
-    def at(self, position: int) -> tuple[Query, World]:
+    def at(self, position: int) -> tuple[Any, World]:
         epoch, place = divmod(position, len(self.queries))
         if self._ordered is None or self._ordered[0] != epoch:
             self._ordered = epoch, random.Random(f"{self.seed}-{epoch}").sample(self.queries, len(self.queries))
@@ -56,7 +56,7 @@ class RepeatedTrips:
         self.source, self.count, self.seed = source, count, seed
         self._ordered: tuple[int, list[int]] | None = None
 
-    def at(self, position: int) -> tuple[Query, World]:
+    def at(self, position: int) -> tuple[Any, World]:
         epoch, place = divmod(position, self.count)
         if self._ordered is None or self._ordered[0] != epoch:
             per_world = self.source.per_world
@@ -73,14 +73,15 @@ class Trips:
     def __init__(self, recipe: Recipe, stage: int):
         data, self.position = recipe.data, 0
         self.per_epoch: int | None = None  # trips in an epoch; None where trips are made, and none comes twice
+        self.kind = kind_of(recipe.dialect.dialect())
         self._source: GeneratedTrips | GivenTrips | RepeatedTrips
         if data.world is None or data.queries is None:
             mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-            self._source = GeneratedTrips(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix)
+            self._source = GeneratedTrips(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, self.kind.draw(mix))
             if stage == RL and data.rl_trips is not None:
                 self._source, self.per_epoch = RepeatedTrips(self._source, data.rl_trips, recipe.seed), data.rl_trips
             return
-        queries = read_queries(data.queries)
+        queries = self.kind.read(data.queries)
         if not queries:
             raise UserError(f"'{data.queries}' holds no queries.")
         self._source, self.per_epoch = GivenTrips(World.open(data.world), queries, recipe.seed), len(queries)
@@ -90,18 +91,22 @@ class Trips:
         """Of the next trip, from 0; None where there is no end."""
         return self.position // self.per_epoch if self.per_epoch else None
 
-    def at(self, number: int) -> Task:
+    def at(self, number: int) -> Job:
         """Any trip of the stream, by its number."""
-        query, world = self._source.at(number)
-        return Task(f"train-{number}", query, world)
+        request, world = self.made(number)
+        return self.kind.job(f"train-{number}", request, world)
+
+    def made(self, number: int) -> tuple[Any, World]:
+        """The same as a request and its world."""
+        return self._source.at(number)
 
     def __iter__(self) -> Trips:
         return self
 
-    def __next__(self) -> Task:
-        task = self.at(self.position)
+    def __next__(self) -> Job:
+        job = self.at(self.position)
         self.position += 1
-        return task
+        return job
 
     def state_dict(self) -> dict[str, Any]:
         return {"position": self.position}
@@ -111,7 +116,7 @@ class Trips:
 
 
 class ExpertTranscripts:
-    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan teaches nothing and is passed over."""
+    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well teaches nothing and is passed over."""
 
     def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat):
         self.trips, self.dialect, self.chat = trips, dialect, chat
@@ -127,9 +132,10 @@ class ExpertTranscripts:
 
     def __next__(self) -> Transcript:
         while True:
-            task = next(self.trips)
-            session = expert_session(task.query, task.world, self.dialect, self.chat)
-            if session.transcript.answer is not None:
+            request, world = self.trips.made(self.trips.position)
+            self.trips.position += 1
+            session = self.trips.kind.show(request, world, self.dialect, self.chat)
+            if self.trips.kind.keeps(session):
                 self._in_vain = 0
                 return session.transcript
             self._in_vain += 1
