@@ -7,7 +7,6 @@ the expert reach on such trips lies in RUN/difficulty.json.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import shutil
 import sys
@@ -18,39 +17,34 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.expert import ExpertPolicy
 from tripwright.agent.policies.local import LocalPolicy, Sampling, load_model
-from tripwright.agent.policies.rows import RowsPolicy
-from tripwright.constraints.evaluate import Rules, applicable_hard_count
+from tripwright.constraints.evaluate import Rules
 from tripwright.constraints.facts import Verdict
-from tripwright.episode import Task
+from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import environment, model_fingerprint
+from tripwright.evals.scoreboard import Outcome
 from tripwright.evals.stats import mcnemar_exact, mean, paired_bootstrap
 from tripwright.files import json_object, write_atomically
 from tripwright.rewards.shaped import Parts, Reward, reward
 from tripwright.training.changes import changes
-from tripwright.training.cold_start import UNSEEN_WORLDS, tasks
+from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips
+from tripwright.training.kinds import kind_of
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.streams import generator_fingerprint
-from tripwright.trip.query import Query
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
 CONDITIONS = "conditions.json"
-YARDSTICKS: dict[str, Callable[[], Policy]] = {
-    "first_row": lambda: RowsPolicy("first"),
-    "cheapest_row": lambda: RowsPolicy("cheapest"),
-    "expert": ExpertPolicy,
-}
 
 
-def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
+def trips_of_exam(run: RunFolder, count: int) -> list[Job]:
     """The first `count` trips of the exam, in worlds that no stage trains in."""
     settings, data = run.recipe.evaluation, run.recipe.data
-    stream = itertools.islice(tasks(data.scale, UNSEEN_WORLDS, settings.per_world, data.mix), count)
-    return [Task(f"{world.name}-{i:04d}", query, world) for i, (query, world) in enumerate(stream)]
+    kind = kind_of(run.recipe.dialect.dialect())
+    made = map(GeneratedTrips(data.scale, UNSEEN_WORLDS, settings.per_world, kind.draw(data.mix)).at, range(count))
+    return [kind.job(f"{world.name}-{i:04d}", request, world) for i, (request, world) in enumerate(made)]
 
 
 def conditions(run: RunFolder) -> dict[str, Any]:
@@ -62,7 +56,7 @@ def conditions(run: RunFolder) -> dict[str, Any]:
     return found
 
 
-def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
+def keep(run: RunFolder, exam: list[Job]) -> list[Job]:
     """Writes the trips down, in RUN/eval/queries.jsonl, and the conditions. Raises UserError where it was examined under others."""
     folder = run.folder / "eval"
     folder.mkdir(exist_ok=True)
@@ -70,7 +64,7 @@ def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
         advice = f"Put [evaluation] back, or remove '{folder}' and '{run.folder / 'difficulty.json'}' to examine anew."
         raise UserError(f"'{run.folder}' was examined under other conditions: {differing}. {advice}")
     write_atomically(folder / CONDITIONS, json.dumps(conditions(run), indent=2))
-    lines = (json.dumps({"id": task.id, "world": task.world.name, **task.query.record()}) + "\n" for task in exam)
+    lines = (json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n" for task in exam)
     write_atomically(folder / "queries.jsonl", "".join(lines))
     return exam
 
@@ -82,14 +76,14 @@ def measure_difficulty(run: RunFolder) -> None:
         return
     trips = trips_of_exam(run, run.recipe.evaluation.difficulty_queries)
     found: dict[str, Any] = {"levels": {}}
-    for name, policy in YARDSTICKS.items():
+    for name, policy in kind_of(run.recipe.dialect.dialect()).yardsticks.items():
         score = examine(run, trips, policy(), f"difficulty/{name}", {"kind": name})
         found[name] = score["metrics"]["final"]
         found["levels"][name] = {level: part["final"] for level, part in score["levels"].items()}
     write_atomically(path, json.dumps(found, indent=2))
 
 
-def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
+def evaluate(run: RunFolder, exam: list[Job], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
     """The exam, greedy, with the model of one stage. Adds the dense reward to the score's metrics."""
     folder = run.folder / "eval" / name
     identity = {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(str(run.model(stage)))}
@@ -111,7 +105,7 @@ def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_to
 
 def examine(
     run: RunFolder,
-    exam: list[Task],
+    exam: list[Job],
     policy: Policy,
     name: str,
     identity: dict[str, Any],
@@ -125,7 +119,7 @@ def examine(
         "decoding": {"temperature": 0.0},
         "rules": run.recipe.evaluation.rules,
         "dialect": dataclasses.asdict(dialect),
-        "queries": {"count": len(exam), "first_world": exam[0].world.name, "last_world": exam[-1].world.name},
+        "queries": {"count": len(exam), "first_world": exam[0].where, "last_world": exam[-1].where},
         "world": {"name": "generated, never trained on"},
         "samples": 1,
         "emptied_tools": emptied_tools,
@@ -142,8 +136,10 @@ def dense_rewards(folder: Path, rules: Rules) -> dict[str, Reward]:
     found = {}
     for record in records(folder / TRANSCRIPTS):
         if record["verdict"] is not None:
-            verdict, query = Verdict.from_contract(record["verdict"], rules), Query.model_validate(record["query"])
-            found[record["id"]] = reward(verdict, applicable_hard_count(query), record["plan"] is not None)
+            outcome = Outcome.of(record)
+            verdict = Verdict.from_contract(record["verdict"], rules)
+            made = reward(verdict, len(outcome.hard), outcome.schema_valid, asked_commonsense=len(outcome.commonsense))
+            found[record["id"]] = made
     return found
 
 
@@ -169,11 +165,11 @@ def compare(before: Path, after: Path, rules: Rules) -> dict[str, Any]:
 
 
 def rates(run: RunFolder, names: tuple[str, ...]) -> list[str]:
-    """A line for each of YARDSTICKS and of the examinations `names`: passes with their interval."""
+    """A line for each yardstick and for each of the examinations `names`: passes with their interval."""
     settings = run.recipe.evaluation
     difficulty = json.loads((run.folder / "difficulty.json").read_text(encoding="utf-8"))
     lines = [f"final pass rate in worlds never trained on ({settings.rules} rules, greedy, 95% intervals)"]
-    rows = [(name.replace("_", " "), difficulty[name]) for name in YARDSTICKS]
+    rows = [(name.replace("_", " "), difficulty[name]) for name in difficulty if name != "levels"]
     for name in names:
         score = json.loads((run.folder / "eval" / name / "score.json").read_text(encoding="utf-8"))
         rows.append((name.replace("_", " "), score["metrics"]["final"]))

@@ -6,7 +6,7 @@ trips. Nothing else in training asks which kind it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.agent.policies.rows import RowsPolicy
 from tripwright.agent.session import Request, Session
 from tripwright.episode import Job, Task
 from tripwright.queries.sample import Mix, make_queries
@@ -32,6 +33,7 @@ class Kind:
     read: Callable[[str | Path], list[Any]]
     job: Callable[[str, Any, World], Job]
     expert: Callable[[], Policy]
+    yardsticks: Mapping[str, Callable[[], Policy]]  # what says how hard trips are: policies without a mind, and the expert
     keeps: Callable[[Session], bool]
 
     def show(self, request: Request, world: World, dialect: Dialect, chat: Any) -> Session:
@@ -50,6 +52,7 @@ PLANNER = Kind(
     read=read_queries,
     job=_planner_job,
     expert=ExpertPolicy,
+    yardsticks={"first_row": lambda: RowsPolicy("first"), "cheapest_row": lambda: RowsPolicy("cheapest"), "expert": ExpertPolicy},
     keeps=lambda session: session.transcript.answer is not None,
 )
 
