@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from tripwright.tools.catalog import TravelTools, road_distance_km, tool_functions, tool_schemas
+from tripwright.tools.catalog import TravelTools, tool_functions, tool_schemas
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
+from tripwright.world.texts import road_distance_km
 
 # row P1's names in its order, with their arguments
 ARGUMENTS = {

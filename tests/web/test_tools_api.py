@@ -13,7 +13,7 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 from tripwright.tools.catalog import CORE_NAMES  # noqa: E402
-from tripwright.tools.faces import FACES  # noqa: E402
+from tripwright.tools.faces import ALL_FACES  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.tools.toolbox import ToolBox  # noqa: E402
 from tripwright.web.openapi import sample_arguments  # noqa: E402
@@ -32,8 +32,8 @@ ODD_NAMES = ["", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "\
 
 def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
     """One that works for each tool of a face, in the face's names."""
-    offer = FACES[face].offer
-    offered = {offer.core_name(schema["function"]["name"]) for schema in FACES[face].schemas()}
+    offer = ALL_FACES[face].offer
+    offered = {offer.core_name(schema["function"]["name"]) for schema in ALL_FACES[face].schemas()}
     return [offer.call_of(core, arguments) for core, arguments in sample_arguments(world).items() if core in offered]
 
 
@@ -43,7 +43,7 @@ def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
 
 
 @pytest.mark.parametrize("page_rows", [None, 2])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", ALL_FACES)
 def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, server: Any, world: World) -> None:
     box = ToolBox(world, face, page_rows=page_rows)
     remote = RemoteToolBox(server.url, face, page_rows=page_rows)
@@ -198,7 +198,7 @@ def test_the_description_is_valid_and_true(server: Any) -> None:
     document = CLIENT.get(f"{server.url}/openapi.json").json()
     validator.validate(document)
     tools = {path for path in document["paths"] if path.startswith("/tools/")}
-    assert tools == {f"/tools/{schema['function']['name']}" for face in FACES.values() for schema in face.schemas()}
+    assert tools == {f"/tools/{schema['function']['name']}" for face in ALL_FACES.values() for schema in face.schemas()}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})

@@ -1,5 +1,5 @@
 """A dialect = system prompt + tool face + plan format + limits: everything about an episode that is not the trip (rows P2, P3, P7, S1,
-S6, S10)."""
+S6, S10, D6, D7)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tripwright.agent.deeptravel_prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT, TOOLS
+from tripwright.agent.turn import DEEPTRAVEL_TURNS, ONE_THOUGHT, TurnFormat
 from tripwright.errors import UserError
 from tripwright.tools.faces import face_named
 from tripwright.trip.plan import PLAN_SCHEMA
@@ -43,8 +45,6 @@ Each element in the <answer> JSON array should represent a single day of the tri
 ```json
 {json.dumps(PLAN_SCHEMA, indent=1)}
 ```"""
-
-TOOLS = "{{Tools}}"  # where a system prompt is to hold the schemas of the tools
 
 STAR_PROMPT = f"""You are a helpful travel assistant. Your task is to help users create a comprehensive travel plan that fully satisfies \
 their specific requirements. You will gather all necessary information through systematic tool usage and provide detailed, personalized \
@@ -90,7 +90,7 @@ Now begin the conversation with the user."""
 COMPACT_PROMPT = "Plan the trip with the tools, one call a turn. Then give the plan as JSON in <answer>."
 
 
-PlanFormat = Literal["json", "itinerary"]
+PlanFormat = Literal["json", "itinerary", "recommendations"]
 OnMistake = Literal["end", "error"]
 
 
@@ -99,7 +99,8 @@ class Dialect:
     """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together.
 
     `plan_format` "json": an answer is row P3's JSON and nothing else. "itinerary" (row S2): an answer that is no JSON is read as an
-    itinerary in words, by the parser `trip.itinerary`.
+    itinerary in words, by the parser `trip.itinerary`. "recommendations": it is row D11's markdown, which a verifier reads.
+    `turns` says how a turn is read, and which thoughts may open it.
     `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an answer, and one that asks the same again:
     "end" ends the episode; "error" shows the model a short error message as a tool answer, and it may go on within its limits.
     """
@@ -117,6 +118,7 @@ class Dialect:
     context_tokens: int = 2268 + 30500
     on_malformed: OnMistake = "end"
     on_repeated: OnMistake = "end"
+    turns: TurnFormat = ONE_THOUGHT
 
     def schemas(self) -> list[dict[str, Any]] | None:
         """What a chat template is given of the tools; None where the dialect shows them otherwise or not at all."""
@@ -153,6 +155,32 @@ DIALECTS = {
             max_turns=61,  # 60 calls and the answer
             max_calls=60,
             context_tokens=32 * 1024,
+        ),
+        Dialect(
+            "deeptravel",
+            DEEPTRAVEL_PROMPT,
+            face="deeptravel",
+            plan_format="recommendations",
+            tools_in_prompt=False,  # the prompt itself lists them
+            max_turns=8,  # row D7: 8 turns and 32K tokens
+            max_calls=7,
+            max_tool_tokens=4096,
+            max_turn_tokens=4096,
+            context_tokens=32 * 1024,
+            turns=DEEPTRAVEL_TURNS,
+        ),
+        Dialect(
+            "deeptravel_compact",
+            DEEPTRAVEL_COMPACT_PROMPT,
+            face="deeptravel_compact",
+            plan_format="recommendations",
+            tools_in_prompt=False,  # as in "compact": a tiny model learns the six calls from examples
+            max_turns=8,
+            max_calls=7,
+            max_tool_tokens=320,
+            max_turn_tokens=224,
+            context_tokens=1024,
+            turns=DEEPTRAVEL_TURNS,
         ),
     )
 }

@@ -71,7 +71,7 @@ class Session:
         if turn.cut:
             full = self.length >= self.dialect.context_tokens
             return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)
-        match read_turn(turn.text):
+        match read_turn(turn.text, self.dialect.turns):
             case Answer(text):
                 self.transcript.answer = text
                 return self._stop(StopReason.ANSWER)

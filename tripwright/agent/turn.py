@@ -1,16 +1,36 @@
-"""Reads one assistant turn (rows P1, P2, S1): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or `<answer>…</answer>`.
+"""Reads one assistant turn (rows P1, P2, S1, D6): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or one
+`<answer>…</answer>`.
 
-A turn may open with a thought, `<think>…</think>`; what stands in there is no call and no answer, whatever tags it mentions.
+A turn may open with a thought, `<think>…</think>`, or with those that its dialect has tags for (`TurnFormat`); what stands in there is no
+call and no answer, whatever tags it mentions.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST_CALL = 4000  # characters; nothing the seven tools take is near it
+LONGEST_CALL = 4000  # characters; nothing the tools take is near it
 MOST_BRACKETS = 100  # [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
+
+
+@dataclass(frozen=True)
+class TurnFormat:
+    """How a dialect's turns look. `thoughts`: the tags that a turn may open with, in any order, `most_thoughts` in all. `function_calls`:
+    whether a call may also be written `train_search(depart_city_name="Suzhou", …)`, with named arguments that are plain texts, numbers,
+    True, False or None."""
+
+    thoughts: tuple[str, ...] = ("think",)
+    most_thoughts: int = 1
+    function_calls: bool = False
+
+
+ONE_THOUGHT = TurnFormat()
+DEEPTRAVEL_TURNS = TurnFormat(("think", "tool_call_thinking", "tool_response_thinking"), most_thoughts=9, function_calls=True)  # row D6
 
 
 @dataclass(frozen=True)
@@ -34,9 +54,9 @@ class Unreadable:
     problem: str
 
 
-def read_turn(text: str) -> Call | Answer | Unreadable:
+def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unreadable:
     """Never raises. Free text around the call or the answer is the agent's reasoning and is allowed."""
-    text = _without_thought(text)
+    text = _without_thoughts(text, form)
     calls, answers = text.count("<tool_call>"), text.count("<answer>")
     if calls + answers != 1:
         return Unreadable(f"a turn holds one <tool_call> or one <answer>, this one has {calls} and {answers}")
@@ -49,6 +69,8 @@ def read_turn(text: str) -> Call | Answer | Unreadable:
         return Answer(body.strip())
     if len(body) > LONGEST_CALL:
         return Unreadable("the tool call is too long")
+    if form.function_calls and not body.lstrip().startswith("{"):
+        return _function_call(body.strip())
     if body.count("[") + body.count("{") > MOST_BRACKETS:
         return Unreadable("the tool call is nested too deeply")
     try:
@@ -60,13 +82,46 @@ def read_turn(text: str) -> Call | Answer | Unreadable:
     return Call(call["name"], call["arguments"])
 
 
-def _without_thought(text: str) -> str:
-    """What follows the thought that a turn opens with; an unclosed one is read like any other text."""
-    _, closed, rest = text.partition("</think>")
-    return rest if closed and text.lstrip().startswith("<think>") else text
+def _without_thoughts(text: str, form: TurnFormat) -> str:
+    """What follows the thoughts that a turn opens with; an unclosed one is read like any other text."""
+    for _ in range(form.most_thoughts):
+        opened = next((tag for tag in form.thoughts if text.lstrip().startswith(f"<{tag}>")), None)
+        _, closed, rest = text.partition(f"</{opened}>") if opened else ("", "", "")
+        if not closed:
+            break
+        text = rest
+    return text
 
 
-def write_call(name: str, arguments: dict[str, Any]) -> str:
+_CALLED = re.compile(r"([A-Za-z_]\w{0,99})\s*\(")
+_NAMED = re.compile(r"""\s*([A-Za-z_]\w{0,99})\s*=\s*("(?:[^"\\\n]|\\["'\\])*"|'(?:[^'\\\n]|\\["'\\])*'|[^\s,()"']{1,30})\s*(,|\))""")
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?|True|False|None")
+
+
+def _function_call(body: str) -> Call | Unreadable:
+    """The paper's own notation, read piece by piece: nothing is parsed as Python but single literals."""
+    wanted = 'a tool call is {"name": …, "arguments": {…}} or tool(argument="…", …)'
+    called = _CALLED.match(body)
+    if called is None:
+        return Unreadable(wanted)
+    arguments: dict[str, Any] = {}
+    at, ended = called.end(), False
+    if re.fullmatch(r"\s*\)", body[at:]):
+        return Call(called[1], arguments)
+    while not ended:
+        named = _NAMED.match(body, at)
+        if named is None or (named[2][0] not in "\"'" and not _PLAIN.fullmatch(named[2])):
+            return Unreadable(wanted)
+        if named[1] in arguments:
+            return Unreadable(f"the tool call says '{named[1]}' twice")
+        arguments[named[1]] = ast.literal_eval(named[2])
+        at, ended = named.end(), named[3] == ")"
+        if not ended and re.fullmatch(r"\s*\)", body[at:]):  # a comma after the last
+            at, ended = len(body), True
+    return Unreadable(wanted) if body[at:].strip() else Call(called[1], arguments)
+
+
+def write_call(name: str, arguments: Mapping[str, Any]) -> str:
     """The text of a tool call, without spaces between JSON tokens."""
     call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False, separators=(",", ":"))
     return f"<tool_call>{call}</tool_call>"

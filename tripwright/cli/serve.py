@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tripwright.tools.faces import FACES, face_named
+from tripwright.tools.faces import ALL_FACES, face_named
 from tripwright.web import tools_api
 from tripwright.web.log import say
 from tripwright.web.metrics import forget_worker, metrics_folder
@@ -23,7 +23,7 @@ def tools(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8321,
     workers: Annotated[int, typer.Option(help="Processes that answer; one keeps a core busy.", min=1, max=256)] = 1,
-    face: Annotated[str, typer.Option(help=f"How answers are written where a call does not say: {', '.join(FACES)}.")] = "planner_r1",
+    face: Annotated[str, typer.Option(help=f"How answers are written where a call does not say: {', '.join(ALL_FACES)}.")] = "planner_r1",
     cache_mb: Annotated[int, typer.Option(help="Megabytes of answers that each worker remembers.", min=0)] = 64,
 ) -> None:
     """Serve the tools of a world over HTTP, until Ctrl-C or SIGTERM. Requests that were sent by then are still answered.
@@ -44,7 +44,7 @@ def tools(
 
         def announce() -> None:
             many = "1 worker" if workers == 1 else f"{workers} workers"
-            faces = ", ".join(name + (" (default)" if name == face else "") for name in FACES)
+            faces = ", ".join(name + (" (default)" if name == face else "") for name in ALL_FACES)
             say(f"serving the tools of world '{place.name}' at {url} ({many}; faces {faces}; docs {url}/docs)")
 
         where = {"world": os.fspath(world.absolute()), "metrics_folder": os.fspath(folder)}

@@ -10,7 +10,7 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
-from tripwright.tools.faces import FACES, face_named
+from tripwright.tools.faces import ALL_FACES, face_named
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, read_arguments
@@ -26,7 +26,7 @@ def tool(
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
     world: Annotated[Path | None, typer.Option(help="The folder of the world.", show_default=False)] = None,
     server: Annotated[str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False)] = None,
-    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(FACES)}.")] = "planner_r1",
+    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(ALL_FACES)}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
     page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
     list_tools: Annotated[bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")] = False,
@@ -43,6 +43,13 @@ def tool(
       tripwright tool search_flights '{"origin": "Ashelmont", "destination": "Orford", "date": "2022-03-01"}' --world worlds/nano
       tripwright tool RestaurantSearch '{"city": "Duneworth"}' --face official --page 2 --page-rows 5 --world worlds/nano
       tripwright tool get_cities '{"state": "Thoreria"}' --server http://127.0.0.1:8321
+
+    The six live tools of DeepTravel, answered from a closed world:
+      tripwright tool --list --face deeptravel
+      tripwright tool flight_search '{"depart_city_name": "Ashelmont", "arrival_city_name": "Orford", "depart_date": "2022-03-01"}' \
+--face deeptravel --world worlds/nano
+      tripwright tool hotel_search '{"city_name": "Orford", "checkin_date": "2022-03-01", "checkout_date": "2022-03-03"}' \
+--face deeptravel --world worlds/nano
 
     In the official tables, as 'tripwright world import' reads them:
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real

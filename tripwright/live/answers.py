@@ -89,7 +89,14 @@ class WebPage:
     snippet: str = ""
 
 
-Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | Place | WebPage
+@dataclass(frozen=True)
+class Row:
+    """What a tool outside of row D1 answers, one named value after the other: nobody here knows what they mean."""
+
+    values: tuple[tuple[str, str | float], ...]
+
+
+Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | Place | WebPage | Row
 RECORDS: dict[str, type[Record]] = {
     "flight_search": FlightOffer,
     "train_search": TrainOffer,
@@ -148,4 +155,6 @@ def _record(entry: Mapping[str, Any]) -> Record:
     kind = _BY_NAME[values.pop("kind")]
     if isinstance(values.get("price"), dict):
         values["price"] = Money(**values["price"])
+    if kind is Row:
+        values["values"] = tuple((name, value) for name, value in values["values"])
     return kind(**values)

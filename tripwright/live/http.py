@@ -59,7 +59,7 @@ class HttpCaller:
 
     def _problem(self, response: httpx2.Response) -> Exception:
         status, said = response.status_code, self.shown(response.text)
-        wait_s = retry_after_s(response.headers)
+        wait_s = retry_after_s(response.headers, limited=status == 429)
         kind: FaultKind | None = None
         if status in (401, 402, 403):
             kind = "unauthorized"
@@ -101,9 +101,10 @@ class Refused(Exception):
         self.status, self.body = status, body
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a vendor asks for: `Retry-After` (a number or a date), else `ratelimit-reset` (seconds, or a date as Duffel sends)."""
-    for name in ("retry-after", "ratelimit-reset"):
+def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | None:
+    """Seconds that a vendor asks for: `Retry-After` (a number or a date), else, of one who says that its limit is reached,
+    `ratelimit-reset` (seconds, or a date as Duffel sends): others send that with every answer."""
+    for name in ("retry-after", "ratelimit-reset") if limited else ("retry-after",):
         if not (said := headers.get(name)):
             continue
         try:

@@ -8,19 +8,18 @@ name that was probably meant.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date as calendar_date
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from tripwright.tools.calculator import evaluate
-from tripwright.tools.errors import LONGEST_QUOTE, ErrorKind, ToolError, harmless, quoted
+from tripwright.tools.errors import ErrorKind, ToolError, harmless, quoted
 from tripwright.tools.signatures import Named, Offer
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 from tripwright.world.store import World
+from tripwright.world.texts import nearest_name, road_distance_km
 
 SELF_DRIVING_USD_PER_KM = 0.05  # per car, as the official tool prices it
 TAXI_USD_PER_KM = 1.0  # per taxi
@@ -56,8 +55,20 @@ class TravelTools:
     `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
     """
 
+    RECORDS: ClassVar[Mapping[str, type]] = {
+        "search_flights": Flight,
+        "search_accommodations": Accommodation,
+        "search_restaurants": Restaurant,
+        "search_attractions": Attraction,
+        "search_ground_transportation": Route,
+    }
+
     def __init__(self, world: World, called: Callable[[str], str] = str):
         self._world, self._called = world, called
+
+    @classmethod
+    def of_world(cls, world: World, called: Callable[[str], str] = str) -> Self:
+        return cls(world, called)
 
     def search_flights(self, origin: str, destination: str, date: str) -> list[Flight]:
         """Search the flights between two cities on one day. Prices are in US dollars per person.
@@ -69,7 +80,7 @@ class TravelTools:
         """
         self._known_city(origin)
         self._known_city(destination)
-        _known_date(date)
+        known_date(date)
         flights = self._world.flights(origin, destination, date)
         if flights is None:
             unknown = f"Flight search {origin} → {destination} on {date} is outside this world's records: unknown, not 'no flights'."
@@ -154,46 +165,30 @@ class TravelTools:
             raise ToolError(_unknown("city", city, cities, hint), "unknown_city", city=harmless(city), cities=str(list(cities)))
 
 
-def road_distance_km(text: str) -> float | None:
-    """Kilometres of a source text such as "1,118 km"; None where it is no such text."""
-    match = re.fullmatch(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*km", text.strip())
-    return float(match.group(1).replace(",", "")) if match else None
-
-
 def _some(found: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
     if not found:
         raise ToolError(problem, kind)
     return found
 
 
-def _known_date(date: str) -> None:
+def known_date(date: str) -> calendar_date:
+    """Raises ToolError for what is no day, as YYYY-MM-DD."""
     if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
         raise ToolError(f"Date {quoted(date)} is not YYYY-MM-DD.", "bad_date")
     try:
-        calendar_date.fromisoformat(date)
+        return calendar_date.fromisoformat(date)
     except ValueError:
         raise ToolError(f"Date {quoted(date)} is not a day of the calendar.", "no_such_day") from None
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
     """For instance: Unknown city 'Bostn'. Did you mean 'Boston'?"""
-    if not hint and (near := _nearest(name, tuple(known))):
+    if not hint and (near := nearest_name(name, tuple(known))):
         hint = f" Did you mean '{near}'?"
     return f"Unknown {kind} {quoted(name)}.{hint}"
 
 
-@lru_cache(4096)  # most of a millisecond for the cities of the real world, and models make the same mistakes
-def _nearest(name: str, known: tuple[str, ...]) -> str | None:
-    if len(name) > LONGEST_QUOTE:  # nobody's spelling of a place, and difflib is quadratic
-        return None
-    plain = re.split(r"[(,]", name)[0].strip().casefold()  # "Rockford(Illinois)", "rockford, IL"
-    ends = plain[:1], plain[-1:]  # a slip of the pen leaves one of them, and comparing with every place of a world takes milliseconds
-    folded = {place.casefold(): place for place in known if place[:1].casefold() == ends[0] or place[-1:].casefold() == ends[1]}
-    near = difflib.get_close_matches(plain, folded, n=1, cutoff=0.6)
-    return folded[near[0]] if near else None
-
-
-def tool_functions(tools: type[TravelTools] = TravelTools) -> dict[str, Callable[..., Any]]:
+def tool_functions(tools: type = TravelTools) -> dict[str, Callable[..., Any]]:
     """Name → unbound method, in order of definition, those that a subclass adds last."""
     members = {name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()}
     return {name: member for name, member in members.items() if inspect.isfunction(member) and not name.startswith("_")}

@@ -29,6 +29,12 @@ ErrorKind = Literal[
     "road_over_a_day",
     "arithmetic",
     "page",
+    # Of the live tools (row D1).
+    "too_long",
+    "bad_stay",
+    "bad_choice",
+    "refused",
+    "not_recorded",
 ]
 
 
@@ -55,6 +61,17 @@ def harmless(value: object) -> str:
     text = value if isinstance(value, str) else _beginning(value)
     text = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
     return re.sub(r"[<>]", "?", text).encode("utf-8", "replace").decode()
+
+
+_TAG_BRACKET = re.compile(r"<(?=[^\s=-])|(?<=[^\s=-])>")  # "a < b", "a -> b", "<=" and "=>" are no tags
+
+
+def defused(text: str) -> str:
+    """A vendor's words as data: what could be a tag or a control token (`<|im_end|>`, `</tool_response>`, `<answer>`) loses its angle
+    brackets, lone surrogates go, and all else stays as it is, instructions included: they are what the vendor says, quoted."""
+    if text.isascii() and "<" not in text and ">" not in text:  # nearly all texts, a hundred in an answer
+        return text
+    return _TAG_BRACKET.sub("?", text).encode("utf-8", "replace").decode()
 
 
 def _beginning(value: object) -> str:

@@ -26,6 +26,7 @@ from tripwright.errors import UserError
 from tripwright.tools.catalog import tool_functions
 from tripwright.tools.errors import ToolError
 from tripwright.tools.faces import Face
+from tripwright.tools.live_catalog import LiveTools
 from tripwright.tools.signatures import PAGE, Asked
 from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
 
@@ -54,8 +55,9 @@ class Faults:
         for name, chance in {"probability": self.probability, **{f"per_tool.{tool}": p for tool, p in self.per_tool.items()}}.items():
             if not 0 <= chance <= 1:
                 raise UserError(f"The probability of a fault is from 0 to 1; {name} is {chance}.")
-        if unknown := [tool for tool in self.per_tool if tool not in tool_functions()]:
-            raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tool_functions())}.")
+        tools = (*tool_functions(), *tool_functions(LiveTools))
+        if unknown := [tool for tool in self.per_tool if tool not in tools]:
+            raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tools)}.")
         if unknown := [kind for kind in self.kinds if kind not in get_args(FaultKind)]:
             raise UserError(f"Unknown kind of fault '{unknown[0]}'. Accepted: {', '.join(get_args(FaultKind))}.")
         weights = self.kinds.values()

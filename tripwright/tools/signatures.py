@@ -1,5 +1,5 @@
 """From methods to what a model is shown and may call: signature and docstring are the only definition of a tool, and the names of a
-face are laid over them.
+face are laid over them. A parameter with a default is an optional argument.
 
 `page` is no argument of a tool: it chooses among the rows that a search found, so it is offered here, where answers are given in pages.
 """
@@ -41,6 +41,8 @@ class _Argument:
     kind: Any
     description: str
     choices: Mapping[str, str] | None  # the face's word → the core's
+    default: Any = None  # filled in where an optional argument is left out
+    required: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,10 @@ class Offer:
         paged = paged and tool.has_rows
         if arguments.keys() != tool.arguments.keys():
             _check_names(name, tool, arguments, paged)
-        read = {argument.core: _checked(said, argument, arguments[said]) for said, argument in tool.arguments.items()}
+        read = {
+            argument.core: _checked(said, argument, arguments[said]) if said in arguments else argument.default
+            for said, argument in tool.arguments.items()
+        }
         return Asked(tool.core, read, _page(arguments[PAGE]) if paged and PAGE in arguments else 1)
 
 
@@ -104,7 +109,7 @@ def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged:
     for given in arguments:
         if given not in tool.arguments and not (paged and given == PAGE):
             raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
-    if missing := [said for said in tool.arguments if said not in arguments]:
+    if missing := [said for said, argument in tool.arguments.items() if argument.required and said not in arguments]:
         argument = "argument" if len(missing) == 1 else "arguments"
         raise ToolError(f"Missing {argument} {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
 
@@ -113,11 +118,13 @@ def _offered(core: str, function: Callable[..., Any], named: Named, words: Mappi
     description, described = _docstring(function)
     hints = get_type_hints(function)
     arguments = {}
-    for parameter in list(inspect.signature(function).parameters)[1:]:  # without self
+    for parameter, written in list(inspect.signature(function).parameters.items())[1:]:  # without self
         kind, choices = hints[parameter], None
         if get_origin(kind) is Literal:
             choices = {words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)}
-        arguments[named.arguments.get(parameter, parameter)] = _Argument(parameter, kind, described[parameter], choices)
+        required = written.default is inspect.Parameter.empty
+        default = None if required else written.default
+        arguments[named.arguments.get(parameter, parameter)] = _Argument(parameter, kind, described[parameter], choices, default, required)
     return _Tool(core, description, arguments, has_rows=get_origin(hints["return"]) is list)
 
 
@@ -135,7 +142,9 @@ def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
             properties[said] = {"type": "string", "enum": list(argument.choices), "description": argument.description}
         else:
             properties[said] = {"type": _JSON_TYPES[argument.kind], "description": argument.description}
-    required = list(properties)
+        if not argument.required:
+            properties[said]["default"] = argument.default
+    required = [said for said, argument in tool.arguments.items() if argument.required]
     if paged:
         properties[PAGE] = {"type": "integer", "minimum": 1, "description": _PAGE_DESCRIPTION}
     schema = {"type": "object", "properties": properties, "required": required}

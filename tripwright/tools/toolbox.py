@@ -18,7 +18,8 @@ from tripwright.world.store import World
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """`fault` says what was done to this answer on purpose (`tools/faults.py`): the kind first, details after it."""
+    """`fault` says why this is not the tool's own answer: what was done to it on purpose (`tools/faults.py`), or that a live service did
+    not answer (`tools/live_box.py`). The kind first, details after it."""
 
     text: str
     error: bool = False
@@ -44,15 +45,15 @@ class Tools(Protocol):
         ...
 
 
-class ToolBox:
-    """Tools that answer from a world at hand. With `page_rows`, longer answers come in pages of so many rows."""
+class AnswerBox:
+    """Tools at hand (`catalog.TravelTools`, `live_catalog.LiveTools`) behind a face. With `page_rows`, longer answers come in pages of so
+    many rows."""
 
-    def __init__(self, world: World, face: str | Face = "compact", *, page_rows: int | None = None, emptied: bool = False):
+    def __init__(self, tools: object, face: Face, *, page_rows: int | None = None, emptied: bool = False):
         if page_rows is not None and page_rows < 1:
             raise ValueError(f"a page has at least 1 row, found {page_rows}")
-        self.world, self.face = world, face_named(face) if isinstance(face, str) else face
-        self.page_rows, self.emptied = page_rows, emptied
-        self._tools = self.face.core(world, self.face.offer.name_of)
+        self.face, self.page_rows, self.emptied = face, page_rows, emptied
+        self._tools = tools
 
     @property
     def schemas(self) -> list[dict[str, Any]]:
@@ -69,6 +70,15 @@ class ToolBox:
             return ToolAnswer(self.face.text(result, asked.page, self.page_rows))
         except ToolError as error:
             return ToolAnswer(self.face.refusal(error, asked, self.face.offer.core_name(name)), error=True)
+
+
+class ToolBox(AnswerBox):
+    """Tools that answer from a world at hand."""
+
+    def __init__(self, world: World, face: str | Face = "compact", *, page_rows: int | None = None, emptied: bool = False):
+        face = face_named(face) if isinstance(face, str) else face
+        super().__init__(face.core.of_world(world, face.offer.name_of), face, page_rows=page_rows, emptied=emptied)
+        self.world = world
 
 
 def read_arguments(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:

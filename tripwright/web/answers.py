@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from tripwright.errors import UserError
-from tripwright.tools.faces import FACES, face_named
+from tripwright.tools.faces import ALL_FACES, face_named
 from tripwright.tools.toolbox import ToolBox
 from tripwright.web.metrics import UNKNOWN_TOOL
 from tripwright.world.store import World
@@ -114,7 +114,7 @@ class Answers:
 
 def core_tools() -> list[str]:
     """The tools of all faces by the core's names, without repetition."""
-    names = ((face, schema["function"]["name"]) for face in FACES.values() for schema in face.schemas())
+    names = ((face, schema["function"]["name"]) for face in ALL_FACES.values() for schema in face.schemas())
     return list(dict.fromkeys(core for face, name in names if (core := face.offer.core_name(name))))
 
 

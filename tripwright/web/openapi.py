@@ -4,10 +4,12 @@ that is served, so each of them can be sent as it stands."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date as calendar_date
+from datetime import timedelta
 from typing import Any
 
 from tripwright import __version__
-from tripwright.tools.faces import FACES, Face
+from tripwright.tools.faces import ALL_FACES, Face
 from tripwright.web.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS
 from tripwright.world.store import World
 
@@ -93,13 +95,31 @@ def sample_arguments(world: World) -> dict[str, Json]:
         "search_ground_transportation": route | {"mode": "self-driving"},
         "get_cities": {"state": world.cities.get(city, "Texas")},
         "calculator": {"expression": "2 * (89 + 120)"},
+        **_live_samples(origin, destination, date),
+    }
+
+
+def _live_samples(origin: str, destination: str, date: str) -> dict[str, Json]:
+    ways = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": date}
+    stay = {"checkin_date": date, "checkout_date": (calendar_date.fromisoformat(date) + timedelta(days=2)).isoformat()}
+    return {
+        "flight_search": ways,
+        "train_search": ways,
+        "route_planning": {
+            "origin_name": f"{destination} Central Station",
+            "destination_name": f"{destination} Airport",
+            "city_name": destination,
+        },
+        "hotel_search": {"city_name": destination, **stay},
+        "poi_search": {"query": "museum", "city_name": destination},
+        "web_search": {"query": f"what to see in {destination}"},
     }
 
 
 def _offered() -> dict[str, list[Face]]:
     """Name of a tool → the faces that call a tool so."""
     found: dict[str, list[Face]] = {}
-    for face in FACES.values():
+    for face in ALL_FACES.values():
         for schema in face.schemas():
             found.setdefault(schema["function"]["name"], []).append(face)
     return found
@@ -128,7 +148,7 @@ def _call_tool(name: str, faces: Sequence[Face], default_face: str, samples: dic
 
 
 def _call_by_body(default_face: str, samples: dict[str, Json]) -> Json:
-    offer = FACES[default_face].offer
+    offer = ALL_FACES[default_face].offer
     core = next(core for core in samples if offer.core_name(offer.name_of(core)) == core)
     name, arguments = offer.call_of(core, samples[core])
     return {
@@ -136,7 +156,7 @@ def _call_by_body(default_face: str, samples: dict[str, Json]) -> Json:
         "summary": "Call a tool whose name is in the body.",
         "description": "For names that do not fit into a path. RemoteToolBox calls all tools this way.",
         "tags": ["tools"],
-        "parameters": _wording_parameters(list(FACES), default_face),
+        "parameters": _wording_parameters(list(ALL_FACES), default_face),
         "requestBody": _body(_reference("Call"), {default_face: {"value": {"name": name, "arguments": arguments}}}),
         "responses": _responses(),
     }
@@ -147,7 +167,7 @@ def _list_tools(default_face: str) -> Json:
         "operationId": "list_tools",
         "summary": "The tools of a face, with the schemas of their arguments.",
         "tags": ["tools"],
-        "parameters": _wording_parameters(list(FACES), default_face),
+        "parameters": _wording_parameters(list(ALL_FACES), default_face),
         "responses": {"200": _content("The tools.", _reference("Schemas")), "400": _content("No such face.", _reference("Problem"))},
     }
 

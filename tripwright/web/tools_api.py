@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from tripwright.errors import UserError
-from tripwright.tools.faces import FACES
+from tripwright.tools.faces import ALL_FACES
 from tripwright.tools.remote import WORLD_HEADER
 from tripwright.web.answers import MAX_BODY_BYTES, Answers, core_tools
 from tripwright.web.docs_page import docs_page
@@ -136,7 +136,7 @@ class ToolsApp:
             box = self.answers.toolbox(request.scope["query_string"])
         except UserError as error:
             raise HTTPException(400, str(error)) from None
-        return JSONResponse({"face": box.face.name, "faces": list(FACES), "schemas": box.schemas})
+        return JSONResponse({"face": box.face.name, "faces": list(ALL_FACES), "schemas": box.schemas})
 
     async def _metrics_page(self, _: Request) -> Response:
         self._sample()

@@ -1,20 +1,38 @@
-"""The faces that there are. A new one is a file beside these with one `Face(...)`, and its name in the line below (docs/tools.md)."""
+"""The faces that there are. A new one is a file beside these with one `Face(...)`, and its name in the lines below (docs/tools.md)."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tripwright.errors import UserError
 from tripwright.tools.faces.base import Face, number
 from tripwright.tools.faces.compact import COMPACT
+from tripwright.tools.faces.deeptravel import DEEPTRAVEL, DEEPTRAVEL_COMPACT
 from tripwright.tools.faces.official import OFFICIAL
 from tripwright.tools.faces.planner_r1 import PLANNER_R1
 from tripwright.tools.faces.star import STAR
 
-__all__ = ["COMPACT", "FACES", "OFFICIAL", "PLANNER_R1", "STAR", "Face", "face_named", "number"]
+__all__ = [
+    "ALL_FACES",
+    "COMPACT",
+    "DEEPTRAVEL",
+    "DEEPTRAVEL_COMPACT",
+    "FACES",
+    "LIVE_FACES",
+    "OFFICIAL",
+    "PLANNER_R1",
+    "STAR",
+    "Face",
+    "face_named",
+    "number",
+]
 
-FACES: dict[str, Face] = {face.name: face for face in (PLANNER_R1, COMPACT, STAR, OFFICIAL)}
+FACES: dict[str, Face] = {face.name: face for face in (PLANNER_R1, COMPACT, STAR, OFFICIAL)}  # of the seven tools over a world
+LIVE_FACES: dict[str, Face] = {face.name: face for face in (DEEPTRAVEL, DEEPTRAVEL_COMPACT)}  # of the six tools (row D1)
+ALL_FACES = {**FACES, **LIVE_FACES}
 
 
-def face_named(name: str) -> Face:
-    if name not in FACES:
-        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(FACES)}.")
-    return FACES[name]
+def face_named(name: str, faces: Mapping[str, Face] = ALL_FACES) -> Face:
+    if name not in faces:
+        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(faces)}.")
+    return faces[name]

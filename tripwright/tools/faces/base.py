@@ -12,10 +12,11 @@ from functools import cached_property
 from operator import attrgetter, call
 from typing import Any, NamedTuple
 
+from tripwright.live.answers import Found, Source
 from tripwright.tools.catalog import CORE_NAMES, CityList, Number, Route, ToolResult, TravelTools, tool_functions
 from tripwright.tools.errors import ErrorKind, ToolError, harmless
+from tripwright.tools.live_catalog import LiveTools
 from tripwright.tools.signatures import Asked, Named, Offer
-from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 
 def number(value: float) -> int | float:
@@ -64,13 +65,18 @@ class Table:
 
 
 class Rows(NamedTuple):
-    """What a search found, or one page of it. `first` is the number of its first row among all `total`, from 1."""
+    """What a search found, or one page of it. `first` is the number of its first row among all `total`, from 1.
+
+    A live answer knows besides where it is from, and says in `note` what was not found.
+    """
 
     records: Sequence[Any]
     first: int
     total: int
     page: int
     pages: int
+    source: Source | None = None
+    note: str = ""
 
     @property
     def place(self) -> str:
@@ -107,7 +113,7 @@ class Face:
     named: Mapping[str, Named] = field(default_factory=lambda: CORE_NAMES)
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # argument of the core → the core's word → the face's
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
-    core: type[TravelTools] = TravelTools
+    core: type[TravelTools] | type[LiveTools] = TravelTools
 
     @cached_property
     def offer(self) -> Offer:
@@ -116,11 +122,14 @@ class Face:
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         return self.offer.schemas(paged)
 
-    def text(self, result: ToolResult, page: int = 1, page_rows: int | None = None) -> str:
-        """A tool's result as this face writes it; of a list longer than `page_rows`, one page.
+    def text(self, result: ToolResult | Found, page: int = 1, page_rows: int | None = None) -> str:
+        """A tool's result as this face writes it; of a list longer than `page_rows`, one page. A live answer keeps its order and is whole:
+        what of it is shown was the provider's to say.
 
         Tables keep the file order among equal prices. Raises ToolError for a page that is not there.
         """
+        if isinstance(result, Found):
+            return self.write(self, Rows(result.records, 1, len(result.records), 1, 1, result.source, result.note))
         if not isinstance(result, list):
             return self.write(self, result)
         return self.write(self, _page_of(self.in_order(result), page, page_rows))
@@ -147,7 +156,7 @@ class Face:
 
     def legend(self) -> dict[str, list[str]]:
         """Tool of the core → its column names, for prompts: rows without labels are unreadable to whoever has not been told."""
-        return {tool: list(self.tables[record].labels) for tool, record in _TABLE_TOOLS.items()}
+        return {tool: list(self.tables[record].labels) for tool, record in self.core.RECORDS.items()}
 
     def fields(self, record: type) -> set[str]:
         """The fields of a record that this face shows."""
@@ -164,12 +173,3 @@ def _page_of(records: list[Any], page: int, page_rows: int | None) -> Rows:
         raise ToolError(f"Page {harmless(page)} does not exist: {there}.", "page")
     start = (page - 1) * page_rows
     return Rows(records[start : start + page_rows], start + 1, total, page, pages)
-
-
-_TABLE_TOOLS: dict[str, type] = {
-    "search_flights": Flight,
-    "search_accommodations": Accommodation,
-    "search_restaurants": Restaurant,
-    "search_attractions": Attraction,
-    "search_ground_transportation": Route,
-}

@@ -1,0 +1,69 @@
+"""`tripwright tool` with the faces of the six live tools, answered from a closed world."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.world.folder import write_world
+from tripwright.world.records import WorldTables
+
+DAY = "2022-03-16"
+WAY = json.dumps({"depart_city_name": "Boston", "arrival_city_name": "Salem", "depart_date": DAY})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
+    flights = [("F1", "88", "23:50", "00:20", "0 hours 30 minutes", DAY, "Boston", "Salem", "15.0")]
+    write_world(tmp_path / "w", WorldTables(cities, flights, [("Boston", "Salem", "26 mins", "25.9 km")], [], [], []))
+    return str(tmp_path / "w")
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["tool", *words]) == 0
+    out, err = capsys.readouterr()
+    assert not err
+    return out
+
+
+def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = json.loads(said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel"))
+    (row,) = answer["rows"]
+    assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (1, "F1", "2022-03-17T00:20", 88.0)
+    assert answer["source"] == f"world, {DAY}T00:00:00Z"
+    compact = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
+    assert compact == '{"rows":[["23:50","00:20",88,"F1"]]}\n'
+    trains = json.loads(said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel"))["rows"]
+    assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
+
+
+def test_the_schemas_are_listed_without_a_world(capsys: pytest.CaptureFixture[str]) -> None:
+    schemas = json.loads(said(capsys, "--list", "--face", "deeptravel"))
+    names = [schema["function"]["name"] for schema in schemas]
+    assert names == ["flight_search", "train_search", "route_planning", "hotel_search", "poi_search", "web_search"]
+    assert schemas == json.loads(said(capsys, "--list", "--face", "deeptravel_compact"))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        ("flight_search", WAY.replace("Salem", "Slem"), "Unknown city 'Slem'. Did you mean 'Salem'?"),
+        ("search_flights", "{}", "Unknown tool 'search_flights'. The tools are flight_search, train_search"),
+        ("web_search", "{}", "Missing argument 'query'. web_search takes query."),
+        (
+            "hotel_search",
+            '{"city_name": "Salem", "checkin_date": "2022-03-18", "checkout_date": "2022-03-16"}',
+            "checkout_date 2022-03-16 is not after checkin_date 2022-03-18.",
+        ),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exit_2(
+    folder: str, name: str, arguments: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tool", name, arguments, "--world", folder, "--face", "deeptravel"]) == 2
+    out, err = capsys.readouterr()
+    assert not out and problem in err and err.count("\n") == 1

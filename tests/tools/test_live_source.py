@@ -1,0 +1,99 @@
+"""What a run's live tools answer from: a world, services, a recorded day; what an agent is shown does not depend on which of them it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tripwright.errors import UserError
+from tripwright.live.answers import RECORDS, Found
+from tripwright.live.sandbox import Asked, NotRecorded
+from tripwright.tools.live_box import LiveToolBox
+from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+DAY = "2022-03-01"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("w") / "nano"
+    write_world(folder, build_tables("nano", 7))
+    return folder
+
+
+def a_flight(world: Path) -> dict[str, str]:
+    cities = World.open(world).cities
+    names = list(cities)
+    return {"depart_city_name": names[0], "arrival_city_name": names[1], "depart_date": DAY}
+
+
+def ask(source: LiveSource, tool: str, **arguments: str) -> Found | NotRecorded:
+    answer = source.ask.ask(tool, arguments)
+    return answer.found if isinstance(answer, Asked) else answer
+
+
+def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) -> None:
+    flight, store = a_flight(world), str(tmp_path / "live.sqlite")
+    with live_source(LiveOptions(world)) as direct, live_source(LiveOptions(world, store=store)) as recording:
+        said = LiveToolBox(direct.ask).call("flight_search", flight).text
+        schemas = LiveToolBox(direct.ask).schemas
+        assert LiveToolBox(recording.ask).call("flight_search", flight).text == said
+        assert recording.identity["mode"] == "record" and recording.identity["snapshot"] == World.open(world).dates[0]
+    day = World.open(world).dates[0]
+    with live_source(LiveOptions(store=store, snapshot=day, replay=True)) as replaying:
+        box = LiveToolBox(replaying.ask)
+        assert box.call("flight_search", flight).text == said
+        assert box.schemas == schemas  # tools that nobody was asked for are shown all the same: the prompt is the same
+        assert replaying.ask.tools == RECORDS.keys()
+        assert "not recorded" in box.call("web_search", {"query": "museums"}).text
+        sandbox = replaying.sandbox
+        assert sandbox is not None and sandbox.counts.as_dict()["total"]["missed"] == 1
+        assert isinstance(ask(replaying, "web_search", query="museums"), NotRecorded)
+    with live_source(LiveOptions(world, store=store, replay=True)) as replaying:  # of a world: its first day
+        assert LiveToolBox(replaying.ask).call("flight_search", flight).text == said
+
+
+def test_a_services_file_says_which_tools_a_replay_shows(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key is needed to replay, and none is looked for."""
+    monkeypatch.delenv("TAVILY_API_KEY", raising=False)
+    store, services = str(tmp_path / "live.sqlite"), tmp_path / "live.toml"
+    services.write_text(f'[tools]\nflight_search = "world"\nweb_search = "tavily"\n[vendors.world]\nfolder = "{world}"\n')
+    with live_source(LiveOptions(world, store=store)) as recording:
+        ask(recording, "flight_search", **a_flight(world))
+    day = World.open(world).dates[0]
+    with live_source(LiveOptions(services=services, store=store, snapshot=day, replay=True)) as replaying:
+        assert replaying.ask.tools == {"flight_search", "web_search"}
+    with pytest.raises(UserError, match="TAVILY_API_KEY"), live_source(LiveOptions(services=services, store=store)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (LiveOptions(), "or a recorded day to --replay; found none of them"),
+        (LiveOptions(Path("w"), Path("s.toml")), "found both"),
+        (LiveOptions(Path("w"), replay=True), "give --store as well"),
+        (LiveOptions(Path("w"), snapshot=DAY), "give --store as well"),
+        (LiveOptions(services=Path("none.toml")), "cannot be read"),
+    ],
+)
+def test_options_that_do_not_go_together(options: LiveOptions, said: str) -> None:
+    with pytest.raises(UserError, match=said), live_source(options):
+        pass
+
+
+def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(world: Path, tmp_path: Path) -> None:
+    store = str(tmp_path / "live.sqlite")
+    with pytest.raises(UserError, match=r"live\.sqlite"), live_source(LiveOptions(world, store=store, replay=True)):
+        pass
+    with live_source(LiveOptions(world, store=store)) as recording:
+        ask(recording, "flight_search", **a_flight(world))
+    with pytest.raises(UserError, match="Which day is replayed"), live_source(LiveOptions(store=store, replay=True)):
+        pass
+    gone = LiveOptions(store=store, snapshot="2031-01-01", replay=True)
+    with pytest.raises(UserError, match="no snapshot of 2031-01-01"), live_source(gone):
+        pass

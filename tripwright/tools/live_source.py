@@ -1,0 +1,95 @@
+"""What answers the live tools of a run: a closed world or services, directly or through the sandbox that remembers (row D2)."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripwright.errors import UserError
+from tripwright.live.answers import RECORDS
+from tripwright.live.provider import Provider
+from tripwright.live.sandbox import Mode, Sandbox
+from tripwright.live.services import load_services, tools_in
+from tripwright.live.snapshot import recorded_providers
+from tripwright.live.store import open_store
+from tripwright.live.worlds import WorldProvider
+from tripwright.tools.live_catalog import AskedSource
+from tripwright.world.store import World
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """As given: a world's folder or a services file, one of them (neither for a replay of what services said); where answers are kept, of
+    which day, and whether only those count."""
+
+    world: Path | None = None
+    services: Path | None = None
+    store: str | None = None
+    snapshot: str | None = None
+    replay: bool = False
+
+
+@dataclass(frozen=True)
+class LiveSource:
+    """`identity` goes into the run card: episodes with other tools, or another day's answers, are never counted together."""
+
+    ask: AskedSource
+    where: str
+    identity: dict[str, Any]
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        return self.ask if isinstance(self.ask, Sandbox) else None
+
+
+@contextmanager
+def live_source(options: LiveOptions) -> Iterator[LiveSource]:
+    """Raises UserError for options that do not go together, and for what load_services and the sandbox refuse."""
+    if options.world is not None and options.services is not None:
+        raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
+    if options.world is None and options.services is None and not options.replay:
+        raise UserError("Live tools need --world DIR or --services FILE, or a recorded day to --replay; found none of them.")
+    if options.store is None:
+        if options.replay or options.snapshot is not None:
+            raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
+        yield _source(options, _providers(options, None), None, "live")
+        return
+    store = open_store(options.store, create=not options.replay)
+    try:
+        if options.replay and options.snapshot is None and options.world is None:
+            raise UserError("Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there are.")
+        yield _source(options, _providers(options, store), store, "replay" if options.replay else "record")
+    finally:
+        store.close()
+
+
+def _providers(options: LiveOptions, limits: Any) -> dict[str, Provider]:
+    if options.replay and options.world is None and options.snapshot is not None:
+        offered = tools_in(options.services) if options.services is not None else RECORDS
+        return recorded_providers(limits, options.snapshot, offered=offered)  # no key and no vendor's client is needed
+    if options.services is not None:
+        return load_services(options.services, limits)
+    assert options.world is not None
+    provider = WorldProvider(World.open(options.world))
+    return dict.fromkeys(sorted(provider.tools), provider)
+
+
+def _source(options: LiveOptions, providers: dict[str, Provider], store: Any, mode: Mode) -> LiveSource:
+    first = next(iter(providers.values()))
+    day = options.snapshot or (first.day if isinstance(first, WorldProvider) else datetime.datetime.now(datetime.UTC).date().isoformat())
+    tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
+    identity: dict[str, Any] = {"tools": tools}
+    if store is None:
+        source: AskedSource = first if options.world is not None else Sandbox(providers)
+    else:
+        source = Sandbox(providers, store, mode, day)
+        identity |= {"snapshot": day, "mode": mode, "store": store.name}
+    if isinstance(first, WorldProvider) and options.world is not None:
+        where = first.world.name
+    else:
+        where = f"{store.name} of {day}" if options.replay else str(options.services)
+    return LiveSource(source, where, identity)
