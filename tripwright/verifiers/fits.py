@@ -1,0 +1,85 @@
+"""What the request asks of one row, from its fields alone: direction, day, times, price. Used by both levels of the rule form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+from tripwright.trip.request import TravelRequest
+from tripwright.verifiers.claims_form import plain
+from tripwright.verifiers.claims_parts import Part
+from tripwright.verifiers.evidence import Row
+
+
+def same_place(one: str, other: str) -> bool:
+    return plain(one).strip().casefold() == plain(other).strip().casefold()
+
+
+def moment(row: Row, label: str) -> datetime | None:
+    """Local time, None where it is not said or no time."""
+    try:
+        return datetime.fromisoformat(row.text(label)).replace(tzinfo=None)
+    except ValueError:
+        return None
+
+
+def day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def nights_of(row: Row) -> int | None:
+    begin, end = day(row.text("checkin_date")), day(row.text("checkout_date"))
+    return (end - begin).days if begin is not None and end is not None and end > begin else None
+
+
+def nights_asked(request: TravelRequest) -> int:
+    """Row D8's intents: `nights`, else from there to back, else none."""
+    if request.nights is not None:
+        return request.nights
+    begin, end = day(request.depart_date), day(request.return_date or "")
+    return max((end - begin).days, 0) if begin is not None and end is not None else 0
+
+
+def last_night_ends(request: TravelRequest) -> str:
+    """The day of the check-out, where the traveller arrives on the day of departure."""
+    begin = day(request.depart_date)
+    if request.return_date is not None and request.nights is None:
+        return request.return_date
+    return (begin + timedelta(days=nights_asked(request))).isoformat() if begin is not None else ""
+
+
+def wrong_way(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
+    """What is wrong with the cities, the day or the means of a ride that is recommended for `part`."""
+    ends = (request.origin, request.destination) if part == "outbound" else (request.destination, request.origin)
+    for label, city in zip(("depart_city", "arrive_city"), ends, strict=True):
+        if not same_place(row.text(label), city):
+            yield f"{label.partition('_')[0]}s {row.text(label) or 'nowhere said'}, asked was {city}"
+    asked = request.depart_date if part == "outbound" else request.return_date
+    departs = row.text("departs_at")[:10]
+    if asked is not None and departs != asked:
+        yield f"goes on {departs or 'no day said'}, asked was {asked}"
+    if request.transport is not None and request.transport != ("flight" if row.is_flight else "train"):
+        yield f"is no {request.transport}"
+
+
+def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
+    """Which of the request's times a ride does not keep. The times are of the day asked for."""
+    after, by = (request.depart_after, request.arrive_by) if part == "outbound" else (request.return_after, request.return_by)
+    asked = request.depart_date if part == "outbound" else (request.return_date or "")
+    departs, arrives = row.text("departs_at")[:16], row.text("arrives_at")[:16]
+    if after is not None and not departs >= f"{asked}T{after}":
+        yield f"departs {departs}, asked was not before {after}"
+    if by is not None and not (arrives and arrives <= f"{asked}T{by}"):
+        yield f"arrives {arrives}, asked was by {by}"
+
+
+def fits_ride(row: Row, part: Part, request: TravelRequest) -> bool:
+    return not any(wrong_way(row, part, request)) and not any(late(row, part, request))
+
+
+def rooms_for(party_size: int) -> int:
+    """Two to a room, where nothing else is said."""
+    return -(-party_size // 2)

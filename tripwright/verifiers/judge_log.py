@@ -1,0 +1,94 @@
+"""judgements.jsonl: every vote that was paid for, one flushed line each, only ever appended to; so a killed run repeats no paid call.
+
+Two kinds of lines: a vote of an item ("vote", from 1) or a fault in its place, and an item once it is decided ("votes", "agreement").
+A line belongs to its `key`, a hash of the whole question and of who is asked, so several files of transcripts may share one log.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+from collections import defaultdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from tripwright.errors import NotJson, UserError, read_json
+
+
+class JudgementLog:
+    """Written by one process at a time, by many threads. Without a path it remembers for as long as it lives."""
+
+    def __init__(self, path: Path | None = None):
+        self.path = path
+        self._votes: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
+        self._decided: set[tuple[str, int]] = set()  # with the number of votes
+        self._lock = threading.Lock()
+        self._file: BinaryIO | None = None
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a+b")
+            try:
+                self._own(path)
+                self._take_up(path)
+            except BaseException:
+                self._file.close()
+                raise
+
+    def __enter__(self) -> JudgementLog:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Threads that are left alone with a request in flight may still come: what they bring is then remembered by nobody."""
+        with self._lock:
+            if self._file:
+                self._file.close()
+                self._file = None
+
+    def votes(self, key: str) -> dict[int, dict[str, Any]]:
+        """The readable votes on this item, by number."""
+        with self._lock:
+            return dict(self._votes.get(key, {}))
+
+    def add(self, line: dict[str, Any]) -> None:
+        with self._lock:
+            if "votes" in line and (line["key"], len(line["votes"])) in self._decided:
+                return
+            if self._file:
+                self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
+                self._file.flush()
+            self._remember(line)
+
+    def _remember(self, line: dict[str, Any]) -> None:
+        if "votes" in line:
+            self._decided.add((line["key"], len(line["votes"])))
+        elif line.get("judged") is not None:  # a fault is tried again
+            self._votes[line["key"]][line["vote"]] = line
+
+    def _own(self, path: Path) -> None:
+        assert self._file is not None
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UserError(f"'{path}' is in use: another process judges with it now. Wait for it, or name another --judgements.") from None
+
+    def _take_up(self, path: Path) -> None:
+        """Cuts off what a kill left half written; any other bad line is the user's to see."""
+        assert self._file is not None
+        self._file.seek(0)
+        end = 0
+        for number, line in enumerate(self._file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            try:
+                record = read_json(line)
+                str(record["key"]), len(record["votes"]) if "votes" in record else int(record["vote"])
+            except (NotJson, KeyError, TypeError, ValueError):
+                raise UserError(f"{path}:{number}: not a judgement. Remove this line, or name another file for --judgements.") from None
+            self._remember(record)
+            end += len(line)
+        self._file.truncate(end)
