@@ -9,6 +9,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
 from tripwright.agent.policies.endpoint import EndpointPolicy
+from tripwright.agent.policies.errand import ErrandExpert
 from tripwright.agent.policies.expert import ExpertPolicy, ExpertStyle, style_named
 from tripwright.agent.policies.expert.reading import check_readable
 from tripwright.agent.policies.expert.style import Thoughts
@@ -17,7 +18,7 @@ from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.tools.faces import face_named
 
-NAMES = ("expert", "expert-careful", "expert-brief", "first-row", "cheapest-row", "endpoint", "local")
+NAMES = ("expert", "expert-careful", "expert-brief", "errand-expert", "first-row", "cheapest-row", "endpoint", "local")
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         raise UserError(f"Policy '{name}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
     if name == "expert":
         return Chosen(ExpertPolicy(), None, {"kind": name}, {})
+    if name == "errand-expert":
+        return Chosen(ErrandExpert(), None, {"kind": name}, {})
     if decides_from_answers:
         check_readable(face_named(dialect.face))
         style = _style(name.removeprefix("expert-"), settings)
