@@ -1,0 +1,50 @@
+"""The figures of a study as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tripwright.evals.study.folder import Study
+from tripwright.evals.study.verdicts import ALL
+
+HEADER = f"{'dimension':<31}{'TRUE (95% interval)':>24}{'tied':>6}{'agree':>8}{'Cohen κ':>9}{'Fleiss κ':>10}{'alpha':>8}{'items':>7}"
+
+
+def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
+    names = {dimension.key: dimension.name for dimension in study.dimensions} | {ALL: f"all {len(study.dimensions)} TRUE"}
+    raters = ", ".join(f"{rater} {each['done']}" for rater, each in figures["raters"].items()) or "nobody yet"
+    lines = [f"{figures['items']} items; done by {raters}", "", HEADER]
+    lines += [_dimension(names[key], found) for key, found in figures["dimensions"].items()]
+    pairs = figures["dimensions"][ALL]["cohen_kappa_by_pair"]
+    if len(pairs) > 1:
+        said = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
+        lines += ["", f"Cohen's κ on {names[ALL]}, by pair: {said}"]
+    if figures["verdicts"]:
+        lines += ["", f"{'verdict':<30}{'against':<31}{'agrees (95% interval)':>25}{'κ':>7}{'too strict':>12}{'too lenient':>13}"]
+        lines += [_verdict(name, names[found["against"]], found) for name, found in figures["verdicts"].items()]
+    for run, found in figures.get("runs", {}).items():
+        lines += ["", f"{run} ({found['items']} items)"]
+        lines += [f"  {names[key]:<31}{_rate(share):>24}{share['k']:>6} of {share['n']}" for key, share in found["true"].items()]
+    return "\n".join(lines)
+
+
+def _dimension(name: str, found: Mapping[str, Any]) -> str:
+    kappas = f"{_figure(found['cohen_kappa']):>9}{_figure(found['fleiss_kappa']):>10}{_figure(found['krippendorff_alpha']):>8}"
+    agreement = "–" if found["agreement"] is None else f"{100 * found['agreement']:.1f}%"
+    return f"{name:<31}{_rate(found['true']):>24}{found['tied']:>6}{agreement:>8}{kappas}{found['true']['n']:>7}"
+
+
+def _verdict(name: str, against: str, found: Mapping[str, Any]) -> str:
+    agrees = f"{_rate(found['agreement']):>25}{_figure(found['cohen_kappa']):>7}"
+    return f"{name:<30}{against:<31}{agrees}{found['too_strict']:>12}{found['too_lenient']:>13}"
+
+
+def _rate(found: Mapping[str, Any]) -> str:
+    if found["value"] is None:
+        return "–"
+    return f"{100 * found['value']:.1f}% ({100 * found['low']:.1f}–{100 * found['high']:.1f})"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,146 @@
+"""What raters said: a file for each, a line for every change, only ever appended to, on disk before the page hears that it is saved.
+
+A line holds the rater's whole judgement of one item, so the last one wins; what a kill left half written is cut off before the next line.
+Imports are files of their own in `labels/imports`, and the later moment wins between them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.evals.study.folder import LABELS, Study
+
+LONGEST_NAME, LONGEST_NOTE, LONGEST_SHOWN = 40, 4_000, 80  # characters
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")  # of one width: as texts they sort by time
+_NAME = re.compile(r"\w[\w .'-]*")
+_TAIL_BYTES = 65_536  # more than the longest line
+
+
+class LabelProblem(UserError):
+    """A label that cannot be taken: says what was found and what is accepted."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """One rater's judgement of one item. `values`: dimension → TRUE or FALSE; one that is not there is not judged yet."""
+
+    item: str
+    rater: str
+    values: Mapping[str, bool]
+    note: str = ""
+    at: str = ""  # when, UTC, "2026-06-20T09:30:00.000000Z"
+
+    def passes(self, keys: tuple[str, ...]) -> bool | None:
+        """All TRUE; False as soon as one is FALSE, None while that is open."""
+        said = [self.values.get(key) for key in keys]
+        return False if False in said else None if None in said else True
+
+
+def rater_name(said: Any) -> str:
+    """The name as files and orders know it: "  Ann  Lee" and "ann lee" are one rater. Raises LabelProblem."""
+    name = unicodedata.normalize("NFC", " ".join(said.split())).casefold() if isinstance(said, str) else ""
+    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or len(name.encode()) > 2 * LONGEST_NAME:
+        raise LabelProblem(
+            f"A rater's name begins with a letter or digit and has at most {LONGEST_NAME} letters, digits, spaces and .'-_; "
+            f"found {shown(said)}."
+        )
+    return name
+
+
+def checked(study: Study, item: Any, rater: Any, values: Any, note: Any = "", at: str = "") -> Label:
+    """A label of this study. Raises LabelProblem, which names what is wrong."""
+    if not isinstance(item, str) or item not in study.items:
+        raise LabelProblem(f"No item {shown(item)} in this study.")
+    if not isinstance(values, Mapping):
+        raise LabelProblem(f"Expected the dimensions with true or false, found {shown(values)}.")
+    if strange := sorted(str(key) for key in values if key not in study.keys):
+        raise LabelProblem(f"No dimension {shown(strange[0])} in this study: expected {', '.join(study.keys)}.")
+    for key, value in values.items():
+        if not isinstance(value, bool | None):
+            raise LabelProblem(f"'{key}' must be true, false or null, found {shown(value)}.")
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
+        raise LabelProblem(f"A note is text of at most {LONGEST_NOTE:,} characters.")
+    if at and not MOMENT.fullmatch(at):
+        raise LabelProblem(f"A moment looks like 2026-06-20T09:30:00.000000Z, found {shown(at)}.")
+    return Label(item, rater_name(rater), {key: value for key, value in values.items() if value is not None}, note, at)
+
+
+def shown(said: Any) -> str:
+    """A value as a message repeats it, however long it is."""
+    return repr(said)[:LONGEST_SHOWN]
+
+
+def now() -> str:
+    return _written(datetime.datetime.now(datetime.UTC))
+
+
+def append(study: Study, label: Label) -> Label:
+    """Writes one label; on disk when this returns. Several processes may write at once. Returns it with its moment."""
+    path = study.folder / LABELS / f"{quote(label.rater, safe='')}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("ab+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
+        last = _cut_torn_end(file)
+        written = Label(label.item, label.rater, label.values, label.note, _after(last))
+        file.write(json.dumps(asdict(written), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return written
+
+
+def read(study: Study) -> dict[str, dict[str, Label]]:
+    """Rater → item → what counts. Items of `labels/` that the study does not have are somebody's mistake: UserError."""
+    folder = study.folder / LABELS
+    found = [label for path in sorted(folder.rglob("*.jsonl")) for label in _labels(study, path)]
+    latest: dict[str, dict[str, Label]] = {}
+    for label in sorted(found, key=lambda each: each.at):
+        latest.setdefault(label.rater, {})[label.item] = label
+    return latest
+
+
+def _labels(study: Study, path: Path) -> Iterator[Label]:
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):  # what follows the last end of line is torn
+        try:
+            found = read_json(line)
+            if not isinstance(found, dict):
+                raise LabelProblem("expected an object.")
+            yield checked(
+                study, found.get("item"), found.get("rater"), found.get("values"), found.get("note", ""), str(found.get("at", ""))
+            )
+        except (NotJson, LabelProblem) as problem:
+            raise UserError(f"{path}:{number}: {problem}") from None
+
+
+def _cut_torn_end(file: BinaryIO) -> str:
+    """The moment of the last whole line, or "". Afterwards the file ends with a whole line."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = file.read()
+    whole = tail.rfind(b"\n") + 1
+    if whole < len(tail):
+        file.truncate(size - len(tail) + whole)
+    moments = MOMENT.findall(tail[:whole].rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace"))
+    return moments[-1] if moments else ""
+
+
+def _after(last: str) -> str:
+    """Now, but later than `last`: a clock that was set back must not make an older judgement win."""
+    moment = now()
+    if moment > last:
+        return moment
+    return _written(datetime.datetime.fromisoformat(last) + datetime.timedelta(microseconds=1))
+
+
+def _written(moment: datetime.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"

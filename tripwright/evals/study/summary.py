@@ -1,0 +1,108 @@
+"""The figures of a study: for each dimension, and for all of them together, the share that people call TRUE and how far they agree; by run
+where the study is unblinded; and how often what machines said agrees with people.
+
+The unit is the item. Its label is what more than half of its raters say; a tie is counted as not TRUE and said beside it. Wilson's interval
+is then over items: labels of one item stand and fall together and are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tripwright.evals.calibration import cohens_kappa
+from tripwright.evals.stats import rate
+from tripwright.evals.study.agreement import (
+    fleiss_kappa,
+    krippendorff_alpha,
+    majority,
+    pairs_of,
+    percent_agreement,
+    rater_pairs,
+)
+from tripwright.evals.study.folder import Study
+from tripwright.evals.study.labels import Label
+from tripwright.evals.study.verdicts import ALL, counterpart, verdict_names
+
+Labels = Mapping[str, Mapping[str, Label]]  # rater → item → label
+Votes = Mapping[str, Mapping[str, bool]]  # item → rater → TRUE or FALSE
+
+
+def summary(study: Study, labels: Labels, unblind: bool = False) -> dict[str, Any]:
+    """All figures as JSON values. Runs are named only where it is `unblind`."""
+    votes = {name: votes_on(study, labels, name) for name in (*study.keys, ALL)}
+    found: dict[str, Any] = {
+        "items": len(study.items),
+        "raters": {rater: _progress(study, said.values()) for rater, said in sorted(labels.items())},
+        "dimensions": {name: dimension_figures(votes[name]) for name in (*study.keys, ALL)},
+        "verdicts": verdict_figures(study, votes),
+    }
+    if unblind:
+        found["runs"] = {run: _run_figures(study, votes, run) for run in dict.fromkeys(entry.run for entry in study.key.values())}
+    return found
+
+
+def votes_on(study: Study, labels: Labels, name: str) -> Votes:
+    """Item → rater → label on one dimension, or on ALL of them; only labels that were given."""
+    votes: dict[str, dict[str, bool]] = {item: {} for item in study.items}
+    for rater, said in labels.items():
+        for item, label in said.items():
+            value = label.passes(study.keys) if name == ALL else label.values.get(name)
+            if value is not None:
+                votes[item][rater] = value
+    return votes
+
+
+def dimension_figures(votes: Votes) -> dict[str, Any]:
+    """Fleiss' kappa is over the items that every rater has labelled, the others over all that they can use; the counts say how many."""
+    items = [vote for vote in votes.values() if vote]
+    raters = {rater for vote in items for rater in vote}
+    complete = [vote for vote in items if len(vote) == len(raters)]
+    said = [value for vote in items for value in vote.values()]
+    pairs = {f"{a} · {b}": cohens_kappa(pairs_of(items, a, b)) for a, b in rater_pairs(items)}
+    return {
+        "true": _share(items),
+        "tied": sum(majority(vote.values()) is None for vote in items),
+        "labels": {"true": sum(said), "n": len(said)},
+        "agreement": percent_agreement(items),
+        "compared": sum(len(vote) > 1 for vote in items),
+        "cohen_kappa": next(iter(pairs.values())) if len(pairs) == 1 else None,
+        "cohen_kappa_by_pair": pairs,
+        "fleiss_kappa": fleiss_kappa(complete) if len(raters) > 1 else None,
+        "complete": len(complete) if len(raters) > 1 else 0,
+        "krippendorff_alpha": krippendorff_alpha(items),
+    }
+
+
+def verdict_figures(study: Study, votes: Mapping[str, Votes]) -> dict[str, Any]:
+    """Verdict → the dimension it is held against and how often it says what most raters say; items on which they are tied have no say."""
+    found = {}
+    for name in verdict_names(entry.verdicts for entry in study.key.values()):
+        if (against := counterpart(name)) not in votes:
+            continue
+        said = {entry.item: entry.verdicts[name] for entry in study.key.values() if name in entry.verdicts}
+        people = {item: majority(votes[against][item].values()) for item in said if item in votes[against]}
+        pairs = [(said[item], vote) for item, vote in people.items() if vote is not None]
+        found[name] = {
+            "against": against,
+            "agreement": rate(sum(a == b for a, b in pairs), len(pairs)),
+            "cohen_kappa": cohens_kappa(pairs),
+            "too_strict": pairs.count((False, True)),
+            "too_lenient": pairs.count((True, False)),
+        }
+    return found
+
+
+def _run_figures(study: Study, votes: Mapping[str, Votes], run: str) -> dict[str, Any]:
+    mine = [entry.item for entry in study.key.values() if entry.run == run]
+    shares = {name: _share([vote for item in mine if (vote := on[item])]) for name, on in votes.items()}
+    return {"items": len(mine), "true": shares}
+
+
+def _share(items: Sequence[Mapping[str, bool]]) -> Any:
+    return rate(sum(majority(vote.values()) is True for vote in items), len(items))
+
+
+def _progress(study: Study, said: Iterable[Label]) -> dict[str, int]:
+    labels = list(said)
+    return {"begun": sum(bool(label.values) for label in labels), "done": sum(len(label.values) == len(study.keys) for label in labels)}
