@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { \
 	  echo "could not make $(VENV); on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@echo "installing into $(VENV), some minutes the first time"
-	$(BIN)/python -m pip install -qq -c constraints.txt -e '.[train,web,solver,data,dev]'
+	$(BIN)/python -m pip install -qq -c constraints.txt -e '.[train,web,solver,data,postgres,mcp,dev]'
 	@touch $@
 	@echo "ready: $(BIN)/tripwright --help"
 

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "tripwright"
 # A room imports only rooms earlier in this list.
 ROOMS = (
     *("trip", "transcript", "llm", "world", "live", "tools", "constraints", "verifiers", "oracle", "queries", "rewards", "agent"),
-    *("episode", "training", "evals", "trajectories", "bridges", "web", "cli", "__main__"),
+    *("episode", "errand", "training", "evals", "trajectories", "bridges", "web", "cli", "__main__"),
 )
 FREE = {"errors", "files", "progress", "__init__"}
 # Arrows that the order would allow and a law forbids. A change to a tool cannot move a score; oracle and judge share no code;

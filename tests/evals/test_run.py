@@ -145,9 +145,10 @@ def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks: list[Task], tmp_pa
 def a_card(tmp_path: Path, **changes: Any) -> dict[str, Any]:
     queries = tmp_path / "queries.jsonl"
     queries.write_text(changes.pop("text", "{}\n"))
+    world = World.in_memory(build_tables("nano", changes.pop("world_seed", 8)))
     settings: dict[str, Any] = {
         "policy": {"kind": "endpoint", "model": "m", "base_url": "http://a/v1"}, "decoding": {"temperature": 0.0}, "dialect": DIALECT,
-        "rules": "official", "world": World.in_memory(build_tables("nano", changes.pop("world_seed", 8))), **changes,
+        "rules": "official", "place": {"name": world.name, "content_hash": world.content_hash}, **changes,
     }  # fmt: skip
     return run_card(queries=queries, **settings)
 

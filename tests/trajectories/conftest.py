@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tasks = [Task(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
     for name in DIALECTS:
         dialect = dialect_named(name)
-        card = run_card({"kind": "expert"}, {}, dialect, "strict", path, world)
+        card = run_card({"kind": "expert"}, {}, dialect, "strict", path, {"name": world.name, "content_hash": world.content_hash})
         run(ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False)
     return folder
 

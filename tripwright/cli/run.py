@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -12,11 +14,14 @@ import typer
 from tripwright.agent.dialect import DIALECTS, Dialect, dialect_named
 from tripwright.agent.policies.choose import NAMES, Settings, choose_policy
 from tripwright.agent.policies.expert.style import Thoughts
+from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.constraints.evaluate import RULES, Rules, check_rules
-from tripwright.episode import Task
+from tripwright.episode import Job, Task
+from tripwright.errand import Errand
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
+from tripwright.queries.request_file import iter_requests
 from tripwright.tools.faults import Faults
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.trip.query import iter_queries
@@ -26,8 +31,16 @@ from tripwright.world.store import World
 def run(  # long: each option is a parameter with its help
     policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(NAMES)}.")],
     queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")],
-    world: Annotated[Path, typer.Option(help="World folder to travel in.")],
     out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")],
+    world: Annotated[Path | None, typer.Option(help="World folder to travel in.", show_default=False)] = None,
+    services: Annotated[
+        Path | None, typer.Option(help="deeptravel: instead of --world, a TOML file of live services.", show_default=False)
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="deeptravel: keep the tools' answers in this SQLite file or database.", show_default=False)
+    ] = None,
+    snapshot: Annotated[str | None, typer.Option(help="deeptravel: the day they are kept under.", show_default="today")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="deeptravel: ask nobody; answers come from --store alone.")] = False,
     model: Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)] = None,
     base_url: Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)] = None,
     dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(DIALECTS)}.")] = "planner_r1",
@@ -86,23 +99,44 @@ def run(  # long: each option is a parameter with its help
       tripwright run --policy expert-careful --thoughts long --extra-searches 6 --dialect star --queries q.jsonl --world worlds/nano \
         --out runs/careful
       tripwright run --policy expert --faults 0.05 --queries q.jsonl --world worlds/nano --out runs/expert_faults
+
+    A dialect of DeepTravel's (deeptravel, deeptravel_compact) takes requests of 'tripwright request make'; its answers are verified
+    against the transcript, by rules:
+      tripwright run --policy errand-expert --dialect deeptravel --queries requests.jsonl --world worlds/nano --out runs/errands
+      tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --dialect deeptravel \
+        --queries requests.jsonl --services live.toml --store runs/live.sqlite --out runs/live
     """
     check_rules(rules)
     spoken = dialect_named(dialect)
-    place = World.open(world)
-    tasks = read_tasks(queries, place, samples, limit)
     expert = (cast(Thoughts | None, thoughts), extra_searches, compared_cities)
     settings = Settings(model, base_url, temperature, top_p, seed, concurrency, rows, native_tools, timeout, retries, *expert)
     chosen = choose_policy(policy, settings, spoken)
     identity = dict(chosen.identity)
     if policy == "local" and model:
         identity["fingerprint"] = model_fingerprint(model)
-    card = run_card(identity, chosen.decoding, spoken, rules, queries, place, samples, empty_tools)
     failing = Faults(probability=faults, seed=faults_seed) if faults is not None else None
-    served = _served(tools, spoken, place, policy, empty_tools)
-    card |= {"tools": tools} if tools else {}
-    settled = cast(Rules, rules)
-    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, settled, empty_tools, card, faults=failing, tools=served)
+    jobs: Sequence[Job]
+    with ExitStack() as opened:
+        if spoken.plan_format == "recommendations":
+            if tools is not None:
+                raise UserError(f"Dialect '{dialect}' has tools of its own: give --world or --services, and leave --tools out.")
+            live, served = opened.enter_context(live_source(LiveOptions(world, services, store, snapshot, replay))), None
+            jobs = read_errands(queries, live, samples, limit)
+            rules, place = f"verifier {jobs[0].verifier.name}", live.identity
+        else:
+            if services is not None or store is not None or snapshot is not None or replay:
+                raise UserError(f"--services, --store, --snapshot and --replay are of dialect 'deeptravel', found '{dialect}'.")
+            if world is None:
+                raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+            found = World.open(world)
+            jobs = read_tasks(queries, found, samples, limit)
+            served = _served(tools, spoken, found, policy, empty_tools)
+            place = {"name": found.name, "content_hash": found.content_hash}
+        card = run_card(identity, chosen.decoding, spoken, rules, queries, place, samples, empty_tools)
+        card |= {"tools": tools} if tools else {}
+        score = run_episodes(
+            chosen.policy, jobs, out, spoken, chosen.chat, cast(Rules, rules), empty_tools, card, faults=failing, tools=served
+        )
     typer.echo(json.dumps(score) if as_json else table(score, out))
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
@@ -131,6 +165,15 @@ def read_tasks(queries: Path, world: World, samples: int, limit: int | None) -> 
             raise UserError(f"{queries}:{line}: the request is for {query.days} days and gives {len(query.date)} dates.")
     many = samples > 1
     return [Task(f"q{line:06d}" + (f"-s{sample:02d}" if many else ""), query, world) for line, query in found for sample in range(samples)]
+
+
+def read_errands(queries: Path, live: LiveSource, samples: int, limit: int | None) -> list[Errand]:
+    """Ids are those of the requests, or line numbers, and numbers of the samples."""
+    found = list(iter_requests(queries))[:limit]
+    if not found:
+        raise UserError(f"No requests in '{queries}'. Expected a JSONL file, as 'tripwright request make' writes it.")
+    ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
+    return [Errand(f"q{line:06d}{end}", request, live.ask, live.where) for line, request in found for end in ends]
 
 
 def table(score: dict[str, Any], out: Path) -> str:

@@ -21,7 +21,6 @@ import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import json_object, write_atomically
-from tripwright.world.store import World
 
 IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entry that also has a hash: the hash says what it is
@@ -35,11 +34,12 @@ def run_card(
     dialect: Dialect,
     rules: str,
     queries: Path,
-    world: World,
+    place: Mapping[str, Any],
     samples: int = 1,
     emptied_tools: bool = False,
 ) -> dict[str, Any]:
-    """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how ({"temperature": 0.0, …})."""
+    """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how ({"temperature": 0.0, …}), `place` what
+    answers the tools (a world's name and content hash, the versions of services)."""
     limits = {name: value for name, value in asdict(dialect).items() if isinstance(value, int) and not isinstance(value, bool)}
     return {
         "policy": dict(policy),
@@ -52,7 +52,7 @@ def run_card(
             "limits": limits,
         },
         "queries": {"path": str(queries), "sha256": hashlib.sha256(queries.read_bytes()).hexdigest()},
-        "world": {"name": world.name, "content_hash": world.content_hash},
+        "world": dict(place),
         "samples": samples,
         "emptied_tools": emptied_tools,
         **environment(),

@@ -11,36 +11,51 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
+from tripwright.agent.policies.errand import ErrandExpert
 from tripwright.agent.policies.expert import ExpertPolicy
 from tripwright.agent.policies.rows import RowsPolicy
 from tripwright.agent.session import Request, Session
-from tripwright.episode import Job, Task
+from tripwright.episode import Job, Task, close_session
+from tripwright.errand import Errand, format_problem
+from tripwright.live.worlds import WorldProvider
+from tripwright.queries.intents_draw import Places
+from tripwright.queries.intents_make import make_requests
+from tripwright.queries.intents_proof import Survey
+from tripwright.queries.request_file import read_requests
 from tripwright.queries.sample import Mix, make_queries
+from tripwright.tools.live_source import LiveSource
 from tripwright.trip.query import Query, read_queries
+from tripwright.trip.request import TravelRequest
 from tripwright.world.store import World
 
 Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests
+_PROVIDERS: WeakKeyDictionary[World, WorldProvider] = WeakKeyDictionary()  # they remember the maps of the cities they were asked about
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`draw` makes a recipe's way of drawing of its mix; `keeps` says whether an expert's session is fit to be imitated."""
+    """`draw` makes a way of drawing requests of a recipe's mix; `keeps` says whether an expert's session is fit to be imitated."""
 
     draw: Callable[[Mix | None], Draw]
     read: Callable[[str | Path], list[Any]]
-    job: Callable[[str, Any, World], Job]
+    job: Callable[[str, Any, Any], Job]  # (id, request, its world or source of live answers)
     expert: Callable[[], Policy]
     yardsticks: Mapping[str, Callable[[], Policy]]  # what says how hard trips are: policies without a mind, and the expert
     keeps: Callable[[Session], bool]
 
-    def show(self, request: Request, world: World, dialect: Dialect, chat: Any) -> Session:
+    def show(self, request: Request, place: Any, dialect: Dialect, chat: Any) -> Session:
         """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
-        job = self.job("expert", request, world)
+        job = self.job("expert", request, place)
         session = Session(request, job.tools(dialect, False), dialect, chat, key=job)
         return next(iter(self.expert().play([session])))
+
+
+def kind_of(dialect: Dialect) -> Kind:
+    return ERRANDS if dialect.plan_format == "recommendations" else PLANNER
 
 
 def _planner_job(id: str, request: Query, world: World) -> Job:
@@ -57,5 +72,36 @@ PLANNER = Kind(
 )
 
 
-def kind_of(dialect: Dialect) -> Kind:
-    return PLANNER
+def _errands_in(mix: Mix | None, world: World, count: int, seed: int) -> Iterator[TravelRequest]:
+    """With and without wishes, easy, medium and hard by the mix's weights."""
+    survey, places = Survey(_provider(world)), Places(tuple(world.cities), world.dates)
+    made, _ = make_requests(survey, places, count, constraints="mixed", weights=(mix or Mix()).levels, seed=seed)
+    return (found.request for found in made)
+
+
+def _provider(world: World) -> WorldProvider:
+    if world not in _PROVIDERS:
+        _PROVIDERS[world] = WorldProvider(world)
+    return _PROVIDERS[world]
+
+
+def _errand(id: str, request: TravelRequest, place: World | LiveSource) -> Job:
+    if isinstance(place, World):
+        return Errand(id, request, _provider(place), place.name)
+    return Errand(id, request, place.ask, place.where)
+
+
+def _verified(session: Session) -> bool:
+    """Row D6: what the verifiers pass, in the strict format."""
+    verdict = close_session(session).verdict
+    return verdict is not None and verdict.final and format_problem(session.transcript) is None
+
+
+ERRANDS = Kind(
+    draw=lambda mix: partial(_errands_in, mix),
+    read=read_requests,
+    job=_errand,
+    expert=ErrandExpert,
+    yardsticks={"expert": ErrandExpert},
+    keeps=_verified,
+)

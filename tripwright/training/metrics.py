@@ -50,6 +50,8 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "stopped_by_length": sum(stops[reason] for reason in OVERLONG) / n,
         **_calls(episodes),
         "replayed": sum(group.replayed for group in groups),
+        "replayed_solved": sum(group.replayed and group.passed for group in groups),
+        **_verified(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
         "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
         "solved_groups": sum(group.scored and all(r is not None and r.parts.final for r in group.rewards) for group in groups)
@@ -67,6 +69,20 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
         **({"tool_call_accuracy": 1 - sum(call.error and call.fault is None for call in calls) / len(calls)} if calls else {}),
         "faulty_calls": sum(call.fault is not None for call in calls),
         "malformed_turns": sum(len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes) / turns,
+    }
+
+
+def _verified(episodes: list[Episode]) -> dict[str, Any]:
+    """Of episodes that a verifier judged (rows D3 to D5): what the early stop saved. Nothing where plans were judged."""
+    found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
+    if not found:
+        return {}
+    judged, saved = sum(len(each["turns"]) for each in found), sum(each["turns_saved"] for each in found)
+    return {
+        "trajectory_pass_rate": sum(e.verdict is not None and e.verdict.hard is not None for e in episodes) / len(found),
+        "turns_judged": judged,
+        "turns_saved": saved,
+        "turns_saved_share": saved / max(1, judged + saved),
     }
 
 

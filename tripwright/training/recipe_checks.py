@@ -82,10 +82,18 @@ def _model(recipe: Recipe) -> None:
 
 
 def _data(recipe: Recipe) -> None:
-    data = recipe.data
-    if (data.world is None) != (data.queries is None):
+    data, live = recipe.data, recipe.live
+    if live is not None:
+        if recipe.dialect.dialect().plan_format != "recommendations":
+            raise UserError(f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take deeptravel or deeptravel_compact.")
+        nobody = data.world is None and live.services is None and not live.replay
+        if data.queries is None or nobody or (data.world is not None and live.services is not None):
+            raise UserError("[live] needs data.queries, and live.services or data.world (one of them) to say who answers, or live.replay.")
+        if live.replay and "://" not in live.store and not Path(live.store).is_file():
+            raise UserError(f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set live.replay = false.")
+    elif (data.world is None) != (data.queries is None):
         raise UserError("data.world and data.queries belong together: give both, or neither for generated worlds.")
-    if data.world is None:
+    if data.queries is None:
         one_of("data.scale", data.scale, tuple(SCALES))
     elif data.rl_trips is not None:
         raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
@@ -114,6 +122,8 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
     _curriculum(table, settings.curriculum)
     if isinstance(settings, GrpoSettings):
         _grpo(settings)
+        if settings.credit == "evidence" and recipe.dialect.dialect().plan_format == "recommendations":
+            raise UserError('grpo.credit "evidence" reads plans in JSON; for recommendations take "episode".')
     if isinstance(settings, PpoSettings):
         one_of("ppo.aggregation", settings.aggregation, ("token-mean", "trajectory-mean"))
 

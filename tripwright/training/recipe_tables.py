@@ -38,6 +38,20 @@ class DataSettings:
 
 
 @dataclass(frozen=True)
+class LiveSettings:
+    """Row D2: what answers live tools, where that is not the closed world alone.
+
+    `services` is a TOML file of vendors, in place of `data.world`. Answers are kept in `store` under the day `snapshot`. With `replay`
+    nobody is asked: what is not recorded is an error that the model reads.
+    """
+
+    store: str
+    snapshot: str
+    services: str | None = None
+    replay: bool = True
+
+
+@dataclass(frozen=True)
 class DialectSettings:
     """A dialect by name, with single limits changed where they are given."""
 
@@ -89,6 +103,7 @@ class Recipe:
     seed: int = 0
     threads: int = 2
     data: DataSettings = DataSettings()
+    live: LiveSettings | None = None
     dialect: DialectSettings = DialectSettings()
     model: ModelSettings = ModelSettings()
     copy: CopySettings | None = None

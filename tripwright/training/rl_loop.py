@@ -107,6 +107,7 @@ class RlLoop(Generic[S]):
             "update_seconds": now - self.rolled,
             **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
             **self.player.counted,
+            **self.recorded(),
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
@@ -114,6 +115,14 @@ class RlLoop(Generic[S]):
             self.course.end(described["reward_mean"], sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0)
         self.step += 1
         return row
+
+    def recorded(self) -> dict[str, int]:
+        """How far the sandbox has helped since this process began (row D2); nothing where tools answer from a closed world."""
+        sandbox = self.trips.live.sandbox if self.trips.live else None
+        if sandbox is None:
+            return {}
+        total = sandbox.counts.as_dict()["total"]
+        return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
 
     def state_dict(self) -> dict[str, Any]:
         return {

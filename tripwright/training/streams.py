@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import random
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.queries.sample import make_queries
+from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
 from tripwright.training.kinds import kind_of
 from tripwright.training.sft_files import TRANSCRIPTS
@@ -27,26 +30,28 @@ from tripwright.world.store import World
 
 if TYPE_CHECKING:  # a recipe is made of the stages' settings, and the stages read streams
     from tripwright.training.recipe import Recipe
+    from tripwright.training.recipe_tables import LiveSettings
 
 # Each stage draws from its own range of training worlds, so that no stage repeats another's trips.
 WORLDS_APART = 100_000
 MAKING, COLD_START, RL = 0, 1, 2
 # Trips without an answer of the expert's after which the cold start gives up: limits too tight for any plan would keep it looking for ever.
 MOST_IN_VAIN = 200
+_OPENED = ExitStack()  # sources of live answers, which stay open as long as the process
 
 
 class GivenTrips:
-    """The queries of a file in one world, in a new order every epoch."""
+    """The queries of a file in one world, or with one source of live answers, in a new order every epoch."""
 
-    def __init__(self, world: World, queries: list[Any], seed: int):
-        self.world, self.queries, self.seed = world, queries, seed
+    def __init__(self, place: World | LiveSource, queries: list[Any], seed: int):
+        self.place, self.queries, self.seed = place, queries, seed
         self._ordered: tuple[int, list[Any]] | None = None
 
-    def at(self, position: int) -> tuple[Any, World]:
-        epoch, place = divmod(position, len(self.queries))
+    def at(self, position: int) -> tuple[Any, Any]:
+        epoch, number = divmod(position, len(self.queries))
         if self._ordered is None or self._ordered[0] != epoch:
             self._ordered = epoch, random.Random(f"{self.seed}-{epoch}").sample(self.queries, len(self.queries))
-        return self._ordered[1][place], self.world
+        return self._ordered[1][number], self.place
 
 
 class RepeatedTrips:
@@ -72,9 +77,15 @@ class Trips:
 
     def __init__(self, recipe: Recipe, stage: int):
         data, self.position = recipe.data, 0
+        self.live: LiveSource | None = None
         self.per_epoch: int | None = None  # trips in an epoch; None where trips are made, and none comes twice
         self.kind = kind_of(recipe.dialect.dialect())
         self._source: GeneratedTrips | GivenTrips | RepeatedTrips
+        if recipe.live is not None and data.queries is not None:
+            self.live = opened_source(recipe.live, data.world)
+            requests = self.kind.read(data.queries)
+            self._source, self.per_epoch = GivenTrips(self.live, requests, recipe.seed), len(requests)
+            return
         if data.world is None or data.queries is None:
             mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
             self._source = GeneratedTrips(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, self.kind.draw(mix))
@@ -96,8 +107,8 @@ class Trips:
         request, world = self.made(number)
         return self.kind.job(f"train-{number}", request, world)
 
-    def made(self, number: int) -> tuple[Any, World]:
-        """The same as a request and its world."""
+    def made(self, number: int) -> tuple[Any, Any]:
+        """The same as a request and its world, or its source of live answers."""
         return self._source.at(number)
 
     def __iter__(self) -> Trips:
@@ -161,7 +172,9 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
     if recipe.sft is not None and recipe.sft.data is not None:
         data = Path(recipe.sft.data)
         found["sft_data"] = file_hash(data / TRANSCRIPTS if data.is_dir() else data)
-    if recipe.data.world is None or recipe.data.queries is None:
+    if recipe.live is not None and recipe.data.queries is not None:
+        found |= {"live": opened_source(recipe.live, recipe.data.world).identity, "queries": file_hash(recipe.data.queries)}
+    elif recipe.data.world is None or recipe.data.queries is None:
         found["generator"] = generator_fingerprint(recipe.data.scale)
     else:
         found["world"] = World.open(recipe.data.world).content_hash
@@ -175,6 +188,13 @@ def file_hash(path: str | Path) -> str:
         raise UserError(f"No file at '{path}'.")
     with Path(path).open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@cache
+def opened_source(live: LiveSettings, world: str | None) -> LiveSource:
+    """One for all stages of a process: open until it ends."""
+    options = LiveOptions(Path(world) if world else None, Path(live.services) if live.services else None, live.store, live.snapshot)
+    return _OPENED.enter_context(live_source(replace(options, replay=live.replay)))
 
 
 @cache

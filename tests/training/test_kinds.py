@@ -1,0 +1,179 @@
+"""Both kinds of trips go through the same training: streams, cold start, groups, rewards, metrics, and a recorded day of live answers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.episode import Task, close_session
+from tripwright.errand import Errand
+from tripwright.errors import UserError
+from tripwright.live.sandbox import Sandbox
+from tripwright.queries.sample import Mix
+from tripwright.rewards.shaped import SUCCESS
+from tripwright.tools.live_source import LiveOptions, live_source
+from tripwright.training.cold_start import GeneratedTrips
+from tripwright.training.kinds import ERRANDS, PLANNER, kind_of
+from tripwright.training.metrics import describe
+from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.rollouts import Group, rewarded
+from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity, opened_source
+from tripwright.trip.request import TravelRequest
+from tripwright.world.folder import write_world
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+COMPACT = "deeptravel_compact"
+
+
+def test_a_dialect_says_which_kind_it_speaks() -> None:
+    assert {name: kind_of(dialect) for name, dialect in DIALECTS.items()} == {
+        **dict.fromkeys(("planner_r1", "compact", "star"), PLANNER),
+        **dict.fromkeys(("deeptravel", COMPACT), ERRANDS),
+    }
+
+
+def errands(tmp_path: Path, more: str = "") -> Recipe:
+    path = tmp_path / "recipe.toml"
+    path.write_text(f'name = "t"\n[dialect]\nname = "{COMPACT}"\n{more}[grpo]\nsteps = 1\n')
+    return load_recipe(path)
+
+
+def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
+    """Any can be asked for, and asking for others does not change it."""
+    first, second = Trips(errands(tmp_path), RL), Trips(errands(tmp_path), RL)
+    jobs = [next(first) for _ in range(20)]
+    assert all(isinstance(job, Errand) and isinstance(job.query, TravelRequest) for job in jobs)
+    assert second.at(17).query == jobs[17].query and second.at(3).query == jobs[3].query
+    assert len({job.query.query for job in jobs}) == 20
+    assert Trips(errands(tmp_path), COLD_START).at(3).query != jobs[3].query  # another range of worlds
+    assert isinstance(Trips(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
+
+
+def test_levels_follow_the_mix() -> None:
+    drawn = GeneratedTrips("nano", 0, 8, ERRANDS.draw(Mix(levels=(0, 0, 1))))
+    assert {drawn.at(number)[0].level for number in range(8)} == {"hard"}
+
+
+def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -> None:
+    """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing else."""
+    limits = {"context_tokens": 16_000, "max_turn_tokens": 8_000, "max_tool_tokens": 8_000}  # a tokenizer of other texts needs more tokens
+    dialect = replace(dialect_named(COMPACT), **limits)
+    for transcript in itertools.islice(ExpertTranscripts(Trips(errands(tmp_path), COLD_START), dialect, chat), 4):
+        said = "".join(segment.text for segment in transcript.segments if segment.role == "assistant")
+        ids = [token for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True) if mask]
+        assert chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
+
+
+def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
+    job = Trips(errands(tmp_path), RL).at(0)
+    session = ERRANDS.show(job.query, GeneratedTrips("nano", 200_000, 16, ERRANDS.draw(None)).at(0)[1], dialect_named(COMPACT), None)
+    assert ERRANDS.keeps(session)
+    answer = session.transcript.answer
+    assert answer is not None
+    session.transcript.answer = answer.replace("[call 1", "[call 9")
+    assert not ERRANDS.keeps(session)
+
+
+def group_of(tmp_path: Path, spoil: int) -> Group:
+    """Four answers to one errand, `spoil` of them without the way back or anything after the way out."""
+    trips = Trips(errands(tmp_path), RL)
+    request, world = trips.made(0)
+    episodes = []
+    for member in range(4):
+        session = ERRANDS.show(request, world, dialect_named(COMPACT), None)
+        if member < spoil:
+            session.transcript.answer = "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
+        episodes.append(close_session(session))
+    group = Group(0, trips.at(0), episodes)
+    group.rewards = [rewarded(episode, SUCCESS) for episode in episodes]
+    return group
+
+
+def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
+    """Row D5, in the figures of a step."""
+    group = group_of(tmp_path, spoil=1)
+    assert [made.total if made else None for made in group.rewards] == [0.0, 1.0, 1.0, 1.0]
+    row = describe([group])
+    calls = len(group.episodes[0].transcript.calls)
+    assert row["trajectory_pass_rate"] == 0.75 and row["turns_saved"] == calls and row["turns_judged"] == 3 * calls
+    assert row["turns_saved_share"] == pytest.approx(0.25) and row["strict_gap"] == 0.0
+    assert row["constraints"]["complete"] == 0.75
+    group.replayed = True
+    assert describe([group])["replayed_solved"] == 1
+    assert describe([group_of(tmp_path, spoil=4)])["failed_groups"] == 1.0
+
+
+def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    path.write_text('name = "t"\n[grpo]\nsteps = 1\n')
+    assert isinstance(Trips(load_recipe(path), RL).at(0), Task)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A world, requests in it, and a day on which the expert's questions to it were recorded."""
+    world = write_world(tmp_path / "world", build_tables("nano", 7))
+    requests = list(ERRANDS.draw(None)(World.open(tmp_path / "world"), 6, 5))
+    (tmp_path / "requests.jsonl").write_text("".join(json.dumps(request.record()) + "\n" for request in requests))
+    with live_source(LiveOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
+        for request in requests[:3]:
+            ERRANDS.show(request, live, dialect_named(COMPACT), None)
+    assert world.dates[0]
+    return tmp_path
+
+
+def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row D2: nobody is asked; what is not recorded is an answer, and counted. Another day is other data."""
+    monkeypatch.chdir(recorded)
+    day = World.open("world").dates[0]
+    live = f'[data]\nqueries = "requests.jsonl"\n[live]\nstore = "live.sqlite"\nsnapshot = "{day}"\n'
+    recipe = errands(recorded, live)
+    trips = Trips(recipe, RL)
+    assert trips.per_epoch == 6 and trips.live is not None and isinstance(trips.live.sandbox, Sandbox)
+    passed = {}
+    for number in range(6):
+        request, place = trips.made(number)
+        passed[request.query] = ERRANDS.keeps(ERRANDS.show(request, place, dialect_named(COMPACT), None))
+    known = [json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()][:3]
+    assert all(passed[query] for query in known) and not all(passed.values())
+    figures = trips.live.sandbox.counts.as_dict()["total"]
+    assert figures["live_calls"] == 0 and figures["missed"] > 0 and figures["hits"] > 0
+    identity = data_identity(recipe)
+    assert identity["live"]["snapshot"] == day and identity["live"]["mode"] == "replay" and "queries" in identity
+    opened_source.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ('[live]\nstore = "live.sqlite"\nsnapshot = "2022-03-01"\n', "needs data.queries"),
+        (
+            '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nservices = "s.toml"\n',
+            "one of them",
+        ),
+        ('[data]\nqueries = "requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot = "2022-03-01"\n', "no file 'none.sqlite'"),
+        ('[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nreplay = false\n', "to say who answers"),
+    ],
+)
+def test_a_recipe_of_live_tools_that_cannot_work(tables: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=said):
+        errands(tmp_path, tables)
+
+
+def test_live_tools_need_a_dialect_that_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text('[data]\nqueries = "q"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\n[grpo]\nsteps = 1\n')
+    with pytest.raises(UserError, match="dialect 'compact' has none"):
+        load_recipe(path)
+    path.write_text(f'[dialect]\nname = "{COMPACT}"\n[grpo]\nsteps = 1\ncredit = "evidence"\n')
+    with pytest.raises(UserError, match='take "episode"'):
+        load_recipe(path)
