@@ -111,7 +111,7 @@ def _fact(name: str, passed: bool, problems: Sequence[Problem]) -> Fact:
 
 
 def format_problem(transcript: Transcript) -> str | None:
-    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6), the reward is not: it reads other words too."""
+    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6); the reward reads other words too."""
     if transcript.answer is None:
         return f"no answer: {transcript.stop_reason}"
     try:

@@ -18,7 +18,7 @@ NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in F
 # What a user makes with the commands in the recipes' comments.
 FOLDERS = ("worlds/official",)
 FILES = (
-    *("queries/train.jsonl", "queries/star.jsonl", "queries/deeptravel.jsonl"),
+    *("queries/train.jsonl", "queries/star.jsonl", "requests/train.jsonl", "runs/live.sqlite"),
     *("data/star_sft.jsonl", "data/deeptravel_sft.jsonl", "runs/nano/trajectories.jsonl"),
 )
 
@@ -52,7 +52,7 @@ def test_it_loads_and_says_what_it_is(name: str) -> None:
         assert sum(line.startswith(f"# {key}: ") for line in lines) == 1
     (rows,) = (line.removeprefix("# rows: ").split(", ") for line in lines if line.startswith("# rows: "))
     assert all(row[0] in "PSDB" and row[1:].isdigit() for row in rows)
-    if not name.startswith(("nano/", "hour/")):
+    if not name.startswith(("nano/", "nano_errands/", "hour/")):
         assert any("NEVER RUN HERE" in line for line in lines)
 
 
@@ -154,4 +154,16 @@ def test_deeptravel() -> None:
     loaded, settings = recipe("deeptravel/rl"), grpo("deeptravel/rl")
     assert settings.group == 8 and settings.optimizer.adamw_learning_rate == 5e-7 and settings.filter.min_std == 0.1
     assert settings.replay is not None and settings.kl.beta > 0 and settings.curriculum.stages[0][0] == "success"
-    assert loaded.dialect.dialect().max_turns == 8 and loaded.dialect.dialect().context_tokens == 32 * 1024
+    dialect = loaded.dialect.dialect()
+    assert (dialect.name, dialect.max_turns, dialect.context_tokens) == ("deeptravel", 8, 32 * 1024)
+    assert loaded.live is not None and loaded.live.replay and loaded.data.world is None
+
+
+def test_errands_compare_replay_with_plain_grpo() -> None:
+    """Both from one start, with D5's reward and the same time; only what row D7 adds differs."""
+    ours, plain = grpo("nano_errands/deeptravel"), grpo("nano_errands/grpo")
+    assert ours.curriculum == plain.curriculum and ours.curriculum.stages[0][0] == "success"
+    assert (ours.prompts, ours.group, ours.max_minutes, ours.optimizer) == (plain.prompts, plain.group, plain.max_minutes, plain.optimizer)
+    assert recipe("nano_errands/deeptravel").model == recipe("nano_errands/grpo").model
+    assert ours.replay is not None and ours.filter.min_std == 0.1 and ours.kl.beta > 0
+    assert plain.replay is None and plain.filter.min_std is None and plain.kl.beta == 0

@@ -14,7 +14,6 @@ import typer
 from tripwright.agent.dialect import DIALECTS, Dialect, dialect_named
 from tripwright.agent.policies.choose import NAMES, Settings, choose_policy
 from tripwright.agent.policies.expert.style import Thoughts
-from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.constraints.evaluate import RULES, Rules, check_rules
 from tripwright.episode import Job, Task
 from tripwright.errand import Errand
@@ -23,6 +22,7 @@ from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.queries.request_file import iter_requests
 from tripwright.tools.faults import Faults
+from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
