@@ -78,7 +78,7 @@ def test_a_line_of_a_run_says_all_that_its_score_needs(provider: WorldProvider, 
     assert TravelRequest.model_validate(lines[0]["request"]) == requests[0] and "query" not in lines[0]
     outcome = Outcome.of(lines[0])
     assert outcome.schema_valid and outcome.final and outcome.level == requests[0].level
-    score = score_records(lines, "verifier rules", {})
+    score = score_records(lines, "verified by rules", {})
     assert score["metrics"]["final"]["k"] == len(requests) and score["metrics"]["hard_micro"]["value"] == 1.0
     assert set(score["constraints"]) <= {
         *outcome.commonsense,

@@ -73,7 +73,7 @@ class Errand:
         return tuple(name for name in RUBRICS if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing)
 
     def _verdict(self, found: JointFinding, transcript: Transcript) -> Verdict:
-        by = f"verifier {self.verifier.name}"
+        by = f"verified by {self.verifier.name}"
         if found.trajectory is None:
             return Verdict.undelivered(by)
         passes = found.trajectory.passes(self.passing)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.policies.base import Policy
@@ -25,7 +25,7 @@ from tripwright.errors import UserError
 from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import environment, model_fingerprint
-from tripwright.evals.scoreboard import Outcome
+from tripwright.evals.scoreboard import Outcome, judged_by
 from tripwright.evals.stats import mcnemar_exact, mean, paired_bootstrap
 from tripwright.files import json_object, write_atomically
 from tripwright.rewards.shaped import Parts, Reward, reward
@@ -114,10 +114,11 @@ def examine(
 ) -> dict[str, Any]:
     """One policy on the exam, in RUN/eval/<name>; resumable."""
     dialect = run.recipe.dialect.dialect()
+    rules = cast(Rules, kind_of(dialect).judged_by(run.recipe.evaluation.rules))
     card = {
         "policy": identity,
         "decoding": {"temperature": 0.0},
-        "rules": run.recipe.evaluation.rules,
+        "rules": rules,
         "dialect": dataclasses.asdict(dialect),
         "queries": {"count": len(exam), "first_world": exam[0].where, "last_world": exam[-1].where},
         "world": {"name": "generated, never trained on"},
@@ -128,7 +129,7 @@ def examine(
     print(f"examining {name}", file=sys.stderr)
     folder = run.folder / "eval" / name
     folder.mkdir(parents=True, exist_ok=True)
-    return run_episodes(policy, exam, folder, dialect, chat, run.recipe.evaluation.rules, emptied_tools, card, progress=chat is not None)
+    return run_episodes(policy, exam, folder, dialect, chat, rules, emptied_tools, card, progress=chat is not None)
 
 
 def dense_rewards(folder: Path, rules: Rules) -> dict[str, Reward]:
@@ -168,7 +169,8 @@ def rates(run: RunFolder, names: tuple[str, ...]) -> list[str]:
     """A line for each yardstick and for each of the examinations `names`: passes with their interval."""
     settings = run.recipe.evaluation
     difficulty = json.loads((run.folder / "difficulty.json").read_text(encoding="utf-8"))
-    lines = [f"final pass rate in worlds never trained on ({settings.rules} rules, greedy, 95% intervals)"]
+    how = judged_by(kind_of(run.recipe.dialect.dialect()).judged_by(settings.rules))
+    lines = [f"final pass rate in worlds never trained on ({how}, greedy, 95% intervals)"]
     rows = [(name.replace("_", " "), difficulty[name]) for name in difficulty if name != "levels"]
     for name in names:
         score = json.loads((run.folder / "eval" / name / "score.json").read_text(encoding="utf-8"))

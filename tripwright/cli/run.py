@@ -20,6 +20,7 @@ from tripwright.errand import Errand
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
+from tripwright.evals.scoreboard import judged_by, verified_by
 from tripwright.queries.request_file import iter_requests
 from tripwright.tools.faults import Faults
 from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
@@ -122,7 +123,7 @@ def run(  # long: each option is a parameter with its help
                 raise UserError(f"Dialect '{dialect}' has tools of its own: give --world or --services, and leave --tools out.")
             live, served = opened.enter_context(live_source(LiveOptions(world, services, store, snapshot, replay))), None
             jobs = read_errands(queries, live, samples, limit)
-            rules, place = f"verifier {jobs[0].verifier.name}", live.identity
+            rules, place = verified_by(jobs[0].verifier.name), live.identity
         else:
             if services is not None or store is not None or snapshot is not None or replay:
                 raise UserError(f"--services, --store, --snapshot and --replay are of dialect 'deeptravel', found '{dialect}'.")
@@ -177,7 +178,7 @@ def read_errands(queries: Path, live: LiveSource, samples: int, limit: int | Non
 
 
 def table(score: dict[str, Any], out: Path) -> str:
-    lines = [f"{score['n']} episodes, {score['rules']} rules" + (f", {score['unscored']} unscored" if score["unscored"] else "")]
+    lines = [f"{score['n']} episodes, {judged_by(score['rules'])}" + (f", {score['unscored']} unscored" if score["unscored"] else "")]
     lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
     lines += [_row(f"final, {level}", found["final"]) for level, found in score["levels"].items()]
     lines += [_row(f"worst case {name.replace('_', ' ')}", found) for name, found in score.get("worst_case", {}).items() if name == "final"]

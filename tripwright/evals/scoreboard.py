@@ -27,6 +27,19 @@ HARD_WISHES = {
 }
 
 
+VERIFIED = "verified by"
+
+
+def verified_by(verifier: str) -> str:
+    """What stands as a score's rules where no rules of plans judged, but a verifier."""
+    return f"{VERIFIED} {verifier}"
+
+
+def judged_by(rules: str) -> str:
+    """In words: "strict rules", "verified by rules"."""
+    return rules if rules.startswith(VERIFIED) else f"{rules} rules"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What one line says, without its tokens. The six T4 facts are False, and `passed` empty, where the plan never got that far."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.policies.base import Policy
@@ -30,10 +29,11 @@ from tripwright.queries.sample import Mix, make_queries
 from tripwright.tools.live_source import LiveSource
 from tripwright.trip.query import Query, read_queries
 from tripwright.trip.request import TravelRequest
+from tripwright.verifiers.rules import RuleVerifier
 from tripwright.world.store import World
 
 Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests
-_PROVIDERS: WeakKeyDictionary[World, WorldProvider] = WeakKeyDictionary()  # they remember the maps of the cities they were asked about
+MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,11 @@ class Kind:
     expert: Callable[[], Policy]
     yardsticks: Mapping[str, Callable[[], Policy]]  # what says how hard trips are: policies without a mind, and the expert
     keeps: Callable[[Session], bool]
+    judges: str | None = None  # what judges in place of rules of plans
+
+    def judged_by(self, rules: str) -> str:
+        """What a score says of who judged, where the recipe asks for these rules."""
+        return self.judges or rules
 
     def show(self, request: Request, place: Any, dialect: Dialect, chat: Any) -> Session:
         """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
@@ -79,10 +84,10 @@ def _errands_in(mix: Mix | None, world: World, count: int, seed: int) -> Iterato
     return (found.request for found in made)
 
 
+@lru_cache(maxsize=MOST_PROVIDERS)
 def _provider(world: World) -> WorldProvider:
-    if world not in _PROVIDERS:
-        _PROVIDERS[world] = WorldProvider(world)
-    return _PROVIDERS[world]
+    """One for all trips of a world, since it remembers the maps of the cities it was asked about."""
+    return WorldProvider(world)
 
 
 def _errand(id: str, request: TravelRequest, place: World | LiveSource) -> Job:
@@ -104,4 +109,5 @@ ERRANDS = Kind(
     expert=ErrandExpert,
     yardsticks={"expert": ErrandExpert},
     keeps=_verified,
+    judges=f"verified by {RuleVerifier.name}",
 )

@@ -23,7 +23,17 @@ from tripwright.evals.report.markup import (
     shown_interval,
     signed,
 )
+from tripwright.evals.scoreboard import VERIFIED, judged_by
 
+VERIFIED_METRICS = {
+    "final": ("Final pass", "the trajectory and every turn pass"),
+    "delivery": ("Delivery", "an answer was given"),
+    "schema": ("Schema", "there is an answer to read"),
+    "commonsense_micro": ("Trajectory, micro", "rubrics passed"),
+    "commonsense_macro": ("Trajectory, macro", "answers with all rubrics passed"),
+    "hard_micro": ("Turns, micro", "tools whose turns pass"),
+    "hard_macro": ("Turns, macro", "answers with all turns passed"),
+}
 EVALUATIONS = {
     "after_sft": ("After SFT", "imitation of the expert only", 1),
     "after_rl": ("After RL", "the trained agent", 0),
@@ -97,9 +107,11 @@ def metrics_section(run: RunFolder) -> str:
         return ""
     columns = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores)
     compared = bool(run.comparison)
+    verified = any(str(score.get("rules")).startswith(VERIFIED) for score in run.scores.values())
+    words = {**METRICS, **(VERIFIED_METRICS if verified else {})}
     rows = []
     for name in names:
-        title, note = METRICS.get(name, (plain(name).capitalize(), ""))
+        title, note = words.get(name, (plain(name).capitalize(), ""))
         cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
         shares = any(found.share for score in run.scores.values() if (found := metric_of(score, name)))
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
@@ -143,7 +155,7 @@ def _card(run: RunFolder, name: str) -> str:
     if not found:
         return ""
     words, note, colour = evaluation_words(name)
-    counted = f"{of_words(found)} pass" + (f" · {score['rules']} rules" if score.get("rules") else "")
+    counted = f"{of_words(found)} pass" + (f" · {judged_by(str(score['rules']))}" if score.get("rules") else "")
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
     return (
         f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p class="muted">{esc(note)}</p><p class="big">{shown(found)}</p>'

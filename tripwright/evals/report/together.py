@@ -15,6 +15,7 @@ from tripwright.evals.report.markup import Estimate, esc, number, of_words, perc
 from tripwright.evals.report.overlay import check_count, overlay_sections
 from tripwright.evals.report.page import html_page, write_page
 from tripwright.evals.report.results import METRICS, evaluation_words, metric_of
+from tripwright.evals.scoreboard import judged_by
 
 FINAL = ("final", "dense_reward", "delivery", "commonsense_macro", "hard_macro", "turns_mean", "completion_tokens_mean")
 MOST_SETTINGS = 200
@@ -62,7 +63,7 @@ def _final_section(runs: dict[str, RunFolder]) -> str:
         cells = "".join(_cell(_metric(run, m)) for m in shown_metrics)
         which = evaluation_words(str(run.main_evaluation))[0]
         rules = run.scores[str(run.main_evaluation)].get("rules")
-        about = which + (f", {rules} rules" if isinstance(rules, str) else "")
+        about = which + (f", {judged_by(rules)}" if isinstance(rules, str) else "")
         rows.append(f"<tr><th scope=row>{esc(name)}<small>{esc(about)}</small></th>{cells}</tr>")
     places = {name: i for i, name in enumerate(runs)}
     bars = [Bar(name, "", found, places[name]) for name, run in scored.items() if (found := _metric(run, "final"))]

@@ -95,27 +95,34 @@ def choose(places: list[Place], how_many: int = SHOWN, seed: int = SEED) -> list
 
 
 def episode(record: Json, opened: bool) -> str:
-    query, verdict = _object(record.get("query")), _object(record.get("verdict"))
+    query, verdict = _object(record.get("query")) or _object(record.get("request")), _object(record.get("verdict"))
     transcript = Transcript.from_json(record["transcript"])
     passed = verdict.get("final") is True
     asked = (("level", ""), ("days", " days"))
     facts = [f"{query[key]}{words}" for key, words in asked if query.get(key) is not None]
-    if (party_size := query.get("people_number")) is not None:
+    if (party_size := query.get("people_number", query.get("party_size"))) is not None:
         facts.append("1 person" if party_size == 1 else f"{party_size} people")
     if (budget := number(query.get("budget"))) is not None:
         facts.append(f"budget ${budget:,.0f}")
     if (cost := number(verdict.get("total_cost"))) is not None:
         facts.append(f"plan costs ${cost:,.0f}")
     facts.append(f"{plural(transcript.turns, 'turn')}, stopped by {plain(str(transcript.stop_reason or 'nothing'))}")
-    request = query.get("query") or f"{query.get('org', '?')} to {query.get('dest', '?')}"
+    request = query.get("query") or f"{query.get('org', query.get('origin', '?'))} to {query.get('dest', query.get('destination', '?'))}"
     mark = '<b class="pass">✓ passed</b>' if passed else '<b class="fail">✗ failed</b>'
     fault = f'<p class="warning">{esc(transcript.fault)}</p>' if transcript.fault else ""
+    kinds = ("commonsense", "hard")
+    if "request" in record:  # an answer in words, verified
+        kinds = ("trajectory", "turns")
+        said = esc(_cut(transcript.answer, MAX_PROSE)) if transcript.answer else ""
+        answered = f"<h4>The answer</h4><pre>{said}</pre>" if said else '<h4>The answer</h4><p class="muted">None was given.</p>'
+    else:
+        answered = f"<h4>The plan</h4>{plan(record.get('plan'))}"
     return (
         f'<details class="episode"{" open" if opened else ""}><summary>{mark} <span class="request">{esc(request)}</span>'
         f"<small>{esc(' · '.join(facts))} · {esc(record.get('id', ''))}</small></summary>{fault}"
         f'<div class="two"><div><h4>What the agent did</h4>{conversation(transcript)}</div>'
-        f"<div><h4>Verdict</h4>{verdicts(verdict, record.get('schema_problem'))}</div></div>"
-        f"<h4>The plan</h4>{plan(record.get('plan'))}</details>"
+        f"<div><h4>Verdict</h4>{verdicts(verdict, record.get('schema_problem'), kinds)}</div></div>"
+        f"{answered}</details>"
     )
 
 
@@ -142,15 +149,15 @@ def conversation(transcript: Transcript) -> str:
     return "".join(parts)
 
 
-def verdicts(verdict: Json, schema_problem: Any) -> str:
-    """Each constraint with its state and message. A group that was not evaluated (gated) is said to be so."""
+def verdicts(verdict: Json, schema_problem: Any, kinds: tuple[str, str] = ("commonsense", "hard")) -> str:
+    """Each constraint with its state and message, in two groups called `kinds`. One that was not evaluated (gated) is said to be so."""
     parts = []
     if schema_problem:
         parts.append(f'<p class="warning">The plan could not be read: {esc(schema_problem)}</p>')
     if verdict.get("error"):
         parts.append(f'<p class="warning">Judging it raised {esc(verdict["error"])}.</p>')
-    for kind in ("commonsense", "hard"):
-        facts = _object(verdict.get(kind))
+    for group, kind in zip(("commonsense", "hard"), kinds, strict=True):
+        facts = _object(verdict.get(group))
         rows = "".join(_fact(name, _object(fact)) for name, fact in facts.items())
         parts.append(f'<h5>{kind}</h5><ul class="facts">{rows or "<li class=na>– not evaluated</li>"}</ul>')
     return "".join(parts)
