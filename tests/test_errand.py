@@ -150,6 +150,19 @@ def test_a_verifier_that_fails_leaves_the_episode_unscored(provider: WorldProvid
     assert Outcome.of(json.loads(json.dumps(episode.record()))).scored is False
 
 
+class Surprised(RuleVerifier):
+    name = "surprised"
+
+    def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
+        raise ValueError("could not convert string to float: 'a'")
+
+
+def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Surprised())))
+    assert episode.verdict is None
+    assert episode.transcript.fault == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
+
+
 class Down:
     """A vendor that is down today."""
 
@@ -169,7 +182,13 @@ def test_a_vendor_that_fails(on_fault: Any, stop: StopReason | None, requests: l
     if stop is None:
         assert session.transcript.calls[0].error and "cannot be answered now" in session.transcript.calls[0].result
     else:
-        assert close_session(session).verdict is None
+        episode = close_session(session)
+        assert episode.verdict is None
+        score = score_records([json.loads(json.dumps(episode.record()))], "verified by rules", {})
+        assert (score["n"], score["unscored"]) == (0, 1)
+        worst = score["worst_case"]
+        assert (worst["final"]["k"], worst["final"]["n"]) == (0, 1)
+        assert worst["commonsense_macro"]["value"] == worst["hard_macro"]["value"] == 0.0
 
 
 def test_only_what_must_pass_is_a_fact(provider: WorldProvider, requests: list[TravelRequest]) -> None:

@@ -52,6 +52,10 @@ class Job(Protocol):
         """Reads and judges what a finished, scored episode answered."""
         ...
 
+    def unscored(self, transcript: Transcript) -> Episode:
+        """The episode where our side failed (law 4)."""
+        ...
+
     def asked(self, transcript: Transcript) -> Asked: ...
     def passes(self, episode: Episode, rules: Rules) -> bool:
         """By these rules, whatever the episode was judged by."""
@@ -135,6 +139,9 @@ class Task:
             plan, problem = _read_answer(transcript.answer, self, plan_format)
         return Episode(self, transcript, plan, problem, judge(self.query, plan, self.world, rules))
 
+    def unscored(self, transcript: Transcript) -> Episode:
+        return Episode(self, transcript, None, None, None)
+
     def asked(self, transcript: Transcript) -> Asked:
         return Asked(COMMONSENSE_NAMES, tuple(applicable_hard(self.query)))
 
@@ -180,7 +187,7 @@ def close_session(session: Session, rules: Rules = "official") -> Episode:
     """Parses and judges what a finished session answered."""
     task: Job = session.key
     if session.transcript.stop_reason is StopReason.UNSCORED:
-        return Episode(task, session.transcript, None, None, None)
+        return task.unscored(session.transcript)
     return task.judged(session.transcript, session.dialect.plan_format, rules)
 
 

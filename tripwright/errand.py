@@ -52,14 +52,20 @@ class Errand:
 
     def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
         """`rules` are of plans and say nothing here: what judges is the verifier."""
-        found = joint(self.verifier, self.query, transcript, passing=self.passing)
-        asked = {"commonsense": list(self._rubrics), "hard": list(_tools(transcript))}
-        more = {"asked": asked, "verifier": {"name": self.verifier.name, **asdict(found)}}
+        try:
+            found = joint(self.verifier, self.query, transcript, passing=self.passing)
+        except Exception as error:  # a run of thousands of episodes must not end at the words of one; resumed, it would meet them again
+            found = JointFinding(None, unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}")
+        more = {**self._said_asked(transcript), "verifier": {"name": self.verifier.name, **asdict(found)}}
         if found.reward is None:
             transcript.fault, transcript.stop_reason = found.unscored, StopReason.UNSCORED
             return Episode(self, transcript, None, None, None, more)
         problem = None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
         return Episode(self, transcript, None, problem, self._verdict(found, transcript), more)
+
+    def unscored(self, transcript: Transcript) -> Episode:
+        """With what it would have been held to: the worst case of a score counts it as failed."""
+        return Episode(self, transcript, None, None, None, self._said_asked(transcript))
 
     def asked(self, transcript: Transcript) -> Asked:
         return Asked(self._rubrics, _tools(transcript))
@@ -71,6 +77,10 @@ class Errand:
     def _rubrics(self) -> tuple[str, ...]:
         """A backup plan is a fact to be held to only where an answer without one does not pass."""
         return tuple(name for name in RUBRICS if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing)
+
+    def _said_asked(self, transcript: Transcript) -> dict[str, Any]:
+        """For the record, since a line of it says nothing else about the facts of its kind."""
+        return {"asked": {"commonsense": list(self._rubrics), "hard": list(_tools(transcript))}}
 
     def _verdict(self, found: JointFinding, transcript: Transcript) -> Verdict:
         by = f"verified by {self.verifier.name}"

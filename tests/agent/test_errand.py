@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_no_row(shown: str, face: str) -> None:
 
 def test_compact_rows_are_completed_from_the_call() -> None:
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
-    shown = '{"rows":[["23:10","01:05",90,"T 1"],["06:00","07:00",null,"T 2"]]}'
+    shown = '{"rows":[["T 1","23:10","01:05",90,1,"T 1"],["T 2","06:00","07:00",null,2,"T 2"]]}'
     late, free = (row.record for row in read_answer(shown, face_named("deeptravel_compact"), "flight_search", said, 1, "CNY").rows)
     assert (late.depart_city, late.departs_at, late.arrives_at) == ("A", "2026-06-26T23:10", "2026-06-27T01:05")
     assert late.price == Money(90.0, "CNY") and free.price is None

@@ -1,4 +1,4 @@
-"""`data` as a user types it: from a run of the expert to the files of other trainers."""
+"""`data` as a user types it: from runs of the experts to the files of other trainers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tripwright.cli.main import main
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world, queries and two runs of the expert, on five queries each."""
+    """A world, queries and two runs of the expert, on five queries each; requests and a run of the errand expert on them."""
     folder = tmp_path_factory.mktemp("data")
     world, queries = str(folder / "world"), folder / "queries.jsonl"
     assert main(["world", "build", world, "--scale", "nano", "--seed", "2"]) == 0
@@ -22,6 +22,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.jsonl").write_text("".join(half))
         run = ["run", "--policy", "expert", "--rules", "strict", "--queries", str(folder / f"{name}.jsonl")]
         assert main([*run, "--world", world, "--out", str(folder / "runs" / name)]) == 0
+    requests = str(folder / "requests.jsonl")
+    assert main(["request", "make", "--world", world, "--n", "6", "--constraints", "mixed", "--seed", "1", "--out", requests]) == 0
+    run = ["run", "--policy", "errand-expert", "--dialect", "deeptravel_compact", "--queries", requests, "--world", world]
+    assert main([*run, "--out", str(folder / "runs" / "errands")]) == 0
     return folder
 
 
@@ -63,6 +67,24 @@ def test_exports(capsys: pytest.CaptureFixture[str]) -> None:
     assert asked("export queries.jsonl --layout verl --dialect star --world world --out v.parquet", capsys) == "v.parquet: 10 rows\n"
 
 
+def test_a_cold_start_of_deeptravel_s_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    """From its run to the files, without rules and without a world."""
+    found = json.loads(asked("collect runs/errands --out cold.jsonl --json", capsys))
+    passed = json.loads(Path("runs/errands/score.json").read_text())["metrics"]["final"]["k"]
+    assert found["kept"] + sum(found["dropped"].values()) == found["episodes"] == 6
+    assert found["rules"] == json.loads(Path("runs/errands/run_card.json").read_text())["rules"] and found["judged_again"] == 0
+    assert 1 <= found["kept"] == passed
+    told = asked("stats cold.jsonl", capsys).splitlines()
+    assert told[0] == f"lengths in characters; dialects: deeptravel_compact {passed}" and "wishes" in told
+    for layout in ("trl", "messages"):
+        assert asked(f"export cold.jsonl --layout {layout} --out c_{layout}.jsonl", capsys) == f"c_{layout}.jsonl: {passed} rows\n"
+    assert asked("export requests.jsonl --layout verl --dialect deeptravel --world world --out rv.jsonl", capsys) == "rv.jsonl: 6 rows\n"
+    parts = json.loads(asked("split requests.jsonl --parts train:4,validation:2 --out request_parts --json", capsys))["parts"]
+    assert [sum(part["mix"].values()) for part in parts.values()] == [4, 2]
+    run = "run --policy errand-expert --dialect deeptravel_compact --queries request_parts/validation.jsonl --world world --out runs/part"
+    assert main(run.split()) == 0
+
+
 def test_split(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(asked("split queries.jsonl a.jsonl --parts train:6,validation:3 --seed 4 --out parts --json", capsys))
     assert (found["requests"], found["duplicates"], found["left_out"]) == (10, 5, 1)
@@ -89,6 +111,18 @@ def test_reliability_and_its_check(capsys: pytest.CaptureFixture[str]) -> None:
         ("collect runs/a --out x.jsonl --choose best", "Unknown choice 'best'. Available: first, shortest."),
         ("collect runs/a --out x.jsonl --rules kind", "Unknown rules 'kind'"),
         ("collect runs/a --out x.jsonl --rules official", "was judged under the strict rules"),
+        (
+            "collect runs/errands runs/a --out x.jsonl",
+            "'runs/errands' holds travellers' requests and 'runs/a' holds TravelPlanner's queries",
+        ),
+        ("collect runs/errands --out x.jsonl --rules strict", "--rules is for plans"),
+        ("collect runs/errands --out x.jsonl --world world", "--world is for plans"),
+        ("stats runs/a/transcripts.jsonl runs/errands/transcripts.jsonl", "take those of one kind at a time"),
+        ("stats requests.jsonl", "requests.jsonl:1: not an episode of a run: it has no 'transcript'"),
+        ("export requests.jsonl --layout verl --out x", "and dialect 'planner_r1' answers TravelPlanner's queries"),
+        ("export runs/errands/transcripts.jsonl --layout verl --dialect deeptravel --out x", "transcripts.jsonl:1: field 'origin'"),
+        ("split requests.jsonl queries.jsonl --parts train:1 --out x", "take those of one kind at a time"),
+        ("split requests.jsonl --parts train:1 --keep days --out x", "--keep 'days' is not level or wishes"),
         ("stats nowhere.jsonl", "No file of trajectories at 'nowhere.jsonl'"),
         ("stats queries.jsonl", "queries.jsonl:1: not an episode of a run"),
         ("export queries.jsonl --layout alpaca --out x", "Unknown layout 'alpaca'. Available: messages, trl, llama-factory, verl."),

@@ -208,3 +208,18 @@ def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
     assert first.find(recorded(1).question.key) == b"kept"
     first.close()
     second.close()
+
+
+def test_a_damaged_file_is_a_fault_in_one_line(tmp_path: Path) -> None:
+    """Not only at opening: the first pages may be whole."""
+    path = tmp_path / "live.sqlite"
+    store = open_store(str(path))
+    store.keep_all(recorded(number, b"x" * 2000) for number in range(200))
+    store.close()
+    pages = bytearray(path.read_bytes())
+    pages[4 * 4096 : -4096] = b"\xff" * (len(pages) - 5 * 4096)
+    path.write_bytes(pages)
+    damaged = open_store(str(path), create=False)
+    with pytest.raises(ProviderFault, match="cannot be used: database disk image is malformed"):
+        list(damaged.recorded(DAY))
+    damaged.close()

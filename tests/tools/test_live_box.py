@@ -75,7 +75,7 @@ def test_rows_are_numbered_objects_with_what_is_known_and_the_source() -> None:
     assert empty == '{"rows": [], "note": "No trains.", "source": "osm, 2026-06-20T09:30:00Z, © OpenStreetMap contributors"}'
 
 
-def test_compact_rows_are_short_with_the_name_last() -> None:
+def test_compact_rows_say_a_name_first_what_an_answer_repeats_after_it_and_the_name_again() -> None:
     hotel = HotelOffer("Inn", "Wuhan", "2026-06-26", "2026-06-28", address="1 A St", price=Money(240.5, "CNY"), rating=4.0)
     leg, place, page = (
         RouteLeg("A", "B", "Wuhan", "driving", 12.0, 5.3),
@@ -84,11 +84,11 @@ def test_compact_rows_are_short_with_the_name_last() -> None:
     )
     box = LiveToolBox(Vendor(Found((TRAIN, FLIGHT, hotel, leg, place, page), SOURCE)), "deeptravel_compact")
     assert box.call(*ASK).text == (
-        '{"rows":[["06:54","11:02",null,"G3124"],["23:10","00:28",123,"TW 214"],[240.5,4,"Inn"],'
-        '[12,5.3,"driving"],["attraction","Park"],["T","s"]]}'
+        '{"rows":[["G3124","06:54","11:02",null,1,"G3124"],["TW 214","23:10","00:28",123,2,"TW 214"],["Inn",240.5,3,4,"Inn"],'
+        '[12,"driving",4,5.3],["attraction","Park",5],["T","s",6]]}'
     )
     assert box.call("train_search", "{").text.startswith('{"error":"The arguments are not valid JSON')
-    assert box.face.legend()["train_search"] == ["departs_at", "arrives_at", "price", "number"]
+    assert box.face.legend()["train_search"] == ["number", "departs_at", "arrives_at", "price", "row", "number"]
 
 
 @pytest.mark.parametrize("face", LIVE_FACES)
@@ -181,7 +181,7 @@ def test_what_a_vendor_does_not_say_is_left_out_or_null(face: str) -> None:
     hotel = HotelOffer("Inn", "Wuhan", "2026-06-26", "2026-06-28")
     (row,) = json.loads(LiveToolBox(Vendor(Found((hotel,), SOURCE)), face).call(*ASK).text)["rows"]
     said = {"row": 1, "name": "Inn", "city": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
-    assert row == (said if face == "deeptravel" else [None, None, "Inn"])
+    assert row == (said if face == "deeptravel" else ["Inn", None, 1, None, "Inn"])
 
 
 def test_an_emptied_box_tells_nothing_and_asks_nobody() -> None:

@@ -36,7 +36,7 @@ def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFi
     assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (1, "F1", "2022-03-17T00:20", 88.0)
     assert answer["source"] == f"world, {DAY}T00:00:00Z"
     compact = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
-    assert compact == '{"rows":[["23:50","00:20",88,"F1"]]}\n'
+    assert compact == '{"rows":[["F1","23:50","00:20",88,1,"F1"]]}\n'
     trains = json.loads(said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel"))["rows"]
     assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
 

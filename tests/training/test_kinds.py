@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from tripwright.queries.sample import Mix
 from tripwright.rewards.shaped import SUCCESS
 from tripwright.tools.live_source import LiveOptions, live_source
 from tripwright.training.cold_start import GeneratedTrips
-from tripwright.training.kinds import ERRANDS, PLANNER, kind_of
+from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.rollouts import Group, rewarded
@@ -29,6 +31,7 @@ from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips
 from tripwright.trip.request import TravelRequest
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
+from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 COMPACT = "deeptravel_compact"
@@ -56,6 +59,18 @@ def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
     assert len({job.query.query for job in jobs}) == 20
     assert Trips(errands(tmp_path), COLD_START).at(3).query != jobs[3].query  # another range of worlds
     assert isinstance(Trips(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
+
+
+def test_worlds_that_were_used_are_let_go() -> None:
+    """Training opens new worlds without end; what answers for a world must not keep them all."""
+    used = []
+    for _ in range(MOST_PROVIDERS + 3):
+        world = World.in_memory(WorldTables([("Boston", "Massachusetts")], [], [], [], [], []))
+        ERRANDS.job("e", TravelRequest(origin="Boston", destination="Boston", depart_date="2022-03-01"), world)
+        used.append(weakref.ref(world))
+    del world
+    gc.collect()
+    assert sum(world() is not None for world in used) <= MOST_PROVIDERS
 
 
 def test_levels_follow_the_mix() -> None:

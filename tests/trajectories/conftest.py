@@ -1,4 +1,4 @@
-"""Runs of the expert in a small world, one for each dialect, and copies of them to be spoilt."""
+"""Runs of the experts in a small world, one for each dialect, and copies of them to be spoilt."""
 
 from __future__ import annotations
 
@@ -11,15 +11,23 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
+from tripwright.agent.policies.errand import ErrandExpert
 from tripwright.agent.policies.expert import ExpertPolicy
 from tripwright.episode import Task
+from tripwright.errand import Errand
 from tripwright.evals.run import run
 from tripwright.evals.run_card import run_card
+from tripwright.live.worlds import WorldProvider
+from tripwright.queries.intents_draw import Places
+from tripwright.queries.intents_make import make_requests
+from tripwright.queries.intents_proof import Survey
+from tripwright.queries.request_file import write_requests
 from tripwright.queries.sample import make_queries
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
 DIALECTS = ("planner_r1", "compact", "star")
+ERRAND_DIALECTS = ("deeptravel", "deeptravel_compact")
 QUERIES = 6
 
 
@@ -36,6 +44,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dialect = dialect_named(name)
         card = run_card({"kind": "expert"}, {}, dialect, "strict", path, {"name": world.name, "content_hash": world.content_hash})
         run(ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """requests.jsonl, of the same world, and a run folder for every dialect of DeepTravel's."""
+    folder = tmp_path_factory.mktemp("errands")
+    provider = WorldProvider(World.open(made / "world"))
+    places = Places(list(provider.world.cities), provider.world.dates)
+    found, _ = make_requests(Survey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1)
+    requests = [each.request for each in found]
+    write_requests(folder / "requests.jsonl", requests)
+    jobs = [Errand(f"q{number:06d}", request, provider, provider.world.name) for number, request in enumerate(requests, start=1)]
+    place = {"tools": dict.fromkeys(sorted(provider.tools), f"world {provider.version}")}
+    for name in ERRAND_DIALECTS:
+        dialect = dialect_named(name)
+        card = run_card({"kind": "errand-expert"}, {}, dialect, "verified by rules", folder / "requests.jsonl", place)
+        run(ErrandExpert(), jobs, folder / name, dialect, card=card, progress=False)
     return folder
 
 
@@ -57,12 +83,12 @@ Lines = list[dict[str, Any]]
 
 
 @pytest.fixture
-def copied(made: Path, tmp_path: Path) -> Callable[..., Path]:
+def copied(made: Path, errands: Path, tmp_path: Path) -> Callable[..., Path]:
     """copied(dialect, change, name=…, **card) → a finished run with the lines that `change` makes of the expert's."""
 
     def copy(dialect: str, change: Callable[[Lines], Lines] = list, /, name: str = "run", **card: Any) -> Path:
         folder = tmp_path / name
-        shutil.copytree(made / dialect, folder)
+        shutil.copytree((errands if dialect in ERRAND_DIALECTS else made) / dialect, folder)
         path = folder / "transcripts.jsonl"
         lines = change([json.loads(line) for line in path.read_text().splitlines()])
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -168,3 +168,8 @@ def test_more_than_two_recommendations_are_found() -> None:
 @pytest.mark.parametrize(("minutes", "said"), ((45, "45 min"), (120, "2 h"), (248, "4 h 8 min"), (0, "0 min")))
 def test_durations(minutes: int, said: str) -> None:
     assert duration(minutes) == said
+
+
+def test_a_day_that_is_none_is_not_advice() -> None:
+    with pytest.raises(NotAdvice):
+        read_markdown("### Outbound (2022-13-45)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -31,9 +32,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instea
 def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")],
     out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
-    rules: Annotated[str, typer.Option(help=f"Rule set they must pass: {', '.join(RULES)}.")] = "strict",
+    rules: Annotated[str | None, typer.Option(help=f"Rule set that plans must pass: {', '.join(RULES)}.", show_default="strict")] = None,
     world: Annotated[
-        list[Path] | None, typer.Option(help="World folder (again for each): judge here, instead of believing the run.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="World folder (again for each): judge plans here, instead of believing the run.", show_default=False),
     ] = None,
     most_per_query: Annotated[int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)] = None,
     choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first",
@@ -43,9 +45,13 @@ def collect(
 ) -> None:
     """Keep the episodes that pass the rules in a clean format; say how many were left out, and why.
 
+    Of a run in a dialect of DeepTravel's those are kept that its verifier passed, in the strict format. It needs neither --rules nor
+    --world. One file holds one kind.
+
     Examples:
       tripwright data collect runs/expert --world worlds/nano --out sft.jsonl
       tripwright data collect runs/teacher runs/expert --world worlds/nano --out sft.jsonl --dedup --most-per-query 2 --choose shortest
+      tripwright data collect runs/errands --out cold_start.jsonl --most-per-query 1
     """
     if choose not in ORDERS:
         raise UserError(f"Unknown choice '{choose}'. Available: {', '.join(ORDERS)}.")
@@ -54,7 +60,7 @@ def collect(
     opened = open_runs(runs, unfinished)
     places = [World.open(folder) for folder in world or ()]
     found = collect_runs(opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose)))
-    typer.echo(json.dumps({"out": str(out), "rules": rules, **found.record()}) if as_json else _collected_table(found, out))
+    typer.echo(json.dumps({"out": str(out), "rules": found.rules, **found.record()}) if as_json else _collected_table(found, out))
 
 
 def _collected_table(found: Collected, out: Path) -> str:
@@ -70,6 +76,7 @@ def stats(
     as_json: JsonOption = False,
 ) -> None:
     """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are characters, or tokens of the tokenizer named.
+    Travellers' requests (DeepTravel's dialects) are counted with and without wishes, too.
 
     Examples:
       tripwright data stats sft.jsonl
@@ -95,6 +102,7 @@ def export(
       tripwright data export sft.jsonl --layout trl --out export/trl
       tripwright data export sft.jsonl --layout llama-factory --out export/llama_factory
       tripwright data export queries.jsonl --layout verl --world worlds/nano --out export/verl
+      tripwright data export requests.jsonl --layout verl --dialect deeptravel --world worlds/nano --out export/verl_errands
     """
     check_layout(layout)
     check_split(split)
@@ -114,16 +122,26 @@ def split(
     out: Annotated[Path, typer.Option(help="Folder for the parts, one JSONL file each.")],
     parts: Annotated[str, typer.Option(help="Names and sizes, such as train:180,validation:45.")],
     seed: Annotated[int, typer.Option(help="Equal seeds give equal parts.", min=0)] = 0,
-    keep: Annotated[str, typer.Option(help="Whose mix is kept, the first best: level, days or both.")] = "level,days",
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose mix is kept, the first best: level, days or both; of travellers' requests level, wishes or both.",
+            show_default="both",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Merge files of trip requests and divide them anew: no request twice, and the mix of levels and days kept in every part.
 
+    Travellers' requests, as 'tripwright request make' writes them, keep the mix of levels and of those with and without wishes.
+
     Examples:
       tripwright data split train.jsonl validation.jsonl --parts train:180,validation:45 --seed 1 --out parts
+      tripwright data split requests.jsonl --parts train:450,validation:50 --seed 1 --out parts
     """
-    sizes, kept = read_parts(parts), read_keep(keep)
+    sizes = read_parts(parts)
     merged = splitting.merge(files)
+    kept = read_keep(keep, merged.kind.keeps)
     divided = splitting.divide(merged.requests, sizes, seed, kept)
     places = splitting.write_parts(divided, out, files)
     found = {
@@ -159,10 +177,11 @@ def read_parts(text: str) -> dict[str, int]:
     return sizes
 
 
-def read_keep(text: str) -> list[str]:
-    kept = [piece.strip() for piece in text.split(",")]
-    if len(set(kept)) < len(kept) or any(name not in splitting.KEEPS for name in kept):
-        raise UserError(f"--keep '{text}' is not {' or '.join(splitting.KEEPS)}, or both with a comma between.")
+def read_keep(text: str | None, keeps: Sequence[str]) -> list[str]:
+    """`keeps`: those that there are; None: all of them."""
+    kept = [piece.strip() for piece in text.split(",")] if text is not None else list(keeps)
+    if len(set(kept)) < len(kept) or any(name not in keeps for name in kept):
+        raise UserError(f"--keep '{text}' is not {' or '.join(keeps)}, or both with a comma between.")
     return kept
 
 

@@ -66,7 +66,7 @@ VERBS = (
     Verb("data collect", "tripwright.cli.data", "collect", "Keep the good episodes of runs as training data."),
     Verb("data stats", "tripwright.cli.data", "stats", "Say what a file of trajectories holds."),
     Verb("data export", "tripwright.cli.data", "export", "Write training data as another trainer reads it."),
-    Verb("data split", "tripwright.cli.data", "split", "Merge query files and divide them anew."),
+    Verb("data split", "tripwright.cli.data", "split", "Merge files of requests and divide them anew."),
     Verb("data reliability", "tripwright.cli.data", "reliability", "Compare a policy on synthetic and on given queries."),
     Verb("recipes", "tripwright.cli.recipes", "recipes", "List the recipes that come with it, with what they need; copy one."),
     Verb("fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."),

@@ -81,7 +81,7 @@ class SqliteStore(SqlStore):
         with process.lock:
             try:
                 return process.db.execute(sql, parameters).fetchall()
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
 
     def keep(self, recorded: Recorded) -> bytes:
@@ -115,7 +115,7 @@ class SqliteStore(SqlStore):
                 except BaseException:
                     process.db.execute("ROLLBACK")
                     raise
-            except sqlite3.OperationalError as error:
+            except sqlite3.DatabaseError as error:
                 raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.live.answers import RECORDS
-from tripwright.live.provider import Provider
+from tripwright.live.provider import Provider, ProviderFault
 from tripwright.live.sandbox import Mode, Sandbox
 from tripwright.live.services import load_services, tools_in
 from tripwright.live.snapshot import recorded_providers
@@ -62,7 +62,11 @@ def live_source(options: LiveOptions) -> Iterator[LiveSource]:
     try:
         if options.replay and options.snapshot is None and options.world is None:
             raise UserError("Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there are.")
-        yield _source(options, _providers(options, store), store, "replay" if options.replay else "record")
+        try:
+            source = _source(options, _providers(options, store), store, "replay" if options.replay else "record")
+        except ProviderFault as fault:  # the store can be opened and not be read
+            raise UserError(str(fault)) from None
+        yield source
     finally:
         store.close()
 

@@ -6,7 +6,6 @@ dialect, the schemas of the tools that the chat template was given, the policy a
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,11 +17,11 @@ from pydantic import ValidationError
 
 from tripwright.agent.dialect import DIALECTS, Dialect
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.evals.query_file import plain
 from tripwright.evals.run import SCORE, TRANSCRIPTS
 from tripwright.tools.faces import face_named
+from tripwright.trajectories.kinds import AnyRequest, Kind, kind_of, kind_of_dialect, kind_of_line, text_key
 from tripwright.transcript import Transcript
-from tripwright.trip.query import Query, first_problem
+from tripwright.trip.query import first_problem
 
 CARD = "run_card.json"
 
@@ -32,19 +31,18 @@ class Episode:
     """One line, read. `record` is the line as it stands."""
 
     id: str
-    query: Query
+    query: AnyRequest
     transcript: Transcript
     record: dict[str, Any]
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.query)
 
     @property
     def request(self) -> str:
         """Equal for samples of the same request in the same world."""
         return f"{self.record.get('world_hash') or self.record.get('world')} {text_key(self.query)}"
-
-
-def text_key(query: Query) -> str:
-    """By which two requests are the same: their text, or everything they ask for where they have none."""
-    return plain(query.query) or json.dumps(query.model_dump(by_alias=True, include=set(Query.model_fields)), sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,13 @@ class Run:
         return str(self.card.get("rules"))
 
     @property
+    def kind(self) -> Kind:
+        return kind_of_dialect(self.dialect)
+
+    @property
     def world_hash(self) -> str | None:
-        return (self.card.get("world") or {}).get("content_hash")
+        """Of what answered the tools: a world's content, or services and the day they were asked."""
+        return self.kind.place(self.card.get("world") or {})
 
     @property
     def tools(self) -> list[dict[str, Any]] | None:
@@ -78,7 +81,7 @@ class Run:
             for key in sorted(self.offsets) if ids is None else ids:
                 number, offset = self.offsets[key]
                 lines.seek(offset)
-                yield read_episode(lines.readline(), path, number)
+                yield read_episode(lines.readline(), path, number, self.kind)
 
 
 def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
@@ -139,15 +142,16 @@ def _offsets(path: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def read_episode(line: bytes, path: Path, number: int) -> Episode:
-    """Raises UserError that names the line and what is wrong with it."""
+def read_episode(line: bytes, path: Path, number: int, kind: Kind | None = None) -> Episode:
+    """`kind` None: what the line says. Raises UserError that names the line and what is wrong with it."""
     record = _line_object(line, path, number)
-    if missing := [key for key in ("query", "transcript", "plan", "verdict") if key not in record]:
+    kind = kind or kind_of_line(record)
+    if missing := [key for key in (kind.key, "transcript", "plan", "verdict") if key not in record]:
         raise _no_episode(path, number, f"it has no '{missing[0]}'")
     try:
-        query, transcript = Query.model_validate(record["query"]), Transcript.from_json(record["transcript"])
+        query, transcript = kind.request.model_validate(record[kind.key]), Transcript.from_json(record["transcript"])
     except ValidationError as error:
-        raise _no_episode(path, number, f"query {first_problem(error)}") from None
+        raise _no_episode(path, number, f"{kind.key} {first_problem(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _no_episode(path, number, "its transcript cannot be read") from None
     return Episode(str(record["id"]), query, transcript, record)
@@ -164,7 +168,9 @@ def _line_object(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
-    """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order. Raises UserError for an empty file."""
+    """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order. Raises UserError for an empty file,
+    and where another kind of requests begins."""
+    kind: Kind | None = None
     for path in paths:
         if not path.is_file():
             raise UserError(f"No file of trajectories at '{path}'. Expected a JSONL file, as made by 'tripwright data collect'.")
@@ -173,7 +179,11 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     empty = False
-                    yield read_episode(line, path, number)
+                    episode = read_episode(line, path, number)
+                    kind = kind or episode.kind
+                    if episode.kind is not kind:
+                        raise UserError(f"{path}:{number}: of {episode.kind.name}, after {kind.name}: take those of one kind at a time.")
+                    yield episode
         if empty:
             raise UserError(f"No trajectories in '{path}': it is empty.")
 

@@ -32,7 +32,8 @@ def tools_text(trajectory: Episode) -> str | None:
 
 def message_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
     """Hugging Face rows. `train`: for each message, whether it is trained on. `input_ids` and `loss_mask` are those that the episode
-    stored as they were emitted (law 5), null where a transcript has none; they are never made here from the texts."""
+    stored as they were emitted (law 5), null where a transcript has none; they are never made here from the texts.
+    A traveller's request has `wishes` ("with", "without") in place of `days`."""
     for trajectory in trajectories:
         transcript, record = trajectory.transcript, trajectory.record
         yield {
@@ -43,7 +44,7 @@ def message_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
             "input_ids": transcript.token_ids if transcript.has_tokens else None,
             "loss_mask": transcript.loss_mask if transcript.has_tokens else None,
             "level": trajectory.query.level,
-            "days": trajectory.query.days,
+            **trajectory.kind.marks(trajectory.query),
             "dialect": record.get("dialect"),
             "world": record.get("world"),
             "query": json.dumps(trajectory.query.record(), ensure_ascii=False),

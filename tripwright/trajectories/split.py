@@ -1,4 +1,5 @@
-"""Query files merged and divided anew (row P8): no request in two parts, and the mix of levels (and days) of the whole in every part.
+"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of levels (and days, or wishes) of the
+whole in every part.
 
 Where the counts allow it the mix is exact. Where they do not, each part has the whole number below or above its exact share, chosen so
 that the parts' sizes and the groups' sizes still add up (a controlled rounding; the largest remainders go first). Which request goes
@@ -13,23 +14,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.queries.splits import refuse_other_parts
-from tripwright.trajectories.files import text_key
-from tripwright.trip.query import Query, iter_queries
+from tripwright.trajectories.kinds import QUERIES, AnyRequest, Kind, asked_for, kind_of, kind_of_file, one_kind, text_key
 
-KEEPS = ("level", "days")
+KEEPS = ("level", "days")  # of TravelPlanner's queries; the kind of the requests says which there are
 REST = "the rest"  # what goes into no part
 
 
 @dataclass(frozen=True)
 class Request:
-    query: Query
+    query: AnyRequest
     source: str  # file:line
     key: str
+
+    def mark(self, name: str) -> str:
+        return str(self.query.level if name == "level" else kind_of(self.query).marks(self.query)[name])
 
     def lot(self, drawn: str) -> str:
         """By which requests are shuffled: equal for equal draws, whatever came before in the files."""
@@ -41,23 +43,37 @@ class Merged:
     requests: list[Request] = field(default_factory=list)
     duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
     differing: int = 0  # of the duplicates, those that ask for something else by their fields
+    kind: Kind = QUERIES
 
 
 def merge(paths: Sequence[Path]) -> Merged:
-    """Every request once: of those with the same text the first is kept."""
-    merged = Merged()
+    """Every request once: of those with the same text the first is kept. Raises UserError for files of two kinds, and for different
+    requests with one id."""
+    merged = Merged(kind=one_kind([(path, kind) for path in paths if (kind := kind_of_file(path))] or [("", QUERIES)]))
     first: dict[str, Request] = {}
     for path in paths:
-        for line, query in iter_queries(path):
+        for line, query in merged.kind.read_file(path):
             request = Request(query, f"{path.name}:{line}", text_key(query))
             if (known := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)
             else:
                 merged.duplicates.append((request.source, known.source))
-                merged.differing += _fields(known.query) != _fields(query)
+                merged.differing += asked_for(known.query) != asked_for(query)
     if not merged.requests:
         raise UserError(f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one query record per line.")
+    _check_ids(merged.requests)
     return merged
+
+
+def _check_ids(requests: Sequence[Request]) -> None:
+    """A traveller's request goes by its id, in its run and beside its proof."""
+    known: dict[str, str] = {}
+    for request in requests:
+        id = getattr(request.query, "id", "") if kind_of(request.query).goes_by_id else ""
+        if id and (there := known.setdefault(id, request.source)) != request.source:
+            raise UserError(
+                f"'{request.source}' has the id '{id}' of '{there}' and asks for something else: make them with different seeds."
+            )
 
 
 def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str] = KEEPS) -> dict[str, list[Request]]:
@@ -76,7 +92,7 @@ def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) ->
         return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
     groups: dict[str, list[Request]] = {}
     for request in requests:
-        groups.setdefault(str(getattr(request.query, keep[0])), []).append(request)
+        groups.setdefault(request.mark(keep[0]), []).append(request)
     names = sorted(groups)
     table = rounded_shares(sizes, [len(groups[name]) for name in names])
     parts: list[list[Request]] = [[] for _ in sizes]
@@ -128,7 +144,8 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
 
 
 def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]) -> dict[str, Path]:
-    """One file per part. Each record says where it comes from; `idx`, where records have one, counts anew (two files count from 0)."""
+    """One file per part. Each query says where it comes from; `idx`, where records have one, counts anew (two files count from 0).
+    A traveller's request stays as it is: it has no fields but its own."""
     places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
     for path in places.values():
         if path.resolve() in {given.resolve() for given in inputs}:
@@ -145,14 +162,12 @@ def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Pat
 
 def mix(requests: Sequence[Request], keep: Sequence[str] = KEEPS) -> dict[str, int]:
     """ "easy 3" → how many."""
-    found = Counter(" ".join(str(getattr(request.query, name)) for name in keep) for request in requests)
+    found = Counter(" ".join(map(request.mark, keep)) for request in requests)
     return dict(sorted(found.items()))
 
 
 def _line(request: Request, idx: int | None) -> str:
+    if kind_of(request.query).goes_by_id:
+        return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
     numbered = {} if idx is None else {"idx": idx}
     return json.dumps({**numbered, **request.query.record(), **numbered, "source": request.source}, ensure_ascii=False) + "\n"
-
-
-def _fields(query: Query) -> dict[str, Any]:
-    return query.model_dump(by_alias=True, include=set(Query.model_fields))

@@ -1,4 +1,4 @@
-"""Rows → a parquet file or a JSONL file. The columns are fixed here, so that a file without any level or token id has them too."""
+"""Rows → a parquet file or a JSONL file. The columns' types are fixed here, so that a file without any level or token id has them too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tripwright.trajectories.files import replacing
 
 ROWS_PER_GROUP = 256  # of a parquet file: what is in memory at once
 
-# Column → type, in words; `_arrow` says what they are. Layouts by name.
+# Column → type, in words; `_arrow` says what they are. Layouts by name. A file has those of them that its rows have.
 COLUMNS: dict[str, dict[str, str]] = {
     "messages": {
         "id": "text",
@@ -24,6 +24,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "loss_mask": "bits",
         "level": "text",
         "days": "number",
+        "wishes": "text",
         "dialect": "text",
         "world": "text",
         "query": "text",
@@ -45,8 +46,9 @@ def write_rows(rows: Iterable[dict[str, Any]], path: Path, layout: str) -> int:
     if path.suffix == ".jsonl":
         return write_json_lines(rows, path)
     pa, pq = _pyarrow()
-    schema = pa.schema(_arrow(pa, COLUMNS[layout]))
     count, rows = 0, iter(rows)
+    first = list(itertools.islice(rows, 1))
+    rows, schema = itertools.chain(first, rows), pa.schema(_arrow(pa, COLUMNS[layout], first[0] if first else None))
     with replacing(path) as out, pq.ParquetWriter(out, schema) as writer:
         while group := list(itertools.islice(rows, ROWS_PER_GROUP)):
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
@@ -74,9 +76,12 @@ def _pyarrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def _arrow(pa: Any, columns: dict[str, str]) -> list[tuple[str, Any]]:
+def _arrow(pa: Any, columns: dict[str, str], row: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """Of the columns, and within `extra_info`, those that `row` has: what marks a request depends on its kind. None: all."""
     text, number = pa.string(), pa.int64()
     place = [(name, text) for name in ("dialect", "world", "world_hash")]
+    extra = [("index", number), ("split", text), ("level", text), ("days", number), ("wishes", text), *place]
+    told = (row or {}).get("extra_info", dict(extra))
     kinds = {
         "text": text,
         "number": number,
@@ -85,6 +90,6 @@ def _arrow(pa: Any, columns: dict[str, str]) -> list[tuple[str, Any]]:
         "ids": pa.list_(pa.int32()),
         "bits": pa.list_(pa.int8()),
         "judge": pa.struct([("style", text), ("ground_truth", text)]),
-        "extra": pa.struct([("index", number), ("split", text), ("level", text), ("days", number), *place]),
+        "extra": pa.struct([field for field in extra if field[0] in told]),
     }
-    return [(name, kinds[kind]) for name, kind in columns.items()]
+    return [(name, kinds[kind]) for name, kind in columns.items() if row is None or name in row]

@@ -36,6 +36,15 @@ class NotAdvice(ValueError):
 
 def read_markdown(text: str) -> Advice:
     """Raises NotAdvice."""
+    try:
+        return _read(text)
+    except NotAdvice:
+        raise
+    except ValueError as problem:  # a day that is none
+        raise NotAdvice(str(problem)) from None
+
+
+def _read(text: str) -> Advice:
     opening, *sections = re.split(r"^(?=### )", text, flags=re.MULTILINE)
     parts: list[Part] = []
     risks: tuple[str, ...] = ()

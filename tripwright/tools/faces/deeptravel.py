@@ -1,8 +1,9 @@
 """The faces of the six live tools (row D1), whose models read JSON.
 
 `deeptravel` writes rows as objects, numbered, with all that is known and the source beside them: an evidence card (row D11) names a call
-and a row. `deeptravel_compact` is for tiny models: arrays without labels, few columns, clock times without the day, and the name or number
-last, so that a model that reads from left to right knows what it stands for when it comes to copy it. An arrival that is earlier on the
+and a row. `deeptravel_compact` is for tiny models: arrays without labels, few columns, clock times without the day. A tiny model copies
+what followed a name when it last stood there, and finds a name by what it has read before it. So a name or number stands first, then what
+an answer says of it in the answer's own order, the row's number among it, and then the name once more. An arrival that is earlier on the
 clock than its departure is on the next day.
 """
 
@@ -43,7 +44,7 @@ def write_compact_rows(face: Face, result: Written) -> str:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note beside no rows."""
     if not isinstance(result, Rows):
         return _refused(result, (",", ":"))
-    answer: dict[str, Any] = {"rows": [[value for _, value in _values(face, record)] for record in result.records]}
+    answer: dict[str, Any] = {"rows": [_columns(face, n, record) for n, record in enumerate(result.records, start=1)]}
     if not result.records and result.note:
         answer["note"] = result.note
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
@@ -56,6 +57,12 @@ def _values(face: Face, record: Any) -> Iterator[tuple[str, Any]]:
     else:
         table = face.tables[type(record)]
         yield from zip(table.labels, next(table.rows([record])), strict=True)
+
+
+def _columns(face: Face, row: int, record: Any) -> list[Any]:
+    if isinstance(record, Row):
+        return [value for _, value in _values(face, record)]
+    return [row if column is NUMBER else column.form(getattr(record, column.field)) for column in face.tables[type(record)].columns]
 
 
 def _refused(result: Written, separators: tuple[str, str] = (", ", ": ")) -> str:
@@ -107,18 +114,29 @@ DEEPTRAVEL = Face(
     core=LiveTools,
 )
 
-_BY_CLOCK = (Column("departs_at", "departs_at", clock), Column("arrives_at", "arrives_at", clock), Column("price", "price", short_amount))
+NUMBER = Column(ROW, ROW)  # of the row: no field of a record
+_NAME = Column("name", "name")
+_BY_CLOCK = (
+    Column("number", "number"),
+    Column("departs_at", "departs_at", clock),
+    Column("arrives_at", "arrives_at", clock),
+    Column("price", "price", short_amount),
+    NUMBER,
+    Column("number", "number"),
+)
 
 DEEPTRAVEL_COMPACT = Face(
     name="deeptravel_compact",
     write=write_compact_rows,
     tables={
-        FlightOffer: Table((*_BY_CLOCK, Column("number", "number"))),
-        TrainOffer: Table((*_BY_CLOCK, Column("number", "number"))),
-        RouteLeg: Table((Column("minutes", "minutes", minutes), Column("distance_km", "distance_km", number), Column("mode", "mode"))),
-        HotelOffer: Table((Column("price", "price", short_amount), Column("rating", "rating", short), Column("name", "name"))),
-        Place: Table((Column("category", "category"), Column("name", "name"))),
-        WebPage: Table((Column("title", "title"), Column("snippet", "snippet"))),
+        FlightOffer: Table(_BY_CLOCK),
+        TrainOffer: Table(_BY_CLOCK),
+        RouteLeg: Table(
+            (Column("minutes", "minutes", minutes), Column("mode", "mode"), NUMBER, Column("distance_km", "distance_km", number))
+        ),
+        HotelOffer: Table((_NAME, Column("price", "price", short_amount), NUMBER, Column("rating", "rating", short), _NAME)),
+        Place: Table((Column("category", "category"), _NAME, NUMBER)),
+        WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
     },
     named=_NAMED,
     core=LiveTools,
