@@ -19,6 +19,8 @@ def place(tmp_path_factory):
     (folder / "far.jsonl").write_text("".join(json.dumps({**record, "org": "Atlantis"}) + "\n" for record in records))
     (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
     (folder / "empty").write_text("")
+    errand = {"origin": "Ashelmont", "destination": "Orford", "depart_date": "2022-03-01", "query": "To Orford, please."}
+    (folder / "r.jsonl").write_text(json.dumps(errand) + "\n")
     return folder
 
 
@@ -33,6 +35,12 @@ def place(tmp_path_factory):
         ("world build {place}/new --seed -1", "--seed"),
         ("run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out {place}/run", "gives 0 dates"),
         ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --timeout nan", "--timeout"),
+        ("run --policy expert --dialect compact --queries {place}/r.jsonl --world {place}/w --out {place}/run", "travellers' requests"),
+        ("run --policy errand-expert --dialect deeptravel --queries {place}/q.jsonl --world {place}/w --out {place}/run", "TravelPlanner"),
+        (
+            "run --policy errand-expert --dialect deeptravel --rules strict --queries {place}/r.jsonl --world {place}/w --out {place}/run",
+            "--rules are of plans",
+        ),
         ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --top-p 7", "--top-p"),
     ],
 )
@@ -57,3 +65,16 @@ def test_a_recipe_without_the_stage_makes_no_folder(place, capsys, verb):
     recipe = place / "empty"
     assert main([verb, str(recipe), "--out", str(place / "trained")]) == 2
     assert "there is nothing to" in capsys.readouterr().err and not (place / "trained").exists()
+
+
+def test_the_same_command_continues_a_run_after_midnight(place, capsys):
+    """Without --snapshot the day of the run's first start counts, not that of the next."""
+    run = (
+        f"run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world {place}/w --out {place}/days --store {place}/s"
+    )
+    assert main([*run.split(), "--snapshot", "2026-06-20"]) == 0
+    assert main(run.split()) == 0
+    assert json.loads((place / "days" / "run_card.json").read_text())["world"]["snapshot"] == "2026-06-20"
+    assert len((place / "days" / "transcripts.jsonl").read_text().splitlines()) == 1
+    assert main([*run.split(), "--snapshot", "2026-06-21"]) == 2
+    assert "holds another run" in capsys.readouterr().err

@@ -153,3 +153,33 @@ def test_how_far_a_duration_may_be_rounded(text: str, true: float, fits: bool) -
 )
 def test_how_far_a_clock_time_may_be_rounded(text: str, true: float, fits: bool) -> None:
     assert clock_fits(_only(text, "time"), true) is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("301,00 USD", 301), ("USD 1.234,50", 1234.5), ("1,234 USD", 1234), ("$12,345", 12345), ("0,99 USD", 0.99)]
+)
+def test_a_comma_before_two_digits_is_the_point(text: str, amount: float) -> None:
+    assert _only(text, "price").values == (amount,)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("double room, 4.8★", "rating", 4.8),
+        ("3n, 120 USD", "nights", 3),
+        ("143 USD x 2", "people", 2),
+        ("Travellers - 3", "people", 3),
+        ("due at 15.12", "time", 912),
+        ("the 11.00 train", "time", 660),
+    ],
+)
+def test_short_ways_of_saying_it(text: str, kind: str, value: float) -> None:
+    assert _only(text, kind).values == (value,)
+
+
+def test_a_number_with_a_point_is_no_time_by_itself() -> None:
+    assert [claim.kind for claim in read_numbers("tickets 12.50, hall 31.10")] == ["bare", "bare"]
+
+
+def test_days_in_a_row_are_an_ordering() -> None:
+    assert read_numbers("Days 2 to 4") == []

@@ -119,13 +119,13 @@ def test_rows_of_the_compact_face(judged: Judged, request_: TravelRequest) -> No
     there = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}
     back = {"depart_city_name": "Wuhan", "arrival_city_name": "Suzhou", "depart_date": "2026-06-28"}
     given = [
-        ToolCall("train_search", there, '{"rows":[["06:54","11:02",233,"G3124"],["08:06","12:36",199.5,"D3056"]]}'),
+        ToolCall("train_search", there, '{"rows":[["G3124","06:54","11:02",233,1,"G3124"],["D3056","08:06","12:36",199.5,2,"D3056"]]}'),
         ToolCall(
             "hotel_search",
             {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"},
-            '{"rows":[[402,4.1,"Riverside Inn"]]}',
+            '{"rows":[["Riverside Inn",402,1,4.1,"Riverside Inn"]]}',
         ),
-        ToolCall("train_search", back, '{"rows":[["18:10","22:18",233,"G3127"]]}'),
+        ToolCall("train_search", back, '{"rows":[["G3127","18:10","22:18",233,1,"G3127"]]}'),
     ]
     text = (
         "### Outbound (2026-06-26)\n- train G3124 06:54-11:02 233 USD [call 1, row 1]\n### Stay (2026-06-26 to 2026-06-28)\n"

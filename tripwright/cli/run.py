@@ -21,6 +21,7 @@ from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import judged_by, verified_by
+from tripwright.files import json_object
 from tripwright.queries.request_file import iter_requests
 from tripwright.tools.faults import Faults
 from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
@@ -40,7 +41,9 @@ def run(  # long: each option is a parameter with its help
     store: Annotated[
         str | None, typer.Option(help="deeptravel: keep the tools' answers in this SQLite file or database.", show_default=False)
     ] = None,
-    snapshot: Annotated[str | None, typer.Option(help="deeptravel: the day they are kept under.", show_default="today")] = None,
+    snapshot: Annotated[
+        str | None, typer.Option(help="deeptravel: the day they are kept under.", show_default="that of the run in OUT, else today")
+    ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="deeptravel: ask nobody; answers come from --store alone.")] = False,
     model: Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)] = None,
     base_url: Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)] = None,
@@ -121,7 +124,11 @@ def run(  # long: each option is a parameter with its help
         if spoken.plan_format == "recommendations":
             if tools is not None:
                 raise UserError(f"Dialect '{dialect}' has tools of its own: give --world or --services, and leave --tools out.")
-            live, served = opened.enter_context(live_source(LiveOptions(world, services, store, snapshot, replay))), None
+            if rules != "official":
+                raise UserError(f"--rules are of plans; what judges dialect '{dialect}' is a verifier. Leave --rules out.")
+            _check_kind(queries, "org", f"Dialect '{dialect}' takes requests of 'tripwright request make', found TravelPlanner queries")
+            options = LiveOptions(world, services, store, snapshot or _day_of(out, store), replay)
+            live, served = opened.enter_context(live_source(options)), None
             jobs = read_errands(queries, live, samples, limit)
             rules, place = verified_by(jobs[0].verifier.name), live.identity
         else:
@@ -129,6 +136,7 @@ def run(  # long: each option is a parameter with its help
                 raise UserError(f"--services, --store, --snapshot and --replay are of dialect 'deeptravel', found '{dialect}'.")
             if world is None:
                 raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+            _check_kind(queries, "origin", f"Dialect '{dialect}' takes queries of 'tripwright query make', found travellers' requests")
             found = World.open(world)
             jobs = read_tasks(queries, found, samples, limit)
             served = _served(tools, spoken, found, policy, empty_tools)
@@ -141,6 +149,28 @@ def run(  # long: each option is a parameter with its help
     typer.echo(json.dumps(score) if as_json else table(score, out))
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
+
+
+def _day_of(out: Path, store: str | None) -> str | None:
+    """The day under which an interrupted run in `out` keeps its answers: after midnight the same command still continues it."""
+    path = out / "run_card.json"
+    place = (json_object(path) or {}).get("world") if store is not None and path.is_file() else None
+    day = place.get("snapshot") if isinstance(place, dict) else None
+    return day if isinstance(day, str) else None
+
+
+def _check_kind(queries: Path, other: str, said: str) -> None:
+    """A file of the other kind, told by a field that only that kind has, is a mistake of the dialect's and not of the file's first line."""
+    if not queries.is_file():
+        return
+    with queries.open("rb") as lines:
+        first = next((line for line in lines if line.strip()), b"")
+    try:
+        record = json.loads(first)
+    except ValueError:  # for the reader to say
+        return
+    if isinstance(record, dict) and other in record:
+        raise UserError(f"{said} in '{queries}'.")
 
 
 def _served(url: str | None, dialect: Dialect, world: World, policy: str, empty_tools: bool) -> RemoteToolBox | None:

@@ -37,7 +37,7 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r"\b(?:than|unlike|instead of|compared (?:to|with))\s+(?:the\s+|flight\s+|train\s+|taking\s+)*$", re.IGNORECASE)
-_END_OF_WAY = re.compile(r"\b(?:from|to|away from|between)\s+(?:the\s+)?$", re.IGNORECASE)
+_END_OF_WAY = re.compile(r"\b(?:from|to|away from|between)(?:\s?[:=-])?\s+(?:the\s+)?$", re.IGNORECASE)
 _LEADS_TO = re.compile(r"\W*(?:at|for|from|leaving|departing|with|in|on|starting|having)\b", re.IGNORECASE)
 
 
@@ -55,6 +55,7 @@ class Statement:
     others: tuple[Mention, ...] = ()
     order: int = 0  # the how manieth clock time of its subject in the sentence it is
     lead: str = ""  # of a clock time, all words since the one before
+    place: int = 0  # where in the sentence it begins
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,17 @@ class Reader:
             self._title = None
         elif not items and self._title is not None:
             self._last = self._title
+        in_doubt = False
         for begin, end in sentences(line.text, spans):
+            words = line.text[begin:end]
+            spare = line.part == "risks" or in_doubt or is_spare(words)
+            in_doubt = spare and words.rstrip(" *_").endswith("?")  # "Missed it? …": the answer to it is of what to do then
             self._sentence(
                 line,
                 begin,
                 end,
-                [each for each in mentions if begin <= each.start < end],
+                spare,
+                mentions,
                 [each for each in claims if begin <= each.start < end],
                 spans,
                 reading,
@@ -149,10 +155,18 @@ class Reader:
         return sorted(named, key=lambda each: each.start), kept
 
     def _sentence(
-        self, line: Line, begin: int, end: int, mentions: list[Mention], claims: list[Claim], spans: list[tuple[int, int]], reading: Reading
+        self,
+        line: Line,
+        begin: int,
+        end: int,
+        spare: bool,
+        of_line: list[Mention],
+        claims: list[Claim],
+        spans: list[tuple[int, int]],
+        reading: Reading,
     ) -> None:
         words = line.text[begin:end]
-        spare = line.part == "risks" or is_spare(words)
+        mentions = [each for each in of_line if begin <= each.start < end]
         for mention in mentions:
             if mention.entity is not None:
                 self._recommend(mention, line, begin, spare, reading)
@@ -182,9 +196,10 @@ class Reader:
                         line.text[previous : claim.start],
                         line.text[claim.end : following],
                         label,
-                        tuple(mentions),
+                        tuple(of_line if claim.kind == "card" and not items else mentions),
                         told.count(subject),
                         line.text[lead : claim.start],
+                        claim.start - begin,
                     )
                 )
         for mention in mentions:
@@ -194,9 +209,16 @@ class Reader:
         self._directions(line.text, mentions, items, reading)
         for item in items:
             entity = item.entity
-            if entity is not None and not _COMPARED.search(line.text[begin : item.start]):
-                self._last = entity
-                self._latest[entity.kind] = entity
+            if entity is not None:
+                self._speak_of(entity, line.text[begin : item.start])
+
+    def _speak_of(self, entity: Entity, before: str) -> None:
+        """What the next words are about; not what was only compared with, nor the X of "12 min from X", which goes on about the place."""
+        if _COMPARED.search(before):
+            return
+        way = entity.kind == "hotel" and self._last is not None and self._last.kind == "place" and _END_OF_WAY.search(before)
+        self._last = self._last if way else entity
+        self._latest[entity.kind] = entity
 
     def _recommend(self, mention: Mention, line: Line, begin: int, spare: bool, reading: Reading) -> None:
         entity, before = mention.entity, line.text[begin : mention.start]

@@ -70,6 +70,7 @@ class Names:
         self.query_words = {word.casefold() for word in _TOKEN.findall(plain(request.query))}
         self.prose = plain(" ".join(row.prose for row in rows if row.kind in ("page", "other")))
         said = {plain(text) for row in rows for text in row.said if re.search(r"[^\W\d_]", text)} | self.request_names
+        said |= {street for row in rows if (street := street_of(row))}
         names = {entity.name for entity in self.entities.values() if re.search(r"[^\W\d_]", entity.name)}
         self.of_items = _pattern(names | {entity.name for entity in self.aliases.values()})
         self._all = _pattern(said | names | set(self._alias_texts()))
@@ -137,6 +138,12 @@ def _entity(rows: list[Row]) -> Entity:
     kind = min((row.kind for row in rows), key=_RANK.index)
     own = tuple(row for row in rows if row.kind == kind)
     return Entity(plain(own[0].name), own, tuple(row for row in rows if row.kind == "place" and kind == "hotel"))
+
+
+def street_of(row: Row) -> str:
+    """ "12 Mill Lane" is on Mill Lane; '' where the address has no number in front."""
+    found = re.fullmatch(r"\d+\w?,? +(.{4,})", plain(row.text("address")))
+    return found[1] if found is not None and re.search(r"\d", found[1]) is None else ""
 
 
 def _makes_a_name(words: list[str]) -> bool:

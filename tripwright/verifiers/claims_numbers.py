@@ -53,6 +53,7 @@ class Claim:
 _WORD_VALUES = {re.sub(r"\[ -\]", " ", word): value for word, value in small_numbers()}
 _WORDS = "|".join(word for word, _ in small_numbers())
 _NUM = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+_MONEY = rf"(?:\d{{1,3}}(?:\.\d{{3}})+,\d\d(?![\d,])|\d+,\d\d(?![\d,])|{_NUM})"  # also with a comma for the decimals: "1.234,50"
 _N = rf"(?:{_NUM}|\b(?:{_WORDS})\b)"
 _CURRENCIES = {
     "$": "USD",
@@ -106,11 +107,17 @@ _UNDER = ("just under", "nearly", "almost", "just before", "shortly before")
 def number(text: str) -> float:
     """Of digits with separators or of number words to ninety-nine."""
     word = _WORD_VALUES.get(text.replace("-", " "))
-    return float(text.replace(",", "")) if word is None else float(word)
+    return float(_pointed(text).replace(",", "")) if word is None else float(word)
+
+
+def _pointed(text: str) -> str:
+    """A comma before two last digits stands for the point."""
+    whole, comma, decimals = text.rpartition(",")
+    return f"{whole.replace('.', '')}.{decimals}" if comma and len(decimals) == 2 else text
 
 
 def _step(text: str) -> float:
-    _, point, decimals = text.partition(".")
+    _, point, decimals = _pointed(text).partition(".")
     return 10.0 ** -len(decimals) if point else 1.0
 
 
@@ -138,6 +145,11 @@ def _clock(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
     in_words = not spoken.isdigit() or named.get("relation") or "clock" in match[0]
     hours = {hour % 12, hour % 12 + 12} if in_words and hour <= 12 else {hour}
     return tuple((each * 60.0 + minute) % 1440 for each in sorted(hours)), 1.0, ""
+
+
+def _dotted(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
+    hour, minute = float(match["hour"] or match["hour2"]), float(match["minute"] or match["minute2"])
+    return ((60 * hour + minute,) if hour < 24 else ()), 1.0, ""
 
 
 def _price(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
@@ -242,17 +254,19 @@ _TABLE: tuple[tuple[Kind, str, Read], ...] = (
     ("time", r"\b(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?::\d{2})?" + _HALF, _clock),
     ("time", r"\b(?P<hour>\d{1,2})" + _HALF, _clock),
     ("time", r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?\b(?:\s?(?:h|hrs|hours)\b)?", _clock),
-    ("price", rf"(?P<before>[$€£¥]|us\$|(?<!\d\s)(?:{_SIGN}))\s?(?P<amount>{_NUM})(?!\d)", _price),
+    ("price", rf"(?P<before>[$€£¥]|us\$|(?<!\d\s)(?:{_SIGN}))\s?(?P<amount>{_MONEY})(?!\d)", _price),
     ("price", rf"\b(?P<hundreds>(?:{_HOUR}|a)) hundred(?: and)?(?: (?P<rest>{_WORDS}))? (?P<after>{_CURRENCY})\b", _hundreds),
-    ("price", rf"(?P<amount>{_N})\s?-?(?P<after>{_CURRENCY})(?![a-z])(?<![$€£¥](?=\s?\d))", _price),
-    ("nights", r"\bnights\s*[:=]\s*(?P<n>\d{1,3})\b", _counted),
-    ("people", r"\b(?:travell?ers|guests|people|adults|passengers|party(?: size)?)\s*[:=]\s*(?P<n>\d{1,3})\b", _counted),
+    ("price", rf"(?P<amount>{_MONEY}|{_N})\s?-?(?P<after>{_CURRENCY})(?![a-z])(?<![$€£¥](?=\s?\d))", _price),
+    ("nights", r"\bnights\s*[:=-]\s*(?P<n>\d{1,3})\b", _counted),
+    ("nights", r"\b(?P<n>\d{1,2})n\b", _counted),
+    ("people", r"\b(?:travell?ers|guests|people|adults|passengers|party(?: size)?)\s*[:=-]\s*(?P<n>\d{1,3})\b", _counted),
     ("stops", r"\b(?:stops|transfers|changes)\s*[:=]\s*(?P<n>\d{1,2})\b", _counted),
     ("rooms", r"\brooms\s*[:=]\s*(?P<n>\d{1,2})\b", _counted),
-    ("minutes", r"\bminutes\s*[:=]\s*(?P<n>\d{1,4})\b", _counted),
+    ("minutes", r"\bminutes\s*[:=-]\s*(?P<n>\d{1,4})\b", _counted),
     ("next_day", r"\(?\+\s?1(?: day)?\)?|\b(?:the )?(?:next|following) day\b", _fixed(1.0)),
     ("rating", rf"(?P<n>{_NUM})\s*(?:/|of|out of)\s*(?:5|five)\b(?:\.0)?(?: stars)?", _counted),
     ("rating", rf"(?P<n>{_N})[ -]?stars?\b", _counted),
+    ("rating", r"(?<![\d.,])(?P<n>[0-5](?:\.\d)?)\s?[⭐★]", _counted),
     ("rating", rf"(?:\brat(?:ed|ing|es|e)(?: it| of| at| is)?:?|[⭐★])\uFE0F?\s*(?P<n>{_NUM})\b(?!:)", _counted),
     ("time", rf"\b(?P<hour>{_HOUR}|\d{{1,2}})\s*o'clock{_HALF}?", _clock),
     ("time", rf"\b(?P<hour>{_HOUR}){_HALF}", _clock),
@@ -274,6 +288,7 @@ _TABLE: tuple[tuple[Kind, str, Read], ...] = (
     ("nights", rf"(?P<n>{_N})[ -]?nights?\b", _counted),
     ("nights", r"\b(?:a )?single night\b", _fixed(1.0)),
     ("people", rf"(?P<n>{_N})\s*-?(?:people|persons?|travell?ers?|guests?|adults?|passengers?|pax|of (?:us|you))\b", _counted),
+    ("people", r"(?<![\w.])[x×*]\s?(?P<n>\d{1,2})\b(?![.,]?\d|\s?%)", _counted),  # "143 USD x 2"
     ("people", rf"\b(?:for|party of) (?P<n>{_N})(?=\s*(?:[,.;)!]|$|in total|together))", _counted),
     ("rooms", rf"(?P<n>{_N})\s+(?:(?:double|twin|single|private|separate|river view) )?rooms?\b", _counted),
     ("stops", rf"(?P<n>{_N}|\bno\b|\bwithout)\s*-?(?:a )?(?:stops?|changes?|changing|transfers?|layovers?)\b", _counted),
@@ -288,10 +303,17 @@ _TABLE: tuple[tuple[Kind, str, Read], ...] = (
     ),
     ("amenity", rf"\b(?P<word>{'|'.join(AMENITIES)})\b", lambda match: ((match["word"],), 0.0, "")),
     ("price", rf"\b(?:prices?|fare|costs?|amounts? to)\b\s*(?:is|of|at|:)?\s*(?P<amount>{_NUM})(?![\d:%])", _price),
+    (  # "the 11.00 train", "due at 15.12": with a dot only where the words say that it is a time
+        "time",
+        r"(?<=\bat )(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)\b(?!\.?\d)"
+        r"|\b(?P<hour2>\d{1,2})\.(?P<minute2>[0-5]\d)(?= (?:train|flight|service|departure|h\b|hrs))",
+        _dotted,
+    ),
 )
 _PATTERNS = [(kind, re.compile(pattern), read) for kind, pattern, read in _TABLE]
 _ORDER = re.compile(
-    r"\b(?:day|option|step|plan|leg|part|choice|no\.|number|alternative|recommendation|outbound|return|hotel|stay|visit)\s*#?\d{1,2}\b"
+    r"\bdays \d{1,2}(?: to |-| and | through )\d{1,2}\b"
+    r"|\b(?:day|option|step|plan|leg|part|choice|no\.|number|alternative|recommendation|outbound|return|hotel|stay|visit)\s*#?\d{1,2}\b"
     rf"|\b(?:1st|2nd|3rd)\b|#\d{{1,2}}\b|\(\d\)|{_N}\s+(?:[a-z-]+\s)?(?:options?|recommendations?|choices|alternatives"
     rf"|possibilities|parts?|legs?|steps?|seats?|tickets?)\b"
 )

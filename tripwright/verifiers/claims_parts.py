@@ -10,10 +10,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tripwright.verifiers.claims_numbers import read_numbers
+from tripwright.verifiers.claims_words import MAKES_A_NAME
+
 Part = Literal["outbound", "stay", "return", "visits", "risks", "cost", ""]
 
 _HEADING = re.compile(r"^\s{0,3}(#{1,6})\s*(.*?)\s*#*\s*$")
-_BULLET = re.compile(r"^(\s*)(?:[-*+•]|\d{1,2}[.)])\s+")
+_BULLET = re.compile(r"^(\s*)(?:[-*+•‣◦▪●○►▸↳✓✔]|→(?=\s*[^\s\d])|\d{1,2}[.)])\s+")
 _RULE = re.compile(r"^[\s|:=_*-]*$")
 _LABEL = re.compile(r"^\s*([A-Za-z][^:.|\d]{0,40}?)\s*(\([^)]{0,40}\))?\s*:\s")
 _PART_WORDS: tuple[tuple[Part, str], ...] = (
@@ -35,6 +38,7 @@ _PARTS = [(part, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for part, words
 # A sentence with one of these speaks of what to do if the recommendation fails.
 _SPARE = re.compile(
     r"\b(?:if|should|in case|in the event)\b.{0,60}\b(?:sold|full|cancel\w*|delay\w*|miss\w*|run out|book\w*|unavailable|wrong|seats)\b"
+    r"|\b(?:miss(?:ed)?|sold.out|booked|full|delayed|cancell?ed)\b[^.?!]{0,30}\?"
     r"|\b(?:fall-?back|back-?up|plan b|safety net|precaution|alternative|as a spare|also runs|in mind|sold.out|cancell?ed|disrupt\w*)\b",
     re.IGNORECASE,
 )
@@ -78,7 +82,8 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
     lines: list[Line] = []
     part: Part = ""
     header: list[str] = []
-    for raw in text.split("\n"):
+    raws = text.split("\n")
+    for place, raw in enumerate(raws):
         if "|" in raw and raw.strip().startswith("|"):
             cells = [cell.strip() for cell in raw.strip().strip("|").split("|")]
             if _RULE.match(raw):
@@ -90,9 +95,11 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
                 lines.append(Line(" | ".join(cells), part))
             continue
         header = []
-        if not raw.strip() or _RULE.match(raw):
+        if not raw.strip() or _RULE.match(raw) or _is_courtesy(raws, place):
             continue
         line = _line(raw)
+        if line.level == 9 and _stands_above(raws, place, line.text, is_item):
+            line = Line(line.text.removesuffix(":"), "", 7, line.bullet, line.indent)
         itself = is_item is not None and is_item.search(line.text) is not None
         if line.title:
             named = part_of(line.text) if not itself else ""
@@ -101,7 +108,10 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
             continue
         label = _LABEL.match(line.text)
         own = part_of(label[1]) if label and not _FIELD.search(label[1]) else ""
-        if not itself and line.bullet and not label and len(line.text) < 60 and (named := part_of(line.text)) and ":" not in line.text:
+        if part == "stay" and label and label[1].lower() in ("in", "out"):
+            own = ""  # when one checks in and out
+        heads = line.bullet and not label and len(line.text) < 60 and not _tells(line.text)
+        if heads and not itself and (named := part_of(line.text)) and ":" not in line.text:
             part = own = named  # "- Accommodation", a list's own heading
             lines.append(Line(line.text, part, 7, line.bullet, line.indent))
             continue
@@ -115,6 +125,48 @@ _FIELD = re.compile(
     r"|fare|total|note|reason)",
     re.IGNORECASE,
 )
+
+
+# How a letter begins and ends: whom it greets and who signs it are no items.
+_GREETING = re.compile(r"\s*(?:dear|hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:,? [^\W\d_]+\.?){0,4}[,!]\s*$", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"\s*(?:with )?(?:(?:kind|kindest|best|warm|many|yours|all the)\W+)?"
+    r"(?:regards|wishes|cheers|sincerely|faithfully|truly|best|thanks|greetings)\W*$",
+    re.IGNORECASE,
+)
+_SIGNATURE = re.compile(r"\W*[^\W\d_]+(?:[ .]+[^\W\d_]+){0,3}\W*$")
+_OF_THE_WHOLE = ("date", "weekday", "nights", "days", "people")  # what a heading may count; any other number tells of an item
+_LONGEST_HEADING = 80
+
+
+def _is_courtesy(raws: list[str], place: int) -> bool:
+    """A greeting's line, or a name under "Kind regards" with which the answer ends. What makes the name of a hotel or a sight is nobody's
+    name, and a line that claims anything is read."""
+    raw = raws[place]
+    if not MAKES_A_NAME.isdisjoint(re.findall(r"[^\W\d_]+", raw.lower())) or len(raw) > _LONGEST_HEADING or read_numbers(raw):
+        return False
+    if _GREETING.match(raw):
+        return True
+    above = [each for each in raws[:place] if each.strip()][-1:]
+    last = not any(each.strip() for each in raws[place + 1 :])
+    return last and bool(above) and _CLOSING.match(above[0]) is not None and _SIGNATURE.match(raw) is not None
+
+
+def _stands_above(raws: list[str], place: int, text: str, is_item: re.Pattern[str] | None) -> bool:
+    """A line that nothing marks as a heading but its place: it opens a paragraph that goes on, and says no more than a part and its days
+    ("Hotel, May 20th to May 25th", "OUTBOUND", "Getting there (Fri 24 July):")."""
+    opens = place == 0 or not raws[place - 1].strip()
+    goes_on = place + 1 < len(raws) and bool(raws[place + 1].strip())
+    shouts = text.isupper() and len(text) < 40
+    if not goes_on or not (opens or text.endswith(":")) or len(text) > _LONGEST_HEADING or (is_item is not None and is_item.search(text)):
+        return False
+    if _tells(text) or re.search(r"[.!?](?:\s|$)|:\s", text) or "|" in text:
+        return False
+    return shouts or part_of(text) != ""
+
+
+def _tells(text: str) -> bool:
+    return any(claim.kind not in _OF_THE_WHOLE for claim in read_numbers(text))
 
 
 def _line(raw: str) -> Line:

@@ -66,7 +66,7 @@ LABELS = set(
     "trains hotel hotels note notes tip tips step leg legs total outward homeward inbound accommodation transport transportation itinerary "
     "summary budget backup fallback route address room rating duration departure departs arrival arrives check-in check-out "
     "checkin checkout "
-    "service q a b c".split()
+    "service q a b c dep arr dest mr mrs ms mx dr pp nr ref approx incl eta etd tl tldr".split()
     + list(MONTHS)
     + list(WEEKDAYS)
 )

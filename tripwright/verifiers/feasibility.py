@@ -147,7 +147,8 @@ def _form(reading: Reading) -> Iterator[Problem]:
         entities = reading.recommended.get(part, [])
         if len(entities) > MOST_IN_A_PART:
             yield _problem("too_many", f"{len(entities)} recommendations in the part {part}: {MOST_IN_A_PART} at most.")
-    others = dict.fromkeys([*reading.spares, *reading.compared])
+    recommended = [entity for entities in reading.recommended.values() for entity in entities]
+    others = [each for each in dict.fromkeys([*reading.spares, *reading.compared]) if each not in recommended]
     if len(others) > MOST_SPARES:
         yield _problem("too_many", f"{len(others)} alternatives beside the recommendations: {MOST_SPARES} at most.")
 

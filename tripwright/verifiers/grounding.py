@@ -34,11 +34,17 @@ _ADVICE = re.compile(
     r"\b(?:allow|plan|at least|in advance|ahead|early|earlier|buffer|spare|beforehand|before departure|arrive at the)\b", re.IGNORECASE
 )
 _TOTAL = re.compile(
-    r"\b(?:totals?|altogether|overall|whole trip|entire trip|all in|in all|sums?|trip costs?|adds? up|come[s]? to|combined"
+    r"\b(?:totals?|budget|altogether|overall|whole trip|entire trip|all in|in all|sums?|trip costs?|adds? up|come[s]? to|combined"
     r"|round trip|both ways)\b",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(r"\b(?:budget|limit|under|within|below|at most|maximum|max|up to|cap)\b", re.IGNORECASE)
+_LIMIT = re.compile(r"\b(?:budget|limit|under|within|inside|below|at most|maximum|max|up to|cap)\b", re.IGNORECASE)
+_WHOLE_TRIP = re.compile(
+    r"\b(?:whole trip|entire trip|all in|in all|sums?|trip (?:costs?|totals?)|adds? up|combined|round trip|both ways|grand total)\b",
+    re.IGNORECASE,
+)
+_REST = re.compile(r"\b(?:leav(?:es|ing)|left|remain\w*|to spare|unspent|under (?:the |your )?budget)\b", re.IGNORECASE)
+_DIFFERENCE = re.compile(r"\s*(?:per (?:person|head) )?(more|extra|dearer|less|cheaper)\b", re.IGNORECASE)
 _ASKED_TIME = re.compile(
     r"\b(?:before|by|after|until|from|later|latest|earlier|deadline|need|want|asked|your|must|limit|required?)\b", re.IGNORECASE
 )
@@ -64,7 +70,11 @@ def ground(reading: Reading, answered: list[Answered], request: TravelRequest) -
     for statement in reading.statements:
         if statement.subject is not None:
             about[statement.subject].append(statement)
-    for entity in dict.fromkeys([*_spoken_of(reading), *about]):
+    spoken_of = dict.fromkeys([*_spoken_of(reading), *about])
+    for entity in spoken_of:
+        _one_row(entity, about.get(entity, []), reading, base, found)
+    found.problems.clear()  # a sum beside the first name is of rows that were chosen only after it
+    for entity in spoken_of:
         _one_row(entity, about.get(entity, []), reading, base, found)
     for statement in reading.statements:
         if statement.claim.kind == "card":
@@ -105,8 +115,12 @@ def _otherwise(statement: Statement, reading: Reading, base: Ground, chosen: dic
     """A number of the request, a sum or advice that stands beside a name without being about it."""
     kind, request = statement.claim.kind, base.request
     if kind == "price":
-        return _is_budget(statement, request) or (
-            _TOTAL.search(statement.sentence) is not None and _is_sum(statement, reading, request, chosen)
+        return (
+            _is_budget(statement, request)
+            or (_is_told_as_sum(statement) and _is_sum(statement, reading, request, chosen))
+            or _is_rest(statement, reading, request, chosen)
+            or _is_difference(statement, chosen)
+            or _is_joined(statement, request, chosen)
         )
     if kind == "minutes":
         return statement.part == "risks" and _ADVICE.search(statement.sentence) is not None
@@ -167,7 +181,9 @@ def _unattached(statement: Statement, reading: Reading, base: Ground, chosen: di
     claim, request = statement.claim, base.request
     value = claim.values[0]
     if claim.kind == "price":
-        return _is_budget(statement, request) or _is_sum(statement, reading, request, chosen)
+        return (
+            _is_budget(statement, request) or _is_sum(statement, reading, request, chosen) or _is_rest(statement, reading, request, chosen)
+        )
     if claim.kind == "time":
         return any(clock_fits(claim, limit) for limit in asked_times(request)) and _ASKED_TIME.search(statement.sentence) is not None
     if claim.kind == "date":
@@ -216,6 +232,47 @@ def _is_sum(statement: Statement, reading: Reading, request: TravelRequest, chos
     if statement.claim.currency and any(row.text("currency") not in ("", statement.claim.currency) for row in chosen.values()):
         return False
     return any(number_fits(statement.claim, total) for total in sums(reading, request, chosen))
+
+
+def _is_told_as_sum(statement: Statement) -> bool:
+    """Beside a name that its own sentence has, "in total" is of that alone, and only words for the whole trip tell of a sum."""
+    own = any(each.entity == statement.subject for each in statement.others)
+    return (_WHOLE_TRIP if own else _TOTAL).search(statement.sentence) is not None
+
+
+def _is_rest(statement: Statement, reading: Reading, request: TravelRequest, chosen: dict[str, Row]) -> bool:
+    """What a sum leaves of the budget."""
+    budget = request.total_budget
+    if budget is None or _REST.search(statement.before + statement.after) is None:
+        return False
+    return any(number_fits(statement.claim, budget - total) for total in sums(reading, request, chosen) if total <= budget)
+
+
+def _is_difference(statement: Statement, chosen: dict[str, Row]) -> bool:
+    """ "$54 more": what the subject costs above or below another of its kind on the same day."""
+    mine = chosen.get(statement.subject.name) if statement.subject is not None else None
+    word = _DIFFERENCE.match(statement.after)
+    price = mine.number("price") if mine is not None else None
+    if mine is None or word is None or price is None:
+        return False
+    sign = 1 if word[1].lower() in ("more", "extra", "dearer") else -1
+    others = [other for row in chosen.values() if row.call == mine.call and (other := row.number("price")) is not None]
+    return any(sign * (price - other) > 0 and number_fits(statement.claim, sign * (price - other)) for other in others)
+
+
+def _is_joined(statement: Statement, request: TravelRequest, chosen: dict[str, Row]) -> bool:
+    """ "G7149 + Hotel Mirador + IC 172, $522": all that a plus joins, once for each traveller or room."""
+    items = [each for each in statement.others if each.entity is not None and each.entity.kind in ("ride", "hotel")]
+    gaps = [statement.sentence[: statement.place].count(sign) for sign in ("+", "&")]
+    rows = [chosen[each.entity.name] for each in items if each.entity is not None and each.entity.name in chosen]
+    if len(rows) < 2 or max(gaps) < len(items) - 1:
+        return False
+    prices = [row.number("price") for row in rows]
+    if None in prices or any(row.text("currency") not in ("", statement.claim.currency) for row in rows):
+        return False
+    ways = sum(row.number("price") or 0.0 for row in rows if row.kind == "ride")
+    stay = sum(row.number("price") or 0.0 for row in rows if row.kind == "hotel")
+    return any(number_fits(statement.claim, request.party_size * ways + rooms * stay) for rooms in {1, rooms_for(request.party_size)})
 
 
 def sums(reading: Reading, request: TravelRequest, chosen: dict[str, Row]) -> Iterator[float]:

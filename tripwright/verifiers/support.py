@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tripwright.trip.request import TravelRequest
 from tripwright.verifiers.claims import Statement
-from tripwright.verifiers.claims_mentions import Entity, key_of
+from tripwright.verifiers.claims_mentions import Entity, key_of, street_of
 from tripwright.verifiers.claims_numbers import Claim
 from tripwright.verifiers.evidence import Answered, Row
 from tripwright.verifiers.fits import day, fits_ride, moment, nights_of, rooms_for
@@ -65,7 +65,8 @@ def _minute(row: Row, label: str) -> float | None:
 
 def _time(statement: Statement, row: Row, ground: Ground) -> bool:
     if row.kind != "ride":
-        return True  # a visit's hour is the plan's own; whether it can be kept is the trajectory level's question
+        # A visit's hour is the plan's own; whether it can be kept is the trajectory level's question. "12.50" may be no hour at all.
+        return re.fullmatch(r"\d{1,2}\.\d\d", statement.claim.said) is None
     end = _end(statement)
     true = _minute(row, end)
     if true is None:
@@ -137,6 +138,10 @@ def _prices(statement: Statement, row: Row, price: float, request: TravelRequest
         return [price * room for room in (rooms if for_all or "room" in statement.sentence else [1])]
     if _EACH.search(words) and not for_all:
         return [price]
+    head = statement.sentence[: statement.place]
+    product = re.search(r"[x×*]\s?(\d{1,2})\s*[=:-]\s*$", head)  # "143 USD x 2 = 286 USD", "Fare x 2: 286 USD"
+    if product is not None:
+        return [price * int(product[1])]
     return [price * party] if for_all or _ALL.search(words) else [price]
 
 
@@ -314,4 +319,4 @@ _CHECKS: dict[str, Check] = {
 
 def holds(entity: Entity, text: str) -> bool:
     """Whether a row of this name has the text: its city, its station, its carrier, its address."""
-    return any(key_of(text) == key_of(said) for row in (*entity.rows, *entity.also) for said in row.said)
+    return any(key_of(text) == key_of(said) for row in (*entity.rows, *entity.also) for said in (*row.said, street_of(row)))
