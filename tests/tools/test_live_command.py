@@ -67,3 +67,16 @@ def test_a_wrong_call_is_one_line_and_exit_2(
     assert main(["tool", name, arguments, "--world", folder, "--face", "deeptravel"]) == 2
     out, err = capsys.readouterr()
     assert not out and problem in err and err.count("\n") == 1
+
+
+def test_a_recorded_answer_is_given_again_and_nobody_is_asked(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = str(tmp_path / "live.sqlite")
+    live = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel", "--store", store)
+    replayed = said(capsys, "flight_search", WAY, "--face", "deeptravel", "--store", store, "--snapshot", DAY, "--replay")
+    assert replayed == live
+    assert main(["tool", "web_search", '{"query": "x"}', "--face", "deeptravel", "--store", store, "--snapshot", DAY, "--replay"]) == 2
+    assert f"not recorded in the snapshot of {DAY}" in capsys.readouterr().err
+    assert main(["tool", "flight_search", WAY, "--face", "star", "--store", store]) == 2
+    assert "are of the faces deeptravel, deeptravel_compact" in capsys.readouterr().err

@@ -20,7 +20,7 @@ from tripwright.errand import Errand
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
-from tripwright.evals.scoreboard import judged_by, verified_by
+from tripwright.evals.scoreboard import VERIFIED, judged_by, verified_by
 from tripwright.files import json_object
 from tripwright.queries.request_file import iter_requests
 from tripwright.tools.faults import Faults
@@ -209,13 +209,20 @@ def read_errands(queries: Path, live: LiveSource, samples: int, limit: int | Non
 
 def table(score: dict[str, Any], out: Path) -> str:
     lines = [f"{score['n']} episodes, {judged_by(score['rules'])}" + (f", {score['unscored']} unscored" if score["unscored"] else "")]
-    lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
+    verified = score["rules"].startswith(VERIFIED)
+    lines += [_row(_words(name, verified), found) for name, found in score["metrics"].items()]
     lines += [_row(f"final, {level}", found["final"]) for level, found in score["levels"].items()]
     lines += [_row(f"worst case {name.replace('_', ' ')}", found) for name, found in score.get("worst_case", {}).items() if name == "final"]
     if "faults" in score:
         lines.append(f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made to fail")
     stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
     return "\n".join([*lines, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"])
+
+
+def _words(metric: str, verified: bool) -> str:
+    """A verifier's facts are the trajectory's and the turns', where rules of plans have commonsense and hard constraints."""
+    words = metric.replace("_", " ")
+    return words.replace("commonsense", "trajectory").replace("hard", "turns") if verified else words
 
 
 def _row(name: str, found: dict[str, Any]) -> str:

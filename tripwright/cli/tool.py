@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,10 +11,12 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
-from tripwright.tools.faces import ALL_FACES, face_named
+from tripwright.tools.faces import ALL_FACES, LIVE_FACES, face_named
+from tripwright.tools.live_box import LiveToolBox
+from tripwright.tools.live_source import LiveOptions, live_source
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
-from tripwright.tools.toolbox import ToolBox, ToolHostDown, read_arguments
+from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools, read_arguments
 from tripwright.world.store import World
 
 PAGE_ROWS = 20
@@ -26,6 +29,14 @@ def tool(
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
     world: Annotated[Path | None, typer.Option(help="The folder of the world.", show_default=False)] = None,
     server: Annotated[str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False)] = None,
+    services: Annotated[
+        Path | None, typer.Option(help="A live face: instead of --world, a TOML file of live services.", show_default=False)
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="A live face: ask through this store of answers, and keep what is new.", show_default=False)
+    ] = None,
+    snapshot: Annotated[str | None, typer.Option(help="With --store: the day.", show_default="today")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody.")] = False,
     face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(ALL_FACES)}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
     page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
@@ -51,6 +62,11 @@ def tool(
       tripwright tool hotel_search '{"city_name": "Orford", "checkin_date": "2022-03-01", "checkout_date": "2022-03-03"}' \
 --face deeptravel --world worlds/nano
 
+    The same from live services (docs/examples/live.toml), and from what they answered on a day:
+      tripwright tool poi_search '{"query": "museum", "city_name": "Ghent"}' --face deeptravel --services live.toml --store runs/live.sqlite
+      tripwright tool poi_search '{"query": "museum", "city_name": "Ghent"}' --face deeptravel --store runs/live.sqlite \
+--snapshot 2026-06-20 --replay
+
     In the official tables, as 'tripwright world import' reads them:
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
     """
@@ -64,13 +80,21 @@ def tool(
         raise UserError(f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments.")
     if world is not None and server is not None:
         raise UserError("Give --world DIR or --server URL, not both.")
-    if world is None and server is None:
-        raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
-    box = ToolBox(World.open(world), face, page_rows=rows) if world else RemoteToolBox(str(server), face, page_rows=rows)
-    try:
-        answer = box.call(name, _with_page(arguments, page))
-    except ToolHostDown as error:
-        raise UserError(f"{error} The call was not answered.") from None
+    with ExitStack() as opened:
+        box: Tools
+        if services is not None or store is not None or replay or snapshot is not None:
+            if face not in LIVE_FACES or server is not None:
+                raise UserError(f"--services, --store, --snapshot and --replay are of the faces {', '.join(LIVE_FACES)}, without --server.")
+            live = opened.enter_context(live_source(LiveOptions(world, services, store, snapshot, replay)))
+            box = LiveToolBox(live.ask, face)
+        elif world is None and server is None:
+            raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+        else:
+            box = ToolBox(World.open(world), face, page_rows=rows) if world else RemoteToolBox(str(server), face, page_rows=rows)
+        try:
+            answer = box.call(name, _with_page(arguments, page))
+        except ToolHostDown as error:
+            raise UserError(f"{error} The call was not answered.") from None
     if answer.error:
         raise UserError(_problem(answer.text))
     typer.echo(answer.text)

@@ -30,7 +30,9 @@ LONGEST_WHY = 90  # characters of a problem in a row
 
 
 def verify(  # long: each option is a parameter with its help
-    transcripts: Annotated[Path, typer.Argument(metavar="TRANSCRIPTS.jsonl", help='Of a run: {"request": …, "transcript": …} per line.')],
+    transcripts: Annotated[
+        Path, typer.Argument(metavar="RUN", help='A run folder, or a file of {"request": …, "transcript": …} per line.')
+    ],
     form: Annotated[str, typer.Option(help="rules (deterministic) or judge (an LLM behind an endpoint).")] = "rules",
     model: Annotated[str | None, typer.Option(help="Judge: the model's name.", show_default=False)] = None,
     base_url: Annotated[str | None, typer.Option(help="Judge: its endpoint, up to and including /v1.", show_default=False)] = None,
@@ -71,7 +73,7 @@ def verify(  # long: each option is a parameter with its help
     With --labels or --against-rules, agreement is told as a confusion table, accuracy and Cohen's kappa, with intervals.
 
     Examples:
-      tripwright verify runs/a/transcripts.jsonl
+      tripwright verify runs/a
       tripwright verify runs/a/transcripts.jsonl --out verdicts.jsonl --json
       tripwright verify runs/a/transcripts.jsonl --form judge --model deepseek-reasoner --base-url https://api.deepseek.com/v1 --votes 3
       tripwright verify runs/a/transcripts.jsonl --form judge --model Qwen/Qwen3-32B --base-url http://localhost:8000/v1 \\
@@ -84,6 +86,7 @@ def verify(  # long: each option is a parameter with its help
         raise UserError("--form judge needs --model and --base-url, and --form rules takes neither.")
     if not judging and (against_rules or rubrics or judgements or price or votes != 1):
         raise UserError("--against-rules, --rubrics, --judgements, --price and --votes go with --form judge.")
+    transcripts = transcripts / "transcripts.jsonl" if transcripts.is_dir() else transcripts
     kept = judgements or (out or transcripts).with_name("judgements.jsonl")
     _check_files(transcripts, out, kept if judging else None)
     passes = _conclusions(passing) if passing else PASSING_CONCLUSIONS
