@@ -5,6 +5,7 @@ A change between two evaluations is only called a change by its paired interval 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tripwright.evals.report.bars import Bar, range_strip, rate_bars
@@ -98,6 +99,12 @@ def baseline_bars(run: RunFolder) -> list[Bar]:
     return [*bars, Bar(*BASELINES["expert"], expert, 2)] if expert else bars
 
 
+def metric_words(scores: Iterable[Json]) -> dict[str, tuple[str, str]]:
+    """Title and note of each metric: of plans, or of answers where a verifier judged all of these."""
+    by = [str(score.get("rules")) for score in scores]
+    return {**METRICS, **(VERIFIED_METRICS if by and all(rules.startswith(VERIFIED) for rules in by) else {})}
+
+
 def metrics_section(run: RunFolder) -> str:
     """One row per metric, one column per evaluation, and the paired difference where the run compared two of them."""
     names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("metrics"))))
@@ -107,8 +114,7 @@ def metrics_section(run: RunFolder) -> str:
         return ""
     columns = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores)
     compared = bool(run.comparison)
-    verified = any(str(score.get("rules")).startswith(VERIFIED) for score in run.scores.values())
-    words = {**METRICS, **(VERIFIED_METRICS if verified else {})}
+    words = metric_words(run.scores.values())
     rows = []
     for name in names:
         title, note = words.get(name, (plain(name).capitalize(), ""))

@@ -14,7 +14,7 @@ from tripwright.evals.report.folder import Json, RunFolder, read_run
 from tripwright.evals.report.markup import Estimate, esc, number, of_words, percent, plural, short, shown, shown_interval
 from tripwright.evals.report.overlay import check_count, overlay_sections
 from tripwright.evals.report.page import html_page, write_page
-from tripwright.evals.report.results import METRICS, evaluation_words, metric_of
+from tripwright.evals.report.results import evaluation_words, metric_of, metric_words
 from tripwright.evals.scoreboard import judged_by
 
 FINAL = ("final", "dense_reward", "delivery", "commonsense_macro", "hard_macro", "turns_mean", "completion_tokens_mean")
@@ -57,7 +57,8 @@ def _final_section(runs: dict[str, RunFolder]) -> str:
     if not scored:
         return ""
     shown_metrics = [m for m in FINAL if any(_metric(run, m) for run in scored.values())]
-    head = "".join(f"<th class=num>{esc(METRICS[m][0])}</th>" for m in shown_metrics)
+    words = metric_words(score for run in scored.values() for score in run.scores.values())
+    head = "".join(f"<th class=num>{esc(words[m][0])}</th>" for m in shown_metrics)
     rows = []
     for name, run in scored.items():
         cells = "".join(_cell(_metric(run, m)) for m in shown_metrics)

@@ -138,7 +138,23 @@ GROUPS = (
                 share=True,
             ),
             Chart("Stage of the curriculum", "stage", (("curriculum_stage", "stage", 4),)),
-            Chart("Replayed and unscored", "count per step", (("replayed", "groups replayed", 3), ("unscored", "episodes unscored", 1))),
+            Chart(
+                "Replayed and unscored",
+                "count per step",
+                (("replayed", "groups replayed", 3), ("replayed_solved", "of them solved", 0), ("unscored", "episodes unscored", 1)),
+            ),
+            Chart(
+                "Verifiers",
+                "share",
+                (("trajectory_pass_rate", "trajectories that pass", 0), ("turns_saved_share", "turns spared by the early stop", 2)),
+                "Where the trajectory fails no turn is looked at (row D5).",
+                share=True,
+            ),
+            Chart(
+                "Sandbox",
+                "calls since the start",
+                (("sandbox_hits", "from the store", 0), ("sandbox_missed", "not recorded", 1), ("sandbox_live_calls", "asked live", 3)),
+            ),
         ),
     ),
     ChartGroup(
@@ -217,7 +233,7 @@ def _dull(rows: Sequence[Json], key: str) -> bool:
     """Counts of what never happened and settings that never changed would only fill the page; the run card has the latter."""
     if key in ("learning_rate", "curriculum_stage"):
         return len({row.get(key) for row in rows}) == 1
-    return key in ("replayed", "unscored") and not any(number(row.get(key)) for row in rows)
+    return key in ("replayed", "replayed_solved", "unscored") and not any(number(row.get(key)) for row in rows)
 
 
 def against_flops(rows: Sequence[Json]) -> str:
