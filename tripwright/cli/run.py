@@ -27,6 +27,7 @@ from tripwright.tools.faults import Faults
 from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.trip.query import iter_queries
+from tripwright.trip.request import TravelRequest
 from tripwright.world.store import World
 
 
@@ -127,9 +128,10 @@ def run(  # long: each option is a parameter with its help
             if rules != "official":
                 raise UserError(f"--rules are of plans; what judges dialect '{dialect}' is a verifier. Leave --rules out.")
             _check_kind(queries, "org", f"Dialect '{dialect}' takes requests of 'tripwright request make', found TravelPlanner queries")
+            asked = read_requests_of(queries, limit)  # before a store is made
             options = LiveOptions(world, services, store, snapshot or _day_of(out, store), replay)
             live, served = opened.enter_context(live_source(options)), None
-            jobs = read_errands(queries, live, samples, limit)
+            jobs = errands(asked, live, samples)
             rules, place = verified_by(jobs[0].verifier.name), live.identity
         else:
             if services is not None or store is not None or snapshot is not None or replay:
@@ -198,11 +200,16 @@ def read_tasks(queries: Path, world: World, samples: int, limit: int | None) -> 
     return [Task(f"q{line:06d}" + (f"-s{sample:02d}" if many else ""), query, world) for line, query in found for sample in range(samples)]
 
 
-def read_errands(queries: Path, live: LiveSource, samples: int, limit: int | None) -> list[Errand]:
-    """Ids are those of the requests, or line numbers, and numbers of the samples."""
+def read_requests_of(queries: Path, limit: int | None) -> list[tuple[int, TravelRequest]]:
+    """(line number, request), at least one."""
     found = list(iter_requests(queries))[:limit]
     if not found:
         raise UserError(f"No requests in '{queries}'. Expected a JSONL file, as 'tripwright request make' writes it.")
+    return found
+
+
+def errands(found: list[tuple[int, TravelRequest]], live: LiveSource, samples: int) -> list[Errand]:
+    """Ids are line numbers, and numbers of the samples."""
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     return [Errand(f"q{line:06d}{end}", request, live.ask, live.where) for line, request in found for end in ends]
 

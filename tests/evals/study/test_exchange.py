@@ -150,6 +150,9 @@ def test_files_of_another_shape_are_refused(text: str, words: str, study: Study,
     path.write_text(text.replace("HEADER", ",".join(study.keys)))
     with pytest.raises(UserError, match=words):
         import_labels(study, path)
+    with pytest.raises(UserError, match=r"No file at '.*x\.xlsx'\. Expected labels in \.csv or \.jsonl"):
+        import_labels(study, tmp_path / "x.xlsx")
+    (tmp_path / "x.xlsx").touch()
     with pytest.raises(UserError, match=r"is no file ending in \.csv or \.jsonl"):
         import_labels(study, tmp_path / "x.xlsx")
     with pytest.raises(UserError, match=r"must end in \.csv or \.jsonl"):

@@ -81,7 +81,9 @@ def import_labels(study: Study, path: Path) -> list[Label]:
 
     A line without a moment is from now, so it wins over what is there; one with a moment wins over earlier ones only.
     """
-    if not path.is_file() or path.suffix not in FORMATS:
+    if not path.is_file():
+        raise UserError(f"No file at '{path}'. Expected labels in {' or '.join(FORMATS)}.")
+    if path.suffix not in FORMATS:
         raise UserError(f"'{path}' is no file ending in {' or '.join(FORMATS)}.")
     moment, problems = now(), []
     found: dict[tuple[str, str], Label] = {}
