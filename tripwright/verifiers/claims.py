@@ -15,7 +15,7 @@ from tripwright.trip.request import TravelRequest
 from tripwright.verifiers.claims_form import visible
 from tripwright.verifiers.claims_mentions import Entity, Mention, Names
 from tripwright.verifiers.claims_numbers import BLANK, Claim, read_numbers
-from tripwright.verifiers.claims_parts import Line, Part, clauses, is_spare, read_lines, sentences
+from tripwright.verifiers.claims_parts import Line, Part, clauses, is_spare, read_lines, sentences, takes_back
 from tripwright.verifiers.evidence import Answered, Row
 
 BEARERS: dict[str, frozenset[str]] = {
@@ -84,6 +84,7 @@ class Reading:
     strange: list[str] = field(default_factory=list)
     untitled: list[str] = field(default_factory=list)  # titles of items that name nothing of the tool answers
     free: set[str] = field(default_factory=set)  # names that may stand beside anything: the trip's cities, the ends of routes
+    taken_back: list[str] = field(default_factory=list)  # sentences that take a recommendation back
     placed: set[tuple[str, Part]] = field(default_factory=set)  # (ride, part its line stands in)
 
     @property
@@ -167,6 +168,8 @@ class Reader:
     ) -> None:
         words = line.text[begin:end]
         mentions = [each for each in of_line if begin <= each.start < end]
+        if takes_back(words, spare):
+            reading.taken_back.append(words)
         for mention in mentions:
             if mention.entity is not None:
                 self._recommend(mention, line, begin, spare, reading)

@@ -53,8 +53,13 @@ class Claim:
 _WORD_VALUES = {re.sub(r"\[ -\]", " ", word): value for word, value in small_numbers()}
 _WORDS = "|".join(word for word, _ in small_numbers())
 _NUM = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-_MONEY = rf"(?:\d{{1,3}}(?:\.\d{{3}})+,\d\d(?![\d,])|\d+,\d\d(?![\d,])|{_NUM})"  # also with a comma for the decimals: "1.234,50"
-_N = rf"(?:{_NUM}|\b(?:{_WORDS})\b)"
+_SPOKEN = (  # "a hundred and five", "one thousand two hundred"
+    rf"(?:\b(?:{_WORDS}|an?|\d{{1,3}})[ -](?:hundred|thousand)(?:(?:,? and|,)?[ -](?:{_WORDS}|hundred|thousand)\b)*(?![a-z]))"
+)
+_FRACTION = r"(?:\d*\s?[½¼¾])"
+_FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
+_MONEY = rf"(?:{_SPOKEN}|\d{{1,3}}(?:\.\d{{3}})+,\d\d(?![\d,])|\d+,\d\d(?![\d,])|{_NUM})"  # also with a comma for the decimals: "1.234,50"
+_N = rf"(?:{_SPOKEN}|{_FRACTION}|{_NUM}|\b(?:{_WORDS})\b)"
 _CURRENCIES = {
     "$": "USD",
     "us$": "USD",
@@ -94,6 +99,8 @@ _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _WEEKDAY = "|".join(sorted((name for name in WEEKDAYS if len(name) > 5), key=len, reverse=True))
 _SHORT_WEEKDAY = "|".join(sorted((name for name in WEEKDAYS if len(name) <= 5), key=len, reverse=True))
 _HOUR = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+_HOURS = rf"(?:{_HOUR}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty[ -](?:one|two|three)|twenty)"
+_MINUTES = "|".join(word for word, value in small_numbers() if 10 <= value <= 59)
 _HALF = r"(?:\s*(?P<half>a\.m\.|p\.m\.|a\.m\b|p\.m\b|am\b|pm\b)|,?\s*(?:in the (?P<part>morning|afternoon|evening)|(?P<night>at night)))"
 _HEDGE = re.compile(
     r"(about|around|roughly|approximately|approx\.?|circa|ca\.|some|~|≈|just over|a little over|slightly over|a bit over"
@@ -105,9 +112,25 @@ _UNDER = ("just under", "nearly", "almost", "just before", "shortly before")
 
 
 def number(text: str) -> float:
-    """Of digits with separators or of number words to ninety-nine."""
+    """Of digits with separators, with a fraction, or of number words."""
+    if text[-1] in _FRACTIONS:
+        return float(text[:-1].strip() or 0) + _FRACTIONS[text[-1]]
+    if "hundred" in text or "thousand" in text:
+        return _spoken(text)
     word = _WORD_VALUES.get(text.replace("-", " "))
     return float(_pointed(text).replace(",", "")) if word is None else float(word)
+
+
+def _spoken(text: str) -> float:
+    total = part = 0.0
+    for word in re.findall(r"[a-z]+|\d+", text):
+        if word == "hundred":
+            part = (part or 1.0) * 100
+        elif word == "thousand":
+            total, part = total + (part or 1.0) * 1000, 0.0
+        elif word != "and":
+            part += 1.0 if word in ("a", "an") else float(word) if word.isdigit() else NUMBERS[word]
+    return total + part
 
 
 def _pointed(text: str) -> str:
@@ -128,7 +151,7 @@ def _clock(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
     """Hour and minute, with whatever says which half of the day it is. Without it an hour in words may be of either half."""
     named = match.groupdict()
     spoken = named["hour"]
-    hour, minute = int(number(spoken)), int(named.get("minute") or 0)
+    hour, minute = int(number(spoken)), int(number((named.get("minute") or "0").replace("oh ", "")))
     if relation := named.get("relation"):
         before, word = relation.replace(" minutes", "").rsplit(" ", 1)
         minutes = {"half": 30, "quarter": 15, "a quarter": 15}.get(before) or int(number(before))
@@ -156,11 +179,6 @@ def _price(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
     named = match.groupdict()
     currency = _CURRENCIES[(named.get("before") or named.get("after") or "").strip()] if named.get("before") or named.get("after") else ""
     return (number(named["amount"]),), _step(named["amount"]) if named["amount"][0].isdigit() else 1.0, currency
-
-
-def _hundreds(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
-    value = 100 * number(match["hundreds"]) + (number(match["rest"]) if match["rest"] else 0)
-    return (value,), 1.0, _CURRENCIES[match["after"]]
 
 
 def _hours_and_minutes(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
@@ -200,7 +218,7 @@ def _date(match: re.Match[str]) -> tuple[tuple[float | str, ...], float, str]:
         days = [(month, day) for month, day in sorted(pairs) if 1 <= month <= 12 and 1 <= day <= 31]
     else:
         month = named.get("month") or ""
-        days = [(MONTHS.get(month.lower()) or int(month or 0), int(named["day"]))]
+        days = [(MONTHS.get(month.lower()) or int(month or 0), int(named["day"]) or 99)]  # 0 stands for "not said"
         if named.get("until"):
             if re.search(rf"\b(?:{_MONTH})\.? (?:the )?$", match.string[max(0, match.start() - 16) : match.start()]):
                 return (), 1.0, ""  # "August 14 to 18 August" is two days, not a range of two numbers
@@ -251,12 +269,30 @@ _TABLE: tuple[tuple[Kind, str, Read], ...] = (
         rf"|after)) (?P<hour>{_HOUR}|\d{{1,2}})\b{_HALF}?",
         _clock,
     ),
+    (
+        "time",  # "departs six fifty-four"
+        rf"\b(?P<hour>{_HOURS})[ -](?P<minute>oh (?:{_HOUR})|(?:{_MINUTES}))\b(?!\s*-?(?:hundred|thousand|minutes?|mins?|hours?|km"
+        rf"|kilomet|met(?:er"
+        rf"|re)|miles?|per ?cent|%|stars?|people|persons?|guests?|nights?|days?|{_CURRENCY}))",
+        _clock,
+    ),
+    (
+        "time",
+        rf"(?:(?<=departs )|(?<=arrives )|(?<=leaves )|(?<=leaving )|(?<=arriving )|(?<=departing )|(?<=departs at )|(?<=arrives at )"
+        rf"|(?<=leaves at ))(?P<hour>{_HOURS})\b(?=\s*(?:$|[.,;)]|and\b|sharp\b))",
+        _clock,
+    ),
     ("time", r"\b(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?::\d{2})?" + _HALF, _clock),
     ("time", r"\b(?P<hour>\d{1,2})" + _HALF, _clock),
     ("time", r"\b(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?\b(?:\s?(?:h|hrs|hours)\b)?", _clock),
     ("price", rf"(?P<before>[$€£¥]|us\$|(?<!\d\s)(?:{_SIGN}))\s?(?P<amount>{_MONEY})(?!\d)", _price),
-    ("price", rf"\b(?P<hundreds>(?:{_HOUR}|a)) hundred(?: and)?(?: (?P<rest>{_WORDS}))? (?P<after>{_CURRENCY})\b", _hundreds),
     ("price", rf"(?P<amount>{_MONEY}|{_N})\s?-?(?P<after>{_CURRENCY})(?![a-z])(?<![$€£¥](?=\s?\d))", _price),
+    (
+        "price",
+        r"\b(?:(?:rooms?|trains?|rides?|flights?|hotel|stay|tickets?|fare|price|journey|entry|admission)(?: is| are|:) free\b"
+        r"(?! (?:to|from|until|of (?!charge)))|free of charge|for free\b(?! (?:cancel|wi-?fi|break))|costs? nothing)",
+        _fixed(0.0),
+    ),
     ("nights", r"\bnights\s*[:=-]\s*(?P<n>\d{1,3})\b", _counted),
     ("nights", r"\b(?P<n>\d{1,2})n\b", _counted),
     ("people", r"\b(?:travell?ers|guests|people|adults|passengers|party(?: size)?)\s*[:=-]\s*(?P<n>\d{1,3})\b", _counted),
@@ -280,7 +316,7 @@ _TABLE: tuple[tuple[Kind, str, Read], ...] = (
     ("minutes", r"\b(?P<hours>\d{1,2})\s?h\s?(?P<minutes>\d{2})\b", _hours_and_minutes),
     ("minutes", r"\bthree quarters of an hour\b", _fixed(45.0, 15.0)),
     ("minutes", r"\b(?:a )?quarter of an hour\b", _fixed(15.0, 15.0)),
-    ("minutes", r"\bhalf an hour\b", _fixed(30.0, 30.0)),
+    ("minutes", r"\b(?:half an|a half|half)[ -]hour\b", _fixed(30.0, 30.0)),
     ("minutes", rf"(?P<hours>{_N}|\ban)(?: hours?)? and (?P<part>a half|a quarter)(?: hours?)?\b", _hours_and_part),
     ("minutes", rf"(?P<hours>{_N}|\ban)\s*-?(?:hours?|hrs?|h)\b", _hours),
     ("minutes", rf"(?P<n>{_N})\s*-?(?:minutes?|mins?)\b", _counted),
@@ -317,7 +353,7 @@ _ORDER = re.compile(
     rf"|\b(?:1st|2nd|3rd)\b|#\d{{1,2}}\b|\(\d\)|{_N}\s+(?:[a-z-]+\s)?(?:options?|recommendations?|choices|alternatives"
     rf"|possibilities|parts?|legs?|steps?|seats?|tickets?)\b"
 )
-_BARE = re.compile(r"[^\s\x00|()\[\]]*\d[^\s\x00|()\[\]]*")
+_BARE = re.compile(r"\b(?:hundreds?|thousands?|millions?|dozens?)\b|[½¼¾]|[^\s\x00|()\[\]]*\d[^\s\x00|()\[\]]*")
 
 
 def read_numbers(text: str) -> list[Claim]:

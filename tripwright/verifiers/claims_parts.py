@@ -220,3 +220,27 @@ def _split(text: str, spans: list[tuple[int, int]], pattern: re.Pattern[str], be
     if start < end:
         found.append((start, end))
     return found
+
+
+_NOT = r"(?:(?:do|should|must|would|can)(?: not|n't)|cannot|can't|never)"
+_NONE_OF_IT = re.compile(
+    rf"\b(?:none of (?:this|these|it|them|the above) (?:can|should|may|will|exists?|is (?:available|possible|true|recommended))"
+    rf"|you {_NOT} (?:go|travel)\b|(?:ignore|disregard)"
+    rf" (?:all |everything )?(?:this|these|the above|above)"
+    rf"|(?:this|the) (?:trip|plan|journey) {_NOT} be (?:booked|made|taken))\b",
+    re.IGNORECASE,
+)
+_NOT_THIS = re.compile(
+    rf"\b{_NOT} (?:take|book|choose|pick|use|buy|recommend|board|visit|stay (?:at|in)|go (?:with|for))"
+    rf" (?:this|it|these|them|that one|any of)\b"
+    rf"|\b(?:this|it|these|they) {_NOT} be (?:booked|taken|used|bought)\b|\b(?:is|are)(?: not|n't) recommended\b"
+    r"|^\W*(?:\w+\W+)?not recommended\b|\b(?:avoid|skip) (?:this|it)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(r"\b(?:if|unless|when|in case|should (?:the|you|it)|otherwise|without|until|before|after)\b", re.IGNORECASE)
+
+
+def takes_back(sentence: str, spare: bool) -> bool:
+    """Whether a sentence plainly takes back what is recommended: all of it, or (outside the risks) what it stands with."""
+    found = _NONE_OF_IT.search(sentence) or (None if spare else _NOT_THIS.search(sentence))
+    return found is not None and _CONDITION.search(sentence[: found.start()]) is None

@@ -6,7 +6,6 @@ part must keep to the request, not only the first; what stands under the risks i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import product
@@ -17,15 +16,26 @@ from tripwright.verifiers.claims_mentions import key_of
 from tripwright.verifiers.claims_parts import Part
 from tripwright.verifiers.evidence import Answered, Row
 from tripwright.verifiers.findings import RUBRICS, Conclusion, Problem, TrajectoryFinding
-from tripwright.verifiers.fits import last_night_ends, late, moment, nights_asked, nights_of, rooms_for, same_place, wrong_way
+from tripwright.verifiers.fits import (
+    guests_in,
+    last_night_ends,
+    late,
+    moment,
+    nights_asked,
+    nights_of,
+    rooms_for,
+    same_place,
+    wrong_journey,
+)
 from tripwright.verifiers.support import day_is_asked
+from tripwright.verifiers.tolerance import minutes_fit, number_fits
 
 MOST_IN_A_PART = 2  # row D11
 MOST_SPARES = 4  # two directions, two each
 LEAST_MINUTES_THERE = 60  # between arriving and leaving again on one day
 LEAST_MINUTES_TO_CHANGE = 30
+MOST_MINUTES_TO_CHANGE = 12 * 60  # a longer wait is a stay that nobody asked for
 NEAR_KM = 3.0  # by the road; what "near" asks of a hotel
-_GUESTS = re.compile(r"up to (\d+) guest", re.IGNORECASE)
 Chosen = dict[str, Row]
 
 
@@ -33,7 +43,7 @@ def feasibility(reading: Reading, chosen: Chosen, answered: list[Answered], requ
     """`chosen` is the row of each name that the answer speaks of (grounding.py)."""
     parts = _parts(reading, chosen)
     wrong: dict[str, list[Problem]] = {rubric: [] for rubric in RUBRICS}
-    wrong["complete"] += _missing(parts, request)
+    wrong["complete"] += [*_missing(parts, request), *_taken_back(reading)]
     wrong["main_requirement"] += _not_asked_for(parts, reading, request)
     wrong["logic"] += [*_form(reading), *_impossible(parts, request), *_stays_wrong(parts, request)]
     wrong["other_constraints"] += _unkept(parts, request)
@@ -91,14 +101,17 @@ def _missing(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[P
             yield _problem(f"missing_{part}", f"The answer recommends no {what[2:]} that a tool answer has.")
 
 
+def _taken_back(reading: Reading) -> Iterator[Problem]:
+    for words in reading.taken_back:
+        yield Problem("taken_back", "The answer takes back what it recommends.", words.strip())
+
+
 def _not_asked_for(parts: dict[Part, list[Row]], reading: Reading, request: TravelRequest) -> Iterator[Problem]:
     for part in ("outbound", "return"):
         rides = parts.get(part, [])
-        for row in [] if _is_chain(rides) else rides:
-            for what in wrong_way(row, part, request):
+        for journey in [rides] if _is_chain(rides) else [[row] for row in rides]:
+            for row, what in wrong_journey(journey, part, request):
                 yield _problem("not_what_was_asked", f"{row.name} is recommended for the {part} but {what}.", row)
-        if _is_chain(rides) and not all(same_place(one, other) for one, other in _ends_of_chain(rides, part, request)):
-            yield _problem("not_what_was_asked", f"The {part} journey does not go where was asked.", rides[0])
     if parts.get("return") and request.return_date is None:
         yield _problem("not_what_was_asked", "A return was not asked for.", parts["return"][0])
     for row in parts.get("stay", []):
@@ -106,9 +119,9 @@ def _not_asked_for(parts: dict[Part, list[Row]], reading: Reading, request: Trav
             yield _problem(
                 "not_what_was_asked", f"{row.name} is in {row.text('city') or 'no city said'}, not in {request.destination}.", row
             )
-        room = _GUESTS.search(row.text("room"))
-        if room is not None and int(room[1]) * rooms_for(request.party_size) < request.party_size:
-            yield _problem("room_too_small", f"{row.name} has rooms for {room[1]}, two to a room were needed.", row)
+        guests = guests_in(row.text("room"))
+        if guests is not None and guests * rooms_for(request.party_size) < request.party_size:
+            yield _problem("room_too_small", f"{row.name} has rooms for {guests}, two to a room were needed.", row)
     for statement in reading.statements:
         if statement.claim.kind == "people" and statement.claim.values[0] not in (1, request.party_size):
             yield _problem("wrong_party", f"'{statement.claim.said}' where {request.party_size} travel.")
@@ -163,6 +176,9 @@ def _impossible(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterato
                 yield _problem("arrives_before_it_departs", f"{row.name} arrives before it departs.", row)
         if _is_chain(rides) and _minutes(rides[0], "arrives_at", rides[1], "departs_at") < LEAST_MINUTES_TO_CHANGE:
             yield _problem("impossible_connection", f"{rides[1].name} cannot be reached from {rides[0].name}.", rides[1])
+        elif _is_chain(rides) and _minutes(rides[0], "arrives_at", rides[1], "departs_at") > MOST_MINUTES_TO_CHANGE:
+            hours = MOST_MINUTES_TO_CHANGE // 60
+            yield _problem("long_wait", f"{rides[1].name} leaves more than {hours} hours after {rides[0].name} arrives.", rides[1])
     there = parts.get("outbound", [])
     for first, back in product(
         there[-1:] if _is_chain(there) else there,
@@ -186,13 +202,9 @@ def _is_chain(rides: list[Row]) -> bool:
     return len(rides) == 2 and rides[0].text("arrive_city") != "" and same_place(rides[0].text("arrive_city"), rides[1].text("depart_city"))
 
 
-def _ends_of_chain(rides: list[Row], part: str, request: TravelRequest) -> tuple[tuple[str, str], tuple[str, str]]:
-    ends = (request.origin, request.destination) if part == "outbound" else (request.destination, request.origin)
-    return (rides[0].text("depart_city"), ends[0]), (rides[-1].text("arrive_city"), ends[1])
-
-
 def _stays_wrong(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Problem]:
-    arrivals = {row.text("arrives_at")[:10] for row in parts.get("outbound", [])}
+    there = parts.get("outbound", [])
+    arrivals = {row.text("arrives_at")[:10] for row in (there[-1:] if _is_chain(there) else there)}
     for row in parts.get("stay", []):
         begin, end = row.text("checkin_date"), row.text("checkout_date")
         if arrivals and begin not in arrivals | {request.depart_date}:
@@ -222,8 +234,10 @@ def _unkept(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Pr
     if request.nightly_budget is not None:
         for row in parts.get("stay", []):
             price, nights = row.number("price"), nights_of(row)
-            if price is None or not nights or price / nights > request.nightly_budget:
-                yield _problem("over_budget", f"{row.name} is over {request.nightly_budget:g} a night, or its price is not known.", row)
+            unknown = price is None or not nights or row.text("currency") not in ("", request.currency)
+            if unknown or (price or 0.0) / (nights or 1) > request.nightly_budget:
+                limit = f"{request.nightly_budget:g} {request.currency}"
+                yield _problem("over_budget", f"{row.name} is over {limit} a night, or its price in {request.currency} is not known.", row)
     if request.total_budget is not None:
         yield from _over_budget(parts, request, request.total_budget)
 
@@ -256,7 +270,12 @@ def _over_budget(parts: dict[Part, list[Row]], request: TravelRequest, budget: f
 
 
 def _wishes(parts: dict[Part, list[Row]], reading: Reading, answered: list[Answered], request: TravelRequest) -> Iterator[Problem]:
-    routes = [row for call in answered for row in call.rows if row.kind == "route"]
+    routes = [
+        row
+        for call in answered
+        for row in call.rows
+        if row.kind == "route" and same_place(row.text("city") or str(row.arguments.get("city_name", "")), request.destination)
+    ]
     if request.hotel is not None:
         for row in parts.get("stay", []):
             if f" {' '.join(request.hotel.casefold().split())} " not in f" {' '.join(row.name.casefold().split())} ":
@@ -268,9 +287,7 @@ def _wishes(parts: dict[Part, list[Row]], reading: Reading, answered: list[Answe
             if not any(km is not None and km <= NEAR_KM for km in far):
                 yield _problem("not_shown_near", f"No route shows that {row.name} is within {NEAR_KM:g} km of {request.hotel_near}.", row)
     visited = {key_of(row.name): row for row in parts.get("visits", [])}
-    ways = [each for each in reading.statements if each.claim.kind in ("minutes", "km")]
-    way_told = {key_of(each.subject.name) for each in ways if each.subject is not None}
-    way_told |= {key_of(near.entity.name) for each in ways for near in each.others if near.entity is not None}
+    way_told = set(_ways_told(reading, routes))
     for place in request.visit:
         found = next((row for key, row in visited.items() if key_of(place) in key or key in key_of(place)), None)
         if found is None:
@@ -280,6 +297,20 @@ def _wishes(parts: dict[Part, list[Row]], reading: Reading, answered: list[Answe
         elif not same_place(found.text("city"), request.destination):
             yield _problem("other_place", f"{found.name} is in {found.text('city') or 'no city said'}.", found)
     yield from _visit_hours(parts, reading, request)
+
+
+def _ways_told(reading: Reading, routes: list[Row]) -> Iterator[str]:
+    """Keys of the names whose way is told: with minutes or km that a route to or from there has. Advice tells no way."""
+    for each in reading.statements:
+        if each.claim.kind not in ("minutes", "km"):
+            continue
+        label, fits = ("minutes", minutes_fit) if each.claim.kind == "minutes" else ("distance_km", number_fits)
+        names = [near.entity for near in each.others if near.entity is not None]
+        for entity in [*names, each.subject] if each.subject is not None else names:
+            key = key_of(entity.name)
+            ways = [way.number(label) for way in routes if key in (key_of(way.text("origin")), key_of(way.text("destination")))]
+            if any(true is not None and fits(each.claim, true) for true in ways):
+                yield key
 
 
 def _visit_hours(parts: dict[Part, list[Row]], reading: Reading, request: TravelRequest) -> Iterator[Problem]:

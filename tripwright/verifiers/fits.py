@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 
 from tripwright.trip.request import TravelRequest
@@ -53,16 +54,22 @@ def last_night_ends(request: TravelRequest) -> str:
 
 def wrong_way(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
     """What is wrong with the cities, the day or the means of a ride that is recommended for `part`."""
+    yield from (what for _, what in wrong_journey([row], part, request))
+
+
+def wrong_journey(legs: Sequence[Row], part: Part, request: TravelRequest) -> Iterator[tuple[Row, str]]:
+    """The same of a ride or of the legs of a journey: where it begins and ends, the day it begins, every leg's means."""
     ends = (request.origin, request.destination) if part == "outbound" else (request.destination, request.origin)
-    for label, city in zip(("depart_city", "arrive_city"), ends, strict=True):
+    for row, label, city in ((legs[0], "depart_city", ends[0]), (legs[-1], "arrive_city", ends[1])):
         if not same_place(row.text(label), city):
-            yield f"{label.partition('_')[0]}s {row.text(label) or 'nowhere said'}, asked was {city}"
+            yield row, f"{label.partition('_')[0]}s {row.text(label) or 'nowhere said'}, asked was {city}"
     asked = request.depart_date if part == "outbound" else request.return_date
-    departs = row.text("departs_at")[:10]
+    departs = legs[0].text("departs_at")[:10]
     if asked is not None and departs != asked:
-        yield f"goes on {departs or 'no day said'}, asked was {asked}"
-    if request.transport is not None and request.transport != ("flight" if row.is_flight else "train"):
-        yield f"is no {request.transport}"
+        yield legs[0], f"goes on {departs or 'no day said'}, asked was {asked}"
+    for row in legs:
+        if request.transport is not None and request.transport != ("flight" if row.is_flight else "train"):
+            yield row, f"is no {request.transport}"
 
 
 def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
@@ -78,6 +85,25 @@ def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
 
 def fits_ride(row: Row, part: Part, request: TravelRequest) -> bool:
     return not any(wrong_way(row, part, request)) and not any(late(row, part, request))
+
+
+_GUESTS = re.compile(
+    r"\b(?:up to|for|sleeps|max\.?|maximum(?: of)?|occupancy:?)\s+(\d{1,2}|one|two|three|four)\b(?!\s*-?(?:nights?|days?|hours?|%))"
+    r"|\b(\d{1,2}|one|two|three|four)[ -](?:guests?|persons?|people|adults?)\b",
+    re.IGNORECASE,
+)
+_SIZES = {"single": 1, "double": 2, "twin": 2, "triple": 3, "quadruple": 4}
+_SIZE = re.compile(rf"\b({'|'.join(_SIZES)})\b(?![ -](?:beds?|glaz))", re.IGNORECASE)
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4}
+
+
+def guests_in(room: str) -> int | None:
+    """How many a room is for, by what the row calls it; None where that does not say ("deluxe room", "2 single beds")."""
+    if found := _GUESTS.search(room):
+        count = (found[1] or found[2]).lower()
+        return _COUNTS.get(count) or int(count)
+    sizes = [_SIZES[word.lower()] for word in _SIZE.findall(room)]
+    return min(sizes) if sizes else None
 
 
 def rooms_for(party_size: int) -> int:

@@ -33,6 +33,7 @@ from tripwright.verifiers.tolerance import clock_fits, minutes_fit, number_fits
 _ADVICE = re.compile(
     r"\b(?:allow|plan|at least|in advance|ahead|early|earlier|buffer|spare|beforehand|before departure|arrive at the)\b", re.IGNORECASE
 )
+_WAY = re.compile(r"\b(?:walk\w*|on foot|driv\w*|taxi|cab|bus|metro|tram|cycl\w*|stroll|ride|get|way|from)\b", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\b(?:totals?|budget|altogether|overall|whole trip|entire trip|all in|in all|sums?|trip costs?|adds? up|come[s]? to|combined"
     r"|round trip|both ways)\b",
@@ -123,8 +124,14 @@ def _otherwise(statement: Statement, reading: Reading, base: Ground, chosen: dic
             or _is_joined(statement, request, chosen)
         )
     if kind == "minutes":
-        return statement.part == "risks" and _ADVICE.search(statement.sentence) is not None
+        return statement.part == "risks" and _is_advice(statement)
     return kind == "nights" and statement.claim.values[0] == nights_asked(request)
+
+
+def _is_advice(statement: Statement) -> bool:
+    """ "Allow 30 minutes"; but the minutes of a way between two names are no advice, they need a route."""
+    ends = {each.entity for each in statement.others if each.entity is not None and each.entity.kind in ("hotel", "place")}
+    return _ADVICE.search(statement.sentence) is not None and not (len(ends) > 1 and _WAY.search(statement.sentence))
 
 
 def _unsupported(statement: Statement, row: Row | None) -> Problem:
@@ -202,7 +209,7 @@ def _unattached(statement: Statement, reading: Reading, base: Ground, chosen: di
         return value in (nights_asked(request), nights_asked(request) + 1)
     if claim.kind == "minutes":
         return (
-            _ADVICE.search(statement.sentence) is not None
+            _is_advice(statement)
             or _on_a_route(statement, base, "minutes")
             or any(is_margin(statement, row, request) for row in chosen.values())
         )

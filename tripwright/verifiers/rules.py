@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tripwright.transcript import Transcript
 from tripwright.trip.request import TravelRequest
@@ -14,7 +15,7 @@ from tripwright.verifiers.claims import Reader, Reading
 from tripwright.verifiers.evidence import Answered, evidence
 from tripwright.verifiers.feasibility import feasibility
 from tripwright.verifiers.findings import Problem, TrajectoryFinding, TurnFinding
-from tripwright.verifiers.fits import last_night_ends, same_place
+from tripwright.verifiers.fits import day, last_night_ends, same_place
 from tripwright.verifiers.grounding import Grounding, ground
 
 _TOOLS_OF = {"stay": ("hotel_search",), "visits": ("poi_search", "route_planning")}
@@ -81,14 +82,16 @@ def _call_problems(answered: Answered, judged: _Judged, request: TravelRequest) 
     if name in ("flight_search", "train_search"):
         ends = (str(said.get("depart_city_name", "")), str(said.get("arrival_city_name", "")))
         asked = {(request.origin, request.destination): request.depart_date, (request.destination, request.origin): request.return_date}
-        day = next((day for pair, day in asked.items() if same_place(ends[0], pair[0]) and same_place(ends[1], pair[1])), "?")
-        if day == "?":
+        when = next((when for pair, when in asked.items() if same_place(ends[0], pair[0]) and same_place(ends[1], pair[1])), "?")
+        if when == "?":
             used = [row for row in judged.grounding.chosen.values() if row.call == answered.number]
             legs = [row for row in used if same_place(row.text("depart_city"), ends[0]) and same_place(row.text("arrive_city"), ends[1])]
             if not legs or legs != used:  # a leg of a journey with a change is looked at as a journey, by the trajectory level
                 wrong.append(f"asked for {ends[0]} to {ends[1]}")
-        elif day is not None and said.get("depart_date") != day and not _is_spare_only(answered, judged):
-            wrong.append(f"asked for {said.get('depart_date')}, the traveller for {day}")
+            elif said.get("depart_date") not in _days_of_legs(ends, request) and not _is_spare_only(answered, judged):
+                wrong.append(f"asked for a leg on {said.get('depart_date')}")
+        elif when is not None and said.get("depart_date") != when and not _is_spare_only(answered, judged):
+            wrong.append(f"asked for {said.get('depart_date')}, the traveller for {when}")
     elif name == "hotel_search":
         if not same_place(str(said.get("city_name", "")), request.destination):
             wrong.append(f"asked for {said.get('city_name')}, the traveller goes to {request.destination}")
@@ -100,6 +103,16 @@ def _call_problems(answered: Answered, judged: _Judged, request: TravelRequest) 
     ):
         wrong.append(f"asked in {said.get('city_name')}")
     return [Problem("wrong_parameters", f"Call {answered.number}, {name}, {what}.", "", answered.number) for what in wrong]
+
+
+def _days_of_legs(ends: tuple[str, str], request: TravelRequest) -> set[str]:
+    """The days that a leg of a journey with a change may be asked for: the first on the day of the trip, the next also a day later."""
+    found: set[str] = set()
+    for begin, asked in ((request.origin, request.depart_date), (request.destination, request.return_date or "")):
+        first = day(asked)
+        if first is not None:
+            found |= {asked} if same_place(ends[0], begin) else {asked, (first + timedelta(days=1)).isoformat()}
+    return found
 
 
 def _is_spare_only(answered: Answered, judged: _Judged) -> bool:
