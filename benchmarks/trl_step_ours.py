@@ -40,6 +40,7 @@ class ScriptedTrips:
     """The same trips in every step; only their requests' texts are the script's."""
 
     per_epoch = None
+    live = None
 
     def __init__(self, job: Job):
         self.job, self.position = job, 0

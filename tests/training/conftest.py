@@ -54,6 +54,7 @@ class SameTrip:
     """A stream of one trip, numbered, which its text says; for loops that are given their episodes, or that play the same trip again."""
 
     per_epoch: int | None = None
+    live = None
 
     def __init__(self, task: Task):
         self.task, self.position = task, 0
@@ -108,7 +109,7 @@ def lab() -> SimpleNamespace:
     def episode(model: Any, seed: int, verdict: Verdict | None, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR) -> Episode:
         """A verdict that delivered a plan comes with one; None is unscored."""
         plan: list[dict[str, Any]] | None = [{}] if verdict is not None and verdict.delivered else None
-        return Episode(trip, transcript(model, seed, turns, stop), plan, None, verdict)
+        return Episode(trip, transcript(model, seed, turns, stop), plan, None if plan else "no answer", verdict)
 
     return SimpleNamespace(
         vocabulary=VOCABULARY,

@@ -26,6 +26,7 @@ from tripwright.training.cold_start import GeneratedTrips
 from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe_checks import check_needs
 from tripwright.training.rollouts import Group, rewarded
 from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity, opened_source
 from tripwright.trip.request import TravelRequest
@@ -175,13 +176,19 @@ def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.Mon
             '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nservices = "s.toml"\n',
             "one of them",
         ),
-        ('[data]\nqueries = "requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot = "2022-03-01"\n', "no file 'none.sqlite'"),
         ('[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nreplay = false\n', "to say who answers"),
     ],
 )
 def test_a_recipe_of_live_tools_that_cannot_work(tables: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=said):
         errands(tmp_path, tables)
+
+
+def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").touch()
+    recipe = errands(tmp_path, f'[data]\nqueries = "{tmp_path}/requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot = "2022-03-01"\n')
+    with pytest.raises(UserError, match="no file 'none.sqlite'. Record it first"):
+        check_needs(recipe)
 
 
 def test_live_tools_need_a_dialect_that_has_them(tmp_path: Path) -> None:

@@ -49,9 +49,13 @@ def check_needs(recipe: Recipe) -> None:
         ("data.world", recipe.data.world),
         ("data.queries", recipe.data.queries),
         ("sft.data", recipe.sft.data if recipe.sft else None),
+        ("live.services", recipe.live.services if recipe.live else None),
     ):
         if path is not None and not Path(path).exists():
             raise UserError(f"{name}: nothing at '{path}'.")
+    live = recipe.live
+    if live is not None and live.replay and "://" not in live.store and not Path(live.store).is_file():
+        raise UserError(f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set live.replay = false.")
     model = recipe.model.pretrained
     if model is not None and (model.count("/") > 1 or model.startswith(("/", ".", "~"))) and not Path(model).is_dir():  # no hub's name
         raise UserError(
@@ -89,8 +93,6 @@ def _data(recipe: Recipe) -> None:
         nobody = data.world is None and live.services is None and not live.replay
         if data.queries is None or nobody or (data.world is not None and live.services is not None):
             raise UserError("[live] needs data.queries, and live.services or data.world (one of them) to say who answers, or live.replay.")
-        if live.replay and "://" not in live.store and not Path(live.store).is_file():
-            raise UserError(f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set live.replay = false.")
     elif (data.world is None) != (data.queries is None):
         raise UserError("data.world and data.queries belong together: give both, or neither for generated worlds.")
     if data.queries is None:

@@ -6,6 +6,7 @@ three thousand; trip n of a query file is in epoch n // queries, whose order dep
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import random
 from contextlib import ExitStack
@@ -194,6 +195,7 @@ def file_hash(path: str | Path) -> str:
 def opened_source(live: LiveSettings, world: str | None) -> LiveSource:
     """One for all stages of a process: open until it ends."""
     options = LiveOptions(Path(world) if world else None, Path(live.services) if live.services else None, live.store, live.snapshot)
+    atexit.register(_OPENED.close)  # before the modules go that closing needs
     return _OPENED.enter_context(live_source(replace(options, replay=live.replay)))
 
 
