@@ -22,7 +22,7 @@ from tripwright.world.store import World
 PAGE_ROWS = 20
 
 
-def tool(
+def tool(  # long: each option is a parameter with its help
     name: Annotated[
         str | None, typer.Argument(help="The tool as the face calls it, for instance search_flights.", show_default=False)
     ] = None,
