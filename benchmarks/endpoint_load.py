@@ -31,16 +31,16 @@ from typing import Any
 import httpx2  # noqa: F401  # before anything is measured: both sides stand on it
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.endpoint import EndpointPolicy, messages, turn_text
-from tripwright.agent.policies.expert import expert_turns
 from tripwright.agent.session import Session, Turn
+from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import read_queries
 from tripwright.episode import Task, close_session, open_session
 from tripwright.evals.run import run
 from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
 from tripwright.llm.connections import allow_open_files
-from tripwright.queries.sample import make_queries
+from tripwright.policies.endpoint import EndpointPolicy, messages, turn_text
 from tripwright.tools.faces import face_named
-from tripwright.trip.query import read_queries
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 

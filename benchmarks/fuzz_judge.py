@@ -27,14 +27,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
-from tripwright.constraints.evaluate import RULES, Rules, judge
-from tripwright.constraints.lookup import city_lookup
-from tripwright.evals.lines import BadLine, read_query
-from tripwright.queries.sample import Mix, make_queries
-from tripwright.trip.itinerary import parse_itinerary, render_itinerary
-from tripwright.trip.parse import ParsedAnswer, parse_answer, parse_days
-from tripwright.trip.plan import to_official
-from tripwright.trip.query import Query
+from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary, render_itinerary
+from tripwright.domains.travelplanner.plan.parse import ParsedAnswer, parse_answer, parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 

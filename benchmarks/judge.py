@@ -33,10 +33,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from tripwright.constraints.evaluate import RULES, Rules, judge
-from tripwright.constraints.text import attraction_pieces, filled, from_to, name_and_city
-from tripwright.evals.lines import read_query
-from tripwright.trip.plan import MEALS
+from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
+from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled, from_to, name_and_city
+from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
 

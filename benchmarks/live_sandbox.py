@@ -31,10 +31,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tripwright.live.sandbox import Sandbox
-from tripwright.live.snapshot import describe, recorded_providers
-from tripwright.live.store import open_store
-from tripwright.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.sandbox.snapshot import describe, recorded_providers
+from tripwright.domains.deeptravel.sandbox.store import open_store
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 
 HELPERS = Path(__file__).parents[1] / "tests" / "live"
 PROCESSES, EPISODES, CALLS = 8, 200, 6

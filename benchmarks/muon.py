@@ -14,7 +14,7 @@ import time
 
 import torch
 
-from tripwright.agent.policies.local_precision import fastest
+from tripwright.inference.precision import fastest
 from tripwright.training.muon import Muon
 from tripwright.training.nano import NanoShape
 

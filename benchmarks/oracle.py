@@ -34,11 +34,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripwright.domains.travelplanner.oracle.cpsat import solve_cpsat
+from tripwright.domains.travelplanner.oracle.planner import first_within_budget, solve
+from tripwright.domains.travelplanner.query import Query
 from tripwright.evals.report.charts import Frame, Line, line_chart, standalone
 from tripwright.files import write_atomically
-from tripwright.oracle.cpsat import solve_cpsat
-from tripwright.oracle.planner import first_within_budget, solve
-from tripwright.trip.query import Query
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 

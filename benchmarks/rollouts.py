@@ -19,8 +19,8 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.local import LocalPolicy, Sampling, load_model
 from tripwright.agent.session import Session, Turn
+from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.tools.toolbox import ToolBox
 from tripwright.training.cold_start import UNSEEN_WORLDS, tasks
 

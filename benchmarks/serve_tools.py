@@ -52,11 +52,11 @@ from starlette.routing import Route
 
 from tripwright.evals.report.charts import Frame, Line, line_chart, still
 from tripwright.evals.report.charts import picture as draw_panels
+from tripwright.server.answers import Answered, Answers
+from tripwright.server.metrics import metrics_folder
+from tripwright.server.supervisor import Supervisor, open_port
+from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.toolbox import ToolBox
-from tripwright.web.answers import Answered, Answers
-from tripwright.web.metrics import metrics_folder
-from tripwright.web.supervisor import Supervisor, open_port
-from tripwright.web.tools_api import ToolsApp
 from tripwright.world.store import World
 
 BAR = 0.6

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.expert import STYLES, ExpertPolicy, ExpertStyle
-from tripwright.agent.policies.expert.careful import play_careful
 from tripwright.agent.session import Session
-from tripwright.constraints.evaluate import judge
+from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
+from tripwright.domains.travelplanner.expert.careful import play_careful
+from tripwright.domains.travelplanner.query import iter_queries
+from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.episode import Task, close_session, open_session
 from tripwright.files import write_atomically
+from tripwright.policies.base import Policy
 from tripwright.tools.toolbox import ToolBox
-from tripwright.trip.query import iter_queries
 from tripwright.world.store import World
 
 COLUMNS = ("n", "passed", "given_up", "replayed", "turned_back", "calls", "characters", "tokens", "seconds")

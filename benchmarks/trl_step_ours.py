@@ -12,18 +12,19 @@ from trl_step_peer import Job, Measured
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies import local, local_batch
-from tripwright.agent.policies.local_sampling import Chosen
 from tripwright.episode import Task
+from tripwright.inference import batch as local_batch
+from tripwright.inference import local
+from tripwright.inference.sampling import Chosen
 from tripwright.rewards.shaped import NOTHING, Reward
+from tripwright.rl.grpo import Grpo
+from tripwright.rl.objectives import Clip
+from tripwright.rl.rollouts import Group
+from tripwright.rl.settings import GrpoSettings
 from tripwright.tools.faces import face_named
 from tripwright.tools.toolbox import ToolAnswer
 from tripwright.training.cold_start import tasks
-from tripwright.training.grpo import Grpo
-from tripwright.training.objectives import Clip
 from tripwright.training.optim import OptimizerSettings
-from tripwright.training.rollouts import Group
-from tripwright.training.settings import GrpoSettings
 
 
 class ScriptedTools:

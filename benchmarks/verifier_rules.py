@@ -20,11 +20,11 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from tripwright.evals.stats import wilson
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.statistics.rates import wilson
 from tripwright.transcript import Transcript
-from tripwright.trip.request import TravelRequest
-from tripwright.verifiers.joint import JointFinding, joint
-from tripwright.verifiers.rules import RuleVerifier
 
 FOLDER = Path(__file__).parents[1] / "tests" / "verifiers"
 BAR = 0.98

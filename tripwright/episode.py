@@ -12,18 +12,18 @@ from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect, PlanFormat
-from tripwright.agent.policies.base import Policy
 from tripwright.agent.session import Request, Session
-from tripwright.constraints.evaluate import Rules, applicable_hard, judge
-from tripwright.constraints.facts import COMMONSENSE_NAMES, Verdict
-from tripwright.constraints.lookup import city_lookup
+from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
+from tripwright.domains.travelplanner.plan.parse import parse_answer
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import Rules, applicable_hard, judge
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, Verdict
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.policies.base import Policy
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import StopReason, Transcript
-from tripwright.trip.itinerary import parse_itinerary
-from tripwright.trip.parse import parse_answer
-from tripwright.trip.plan import to_official
-from tripwright.trip.query import Query
 from tripwright.world.store import World
 
 

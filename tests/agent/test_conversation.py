@@ -121,7 +121,7 @@ def test_a_fork_knows_what_the_user_will_say(chat: ChatFormat) -> None:
 
 def test_a_local_model_holds_conversations_side_by_side(talker: Any, chat: ChatFormat) -> None:
     """Of several turns, cut ones among them, over one cache: each as when it is played alone, and continued token by token."""
-    local = importlib.import_module("tripwright.agent.policies.local")  # torch
+    local = importlib.import_module("tripwright.inference.local")  # torch
 
     def played(conversations: Sequence[Conversation], rows: int) -> dict[str, Transcript]:
         policy = local.LocalPolicy(talker, chat, local.Sampling(temperature=1.0, rows=rows, seed=3))

@@ -12,10 +12,10 @@ from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.dialect import Dialect, dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
+from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolAnswer, ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason, Transcript
-from tripwright.trip.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 

@@ -13,19 +13,25 @@ PACKAGE = Path(__file__).resolve().parents[2] / "tripwright"
 
 # A room imports only rooms earlier in this list.
 ROOMS = (
-    *("trip", "transcript", "llm", "world", "live", "tools", "constraints", "verifiers", "oracle", "queries", "rewards", "agent"),
-    *("episode", "errand", "training", "evals", "trajectories", "bridges", "web", "cli", "__main__"),
+    *("transcript", "statistics", "llm", "world", "tools", "agent", "policies", "verdict", "episode", "runs", "rewards", "inference"),
+    *("domains", "evals", "learning", "rl", "sft", "training", "data", "bridges", "server", "cli", "__main__"),
 )
 FREE = {"errors", "files", "progress", "__init__"}
-# Arrows that the order would allow and a law forbids. A change to a tool cannot move a score; oracle and judge share no code;
-# a trainer scores the episode it gets back; an evaluation never sees a weight.
+# Arrows that the order would allow and a law forbids. A trainer scores the episode it gets back; an evaluation never sees a weight.
 FORBIDDEN = {
-    *(("constraints", "tools"), ("oracle", "tools"), ("oracle", "constraints")),
     ("episode", "rewards"),
-    *(("evals", "rewards"), ("evals", "training")),
+    *(("evals", "rewards"), ("evals", "rl"), ("evals", "training"), ("data", "training")),
 }
+# Inside a domain, which parts never import which: a change to a tool cannot move a score; oracle and judge share no code.
+APART = {("rules", "tools"), ("oracle", "tools"), ("oracle", "rules"), ("tools", "rules"), ("tools", "oracle"), ("rules", "oracle")}
+OF_OTHER_ROOMS = {"verbs": "cli", "routes": "server"}  # parts of a domain that belong, by what they may import, to a later room
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
-TRAIN_EXTRA_HOMES = ("tripwright.training", "tripwright.trajectories.tokens", "tripwright.agent.policies.local", "tripwright.bridges")
+TRAIN_EXTRA_HOMES = (
+    *("tripwright.inference", "tripwright.learning", "tripwright.rl", "tripwright.sft", "tripwright.training"),
+    *("tripwright.data.tokens", "tripwright.bridges"),
+)
+
+DOMAINS = {path.name for path in (PACKAGE / "domains").iterdir() if path.is_dir() and not path.name.startswith("_")}
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 60
@@ -67,7 +73,15 @@ def imports_of(path: Path, package: Path = PACKAGE) -> Iterator[Import]:
 
 
 def room_of(module: str) -> str:
-    return [*module.split("."), "__init__"][1]
+    """The part of a domain that is a verb or a route counts as of the command line's or the server's room."""
+    parts = [*module.split("."), "__init__"]
+    return OF_OTHER_ROOMS.get(parts[3], "domains") if parts[1] == "domains" and len(parts) > 4 else parts[1]
+
+
+def domain_of(module: str) -> tuple[str, str] | None:
+    """(domain, part) of what lies in a domain's folder."""
+    parts = module.split(".")
+    return (parts[2], parts[3] if len(parts) > 3 else "") if parts[1:2] == ["domains"] and len(parts) > 2 and parts[2] in DOMAINS else None
 
 
 def objection(found: Import) -> str | None:
@@ -76,6 +90,15 @@ def objection(found: Import) -> str | None:
     if top in TRAIN_EXTRA and not any(f"{found.importer}.".startswith((f"{home}.", f"{home}_")) for home in TRAIN_EXTRA_HOMES):
         return f"{found}: the 'train' extra may be imported only in {', '.join(TRAIN_EXTRA_HOMES)}"
     if top != "tripwright":
+        return None
+    ours, theirs = domain_of(found.importer), domain_of(found.imported)
+    if theirs is not None and (ours is None or ours[0] != theirs[0]):
+        return f"{found}: only domain '{theirs[0]}' itself imports it; others ask the registry, tripwright.domains"
+    if ours is not None and theirs is not None:
+        if (ours[1], theirs[1]) in APART:
+            return f"{found}: {ours[1]} never imports {theirs[1]}"
+        if theirs[1] in OF_OTHER_ROOMS and ours[1] not in OF_OTHER_ROOMS:
+            return f"{found}: '{theirs[1]}' comes after '{ours[1]}'"
         return None
     importer, imported = room_of(found.importer), room_of(found.imported)
     if imported in FREE or imported == importer or imported.startswith("__"):
@@ -125,24 +148,27 @@ def test_every_module_says_why_it_exists() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "why"),
     [
-        ("trip/plan.py", "from tripwright.world.store import World", "comes after"),
-        ("constraints/hard.py", "def f():\n    import tripwright.tools.catalog", "never imports"),
-        ("tools/catalog.py", "from tripwright.constraints import hard", "comes after"),
-        ("tools/catalog.py", "from ..oracle import planner", "comes after"),
-        ("oracle/planner.py", "from tripwright import constraints", "never imports"),
-        ("episode.py", "from .rewards import shaped", "never imports"),
-        ("evals/run.py", "from tripwright.training.grpo import loss", "never imports"),
+        ("tools/face.py", "from tripwright.evals.run import run", "comes after"),
+        ("domains/travelplanner/rules/evaluate.py", "def f():\n    import tripwright.domains.travelplanner.tools.catalog", "never imports"),
+        ("domains/travelplanner/oracle/planner.py", "from tripwright.domains.travelplanner.rules import facts", "never imports"),
+        ("domains/travelplanner/task.py", "from tripwright.domains.deeptravel.request import TravelRequest", "only domain"),
+        ("domains/travelplanner/task.py", "from tripwright.evals.run import run", "comes after"),
+        ("domains/travelplanner/task.py", "from tripwright.domains.travelplanner.verbs import score", "comes after"),
+        ("domains/travelplanner/verbs/score.py", "from tripwright.evals.run import run", None),
+        ("training/stages.py", "from tripwright.domains.deeptravel import task", "only domain"),
+        ("training/stages.py", "from tripwright.domains import DOMAINS", None),
+        ("episode.py", "from .rewards import shaped", "comes after"),
+        ("evals/run.py", "from tripwright.training.grpo import loss", "comes after"),
         ("evals/run.py", "from ..rewards.shaped import reward", "never imports"),
-        ("errors.py", "import tripwright.trip.query", "imports no room"),
-        ("garden/rose.py", "import tripwright.trip.query", "is no room"),
+        ("errors.py", "import tripwright.world.store", "imports no room"),
+        ("garden/rose.py", "import tripwright.world.store", "is no room"),
         ("rewards/shaped.py", "import torch.nn as nn", "'train' extra"),
-        ("agent/policies/expert.py", "from transformers import AutoModel", "'train' extra"),
-        ("agent/policies/local.py", "import torch", None),
-        ("agent/policies/local_cache.py", "import torch", None),
-        ("training/losses.py", "import torch\nfrom tripwright.rewards.shaped import reward", None),
-        ("agent/policies/expert.py", "from tripwright.oracle.planner import solve", None),
+        ("domains/travelplanner/expert/direct.py", "from transformers import AutoModel", "'train' extra"),
+        ("inference/local.py", "import torch", None),
+        ("rl/losses.py", "import torch\nfrom tripwright.rewards.shaped import reward", None),
+        ("domains/travelplanner/expert/direct.py", "from tripwright.domains.travelplanner.oracle.planner import solve", None),
         ("cli/main.py", "from tripwright import __version__\nfrom tripwright.errors import UserError", None),
-        ("trip/__init__.py", "from .query import Query", None),
+        ("domains/travelplanner/__init__.py", "from .query import Query", None),
     ],
 )
 def test_the_walker_sees(module: str, source: str, why: str | None, tmp_path: Path) -> None:

@@ -21,15 +21,15 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.expert import expert_turns
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai import played, trips
 from tripwright.bridges.inspect_ai.messages import tool_infos
 from tripwright.bridges.inspect_ai.solvers import EPISODE, Table
 from tripwright.cli.main import main
-from tripwright.queries.sample import make_queries
+from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import read_queries
 from tripwright.tools.faces import ALL_FACES, face_named
-from tripwright.trip.query import read_queries
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
@@ -159,8 +159,8 @@ class TokenPolicy:
 
 
 def test_token_ids_and_log_probabilities_are_kept(folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripwright.agent.policies.choose import Chosen
     from tripwright.bridges.inspect_ai import tasks
+    from tripwright.policies.choose import Chosen
 
     policy = TokenPolicy(world)
     monkeypatch.setattr(tasks, "choose_policy", lambda *given: Chosen(policy, None, {"kind": "tokens"}, {}))

@@ -18,9 +18,9 @@ from tripwright.evals.study.dimensions import paper_dimensions  # noqa: E402
 from tripwright.evals.study.folder import Study  # noqa: E402
 from tripwright.evals.study.labels import read  # noqa: E402
 from tripwright.evals.study.sample import make_study, sources  # noqa: E402
+from tripwright.server.study import make_app  # noqa: E402
+from tripwright.server.supervisor import open_port, url_of  # noqa: E402
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript  # noqa: E402
-from tripwright.web.study import make_app  # noqa: E402
-from tripwright.web.supervisor import open_port, url_of  # noqa: E402
 
 ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><script>document.title='owned'</script>
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.constraints.lookup import city_lookup
-from tripwright.queries.sample import make_queries
-from tripwright.trip.itinerary import render_itinerary
-from tripwright.trip.parse import parse_days
-from tripwright.trip.plan import to_official
+from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator.build import build_world
 
 

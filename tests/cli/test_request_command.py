@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.live.answers import RECORDS
+from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.queries.sample import make_queries
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.world.generator.build import build_world
 
 

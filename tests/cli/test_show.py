@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripwright.cli.main import main
-from tripwright.constraints.evaluate import RULES, judge
-from tripwright.constraints.facts import Cost, Evidence, Fact, State, Verdict
-from tripwright.constraints.lookup import city_lookup
-from tripwright.evals.plan_text import plan_text
-from tripwright.evals.plan_view import plan_view
-from tripwright.evals.report.plan_page import plan_page
-from tripwright.queries.sample import make_queries
-from tripwright.trip.parse import parse_days
-from tripwright.trip.plan import to_official
-from tripwright.trip.query import Query
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
+from tripwright.domains.travelplanner.rules.facts import Cost, Evidence, Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.plan_page import plan_page
+from tripwright.domains.travelplanner.scoring.plan_text import plan_text
+from tripwright.domains.travelplanner.scoring.plan_view import plan_view
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.constraints.evaluate import judge
-from tripwright.oracle.planner import solve
-from tripwright.queries.sample import make_queries
-from tripwright.trip.query import Query, read_queries
+from tripwright.domains.travelplanner.oracle.planner import solve
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import Query, read_queries
+from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 

@@ -18,7 +18,7 @@ from tripwright.cli.main import main
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.sft import FineTuning  # noqa: E402
+from tripwright.sft.trainer import FineTuning  # noqa: E402
 
 RECIPE = """
 threads = 1

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli import verify
 from tripwright.cli.main import Verb, main
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verbs import verify
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, Problem, TrajectoryFinding, TurnFinding
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
-from tripwright.trip.request import TravelRequest
-from tripwright.verifiers.findings import RUBRICS, Problem, TrajectoryFinding, TurnFinding
-from tripwright.verifiers.rules import RuleVerifier
 
-VERBS = (Verb("verify", "tripwright.cli.verify", "verify", "Verify the answers of a run, by rules or by an LLM judge."),)
+VERBS = (
+    Verb("verify", "tripwright.domains.deeptravel.verbs.verify", "verify", "Verify the answers of a run, by rules or by an LLM judge."),
+)
 GOOD, BAD = "very_satisfied", "dissatisfied_logic"
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import Verb, main
-from tripwright.queries.reading import Gazetteer
-from tripwright.queries.sample import Mix, make_queries
-from tripwright.queries.wording_check import mismatches
-from tripwright.trip.query import Query, read_queries
+from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.queries.wording_check import mismatches
+from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
-VERB = (Verb("query word", "tripwright.cli.word", "word", "Put requests into words."),)
+VERB = (Verb("query word", "tripwright.domains.travelplanner.verbs.word", "word", "Put requests into words."),)
 COUNT = 8
 
 

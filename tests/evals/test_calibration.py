@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.calibration import agreement, cohens_kappa
+from tripwright.statistics.agreement import agreement, cohens_kappa
 
 Pairs = list[tuple[str, str]]
 

@@ -21,7 +21,7 @@ from tripwright.evals.report.charts import Frame, Line, line_chart, smoothed, sp
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.transcripts import SHOWN, Place, choose, conversation, scored_places
-from tripwright.evals.stats import mean, rate
+from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 COMMONSENSE = (

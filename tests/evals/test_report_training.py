@@ -22,7 +22,7 @@ from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.markup import short
 from tripwright.evals.report.together import run_names
 from tripwright.evals.report.training_charts import GROUPS
-from tripwright.evals.stats import mean, rate
+from tripwright.statistics.rates import mean, rate
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
 

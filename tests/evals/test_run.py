@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.expert import ExpertPolicy
-from tripwright.agent.policies.rows import RowsPolicy
 from tripwright.agent.session import Session
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.scoring.tally import Tally
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
@@ -25,8 +26,7 @@ from tripwright.evals.run import records, run
 from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
 from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.scoreboard import score_records
-from tripwright.evals.tally import Tally
-from tripwright.queries.sample import make_queries
+from tripwright.policies.base import Policy
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.constraints.evaluate import judge
-from tripwright.constraints.facts import Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.facts import Fact, State, Verdict
+from tripwright.domains.travelplanner.scoring.lines import read_query
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
+from tripwright.domains.travelplanner.scoring.tally import METRICS, SPLITS, Tally, split_denominators
 from tripwright.errors import UserError
-from tripwright.evals.lines import read_query
-from tripwright.evals.query_file import QueryFile
-from tripwright.evals.score import score_file, scored_lines
-from tripwright.evals.tally import METRICS, SPLITS, Tally, split_denominators
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.evals.stats import bootstrap_mean, clustered_rate, mcnemar_exact, mean, paired_bootstrap, rate, wilson
+from tripwright.statistics.rates import bootstrap_mean, clustered_rate, mcnemar_exact, mean, paired_bootstrap, rate, wilson
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 finite = st.floats(-1e6, 1e6, allow_nan=False)

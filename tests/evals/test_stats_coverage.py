@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from tripwright.evals.resampling import bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
-from tripwright.evals.stats import wilson
+from tripwright.statistics.rates import wilson
+from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
 
 
 def coverage(n: int, p: float) -> float:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tripwright.evals.power import paired_power, unpaired_queries
-from tripwright.evals.stats import clustered_rate, mcnemar_exact, wilson
-from tripwright.evals.stats_paired import holm, paired_interval, sign_flip
+from tripwright.statistics.paired import holm, paired_interval, sign_flip
+from tripwright.statistics.rates import clustered_rate, mcnemar_exact, wilson
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "stats.json").read_text())
 

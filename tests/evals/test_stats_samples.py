@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.evals.scoreboard import score_records
-from tripwright.evals.stats_samples import expected_best, expected_worst, pass_at_k, pass_hat_k
+from tripwright.statistics.samples import expected_best, expected_worst, pass_at_k, pass_hat_k
 
 
 @pytest.mark.parametrize(("n", "passed"), [(1, 0), (1, 1), (4, 0), (4, 2), (4, 4), (7, 3)])

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.score import score_file
+from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
 from tripwright.errors import UserError
-from tripwright.evals.query_file import QueryFile
-from tripwright.evals.score import score_file
-from tripwright.evals.submission import Submission, check_submission
-from tripwright.oracle.planner import plan_days, solve
-from tripwright.queries.sample import make_queries
-from tripwright.trip.query import Query
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World

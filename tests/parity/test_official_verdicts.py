@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tripwright.constraints.evaluate import judge
-from tripwright.constraints.lookup import city_lookup, flight_lookup
-from tripwright.evals.lines import read_query
-from tripwright.evals.score import score_file
-from tripwright.evals.tally import METRICS
-from tripwright.trip.plan import from_official, to_official
+from tripwright.domains.travelplanner.plan.plan import from_official, to_official
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.lookup import city_lookup, flight_lookup
+from tripwright.domains.travelplanner.scoring.lines import read_query
+from tripwright.domains.travelplanner.scoring.score import score_file
+from tripwright.domains.travelplanner.scoring.tally import METRICS
 from tripwright.world.store import World
 
 

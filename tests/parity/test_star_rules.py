@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.constraints.star import judge_star
-from tripwright.trip.query import Query
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.star.judge import judge_star
 from tripwright.world.store import World
 
 STATE = re.compile(r"\([A-Z][\w ]*\)")

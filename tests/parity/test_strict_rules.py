@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tripwright.constraints.evaluate import judge
-from tripwright.evals.lines import read_query
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.world.store import World
 
 

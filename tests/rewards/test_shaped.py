@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, Facts, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, Facts, State, Verdict
 from tripwright.rewards.shaped import (
     MACRO,
     STAGES,

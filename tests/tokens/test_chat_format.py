@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.domains.travelplanner.tools.catalog import tool_schemas
 from tripwright.errors import UserError
-from tripwright.tools.catalog import tool_schemas
 
 pytest.importorskip("torch")
 

@@ -11,22 +11,22 @@ import pytest
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect, dialect_named
 from tripwright.agent.session import Session
-from tripwright.queries.sample import make_queries
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
-from tripwright.trip.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.branching import Branching  # noqa: E402
-from tripwright.agent.policies.local import LocalPolicy, Sampling  # noqa: E402
-from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
-from tripwright.training.batches import Batch, collate, token_logits  # noqa: E402
+from tripwright.inference.branching import Branching  # noqa: E402
+from tripwright.inference.decoder import Decoder  # noqa: E402
+from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
+from tripwright.rl.batches import Batch, collate, token_logits  # noqa: E402
+from tripwright.rl.grpo import policy_loss  # noqa: E402
+from tripwright.rl.settings import GrpoSettings  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
-from tripwright.training.grpo import policy_loss  # noqa: E402
-from tripwright.training.settings import GrpoSettings  # noqa: E402
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]

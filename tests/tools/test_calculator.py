@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.tools.calculator import MAX_LENGTH, MAX_MAGNITUDE, evaluate
+from tripwright.domains.travelplanner.tools.calculator import MAX_LENGTH, MAX_MAGNITUDE, evaluate
 from tripwright.tools.errors import ToolError
 
 NUMBERS = st.one_of(st.integers(0, 5000).map(str), st.floats(0, 5000).map(lambda x: f"{x:.2f}"))

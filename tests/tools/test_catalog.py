@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tripwright.tools.catalog import TravelTools, tool_functions, tool_schemas
+from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_functions, tool_schemas
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables

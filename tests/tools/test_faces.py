@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_schemas
 from tripwright.errors import UserError
-from tripwright.tools.catalog import TravelTools, tool_schemas
 from tripwright.tools.faces import COMPACT, PLANNER_R1, Face, face_named, number
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World

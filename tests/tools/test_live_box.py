@@ -14,18 +14,29 @@ from hypothesis import strategies as st
 from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    Found,
+    HotelOffer,
+    Money,
+    Place,
+    RouteLeg,
+    Row,
+    Source,
+    TrainOffer,
+    WebPage,
+)
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.live.answers import FlightOffer, Found, HotelOffer, Money, Place, RouteLeg, Row, Source, TrainOffer, WebPage
-from tripwright.live.provider import ProviderFault, Terms
-from tripwright.live.sandbox import Sandbox
-from tripwright.live.sqlite_store import SqliteStore
-from tripwright.live.worlds import WorldProvider
 from tripwright.tools.faces import LIVE_FACES
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.live_box import LiveToolBox
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason
-from tripwright.trip.request import TravelRequest
 from tripwright.world.store import World
 
 SOURCE = Source("vendor", "2", "2026-06-20T09:30:00Z")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.errors import UserError
-from tripwright.live.answers import RECORDS, Found
-from tripwright.live.sandbox import Asked, NotRecorded
-from tripwright.tools.live_box import LiveToolBox
-from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World

@@ -16,12 +16,12 @@ import pytest
 
 from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
+from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.tools.faces import face_named
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
 from tripwright.transcript import StopReason
-from tripwright.trip.query import Query
 
 WORLD = {"name": "scripted", "content_hash": "abc", "rows": {}}
 SCHEMAS = {"face": "compact", "faces": ["compact"], "schemas": face_named("compact").schemas()}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tripwright.tools.catalog import tool_schemas
+from tripwright.domains.travelplanner.tools.catalog import tool_schemas
 from tripwright.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
 from tripwright.episode import Episode, Task
-from tripwright.queries.sample import make_queries
 from tripwright.transcript import Segment, StopReason, Transcript
-from tripwright.trip.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -31,11 +31,11 @@ FINAL = Verdict(
 @pytest.fixture
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
-    from tripwright.training.copying import CopySettings
+    from tripwright.rl.settings import GrpoSettings
+    from tripwright.sft.copying import CopySettings
+    from tripwright.sft.trainer import SftSettings
     from tripwright.training.nano import NanoShape
     from tripwright.training.recipe import DialectSettings, EvaluationSettings, ModelSettings, Recipe
-    from tripwright.training.settings import GrpoSettings
-    from tripwright.training.sft import SftSettings
 
     shape = NanoShape(hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024)
     return Recipe(
@@ -128,7 +128,7 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     """given_groups(groups, …): players find these episodes instead of playing, the n-th call the n-th groups and then the last again;
     the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
-    from tripwright.training.rollouts import Group, Player
+    from tripwright.rl.rollouts import Group, Player
 
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []

@@ -18,16 +18,16 @@ torch = pytest.importorskip("torch")
 from tripwright.agent.dialect import dialect_named  # noqa: E402
 from tripwright.episode import Episode, close_session  # noqa: E402
 from tripwright.rewards.shaped import STAGES  # noqa: E402
-from tripwright.training import stages  # noqa: E402
-from tripwright.training.copying import CopySettings  # noqa: E402
+from tripwright.rl.replay import ReplayBuffer  # noqa: E402
+from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
+from tripwright.rl.settings import ReplaySettings  # noqa: E402
+from tripwright.sft.copying import CopySettings  # noqa: E402
+from tripwright.training import stages
 from tripwright.training.kinds import ERRANDS  # noqa: E402
 from tripwright.training.nano import NanoShape  # noqa: E402
 from tripwright.training.recipe import load_recipe  # noqa: E402
 from tripwright.training.recipe_tables import ModelSettings, Recipe  # noqa: E402
-from tripwright.training.replay import ReplayBuffer  # noqa: E402
-from tripwright.training.rollouts import Group, rewarded  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
-from tripwright.training.settings import ReplaySettings  # noqa: E402
 from tripwright.training.streams import COLD_START, RL, Trips  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.base import say
-from tripwright.agent.policies.expert import ExpertPolicy
 from tripwright.agent.session import Session
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.episode import Task, close_session, open_session
-from tripwright.queries.sample import Mix, make_queries
+from tripwright.policies.base import say
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM
-from tripwright.training.credit import advantages_by_evidence, places_of
-from tripwright.training.rollouts import Group
+from tripwright.rl.credit import advantages_by_evidence, places_of
+from tripwright.rl.rollouts import Group
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.expert import ExpertPolicy
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.queries.sample import make_queries
 from tripwright.tools.faults import Faults
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -21,13 +21,13 @@ from tripwright.world.store import World
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM
+from tripwright.rl.metrics import describe
+from tripwright.rl.rollouts import Group, Player
+from tripwright.rl.settings import GrpoSettings
+from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
-from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, load_recipe
-from tripwright.training.rollouts import Group, Player
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.settings import GrpoSettings
-from tripwright.training.sft import SftSettings
 
 FAULTS = Faults(probability=0.5, seed=2)
 

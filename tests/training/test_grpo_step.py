@@ -14,10 +14,10 @@ from tripwright.rewards.shaped import NOTHING, Reward
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.grpo import Grpo  # noqa: E402
+from tripwright.rl.grpo import Grpo  # noqa: E402
+from tripwright.rl.rollouts import Rollout  # noqa: E402
+from tripwright.rl.settings import GrpoSettings, Kl  # noqa: E402
 from tripwright.training.optim import OptimizerSettings  # noqa: E402
-from tripwright.training.rollouts import Rollout  # noqa: E402
-from tripwright.training.settings import GrpoSettings, Kl  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)

@@ -15,21 +15,21 @@ import pytest
 pytest.importorskip("torch")
 
 from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
+from tripwright.domains.deeptravel.task import Errand
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.episode import Task, close_session
-from tripwright.errand import Errand
 from tripwright.errors import UserError
-from tripwright.live.sandbox import Sandbox
-from tripwright.queries.sample import Mix
 from tripwright.rewards.shaped import SUCCESS
-from tripwright.tools.live_source import LiveOptions, live_source
+from tripwright.rl.metrics import describe
+from tripwright.rl.rollouts import Group, rewarded
 from tripwright.training.cold_start import GeneratedTrips
 from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
-from tripwright.training.metrics import describe
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
-from tripwright.training.rollouts import Group, rewarded
 from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity, opened_source
-from tripwright.trip.request import TravelRequest
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables

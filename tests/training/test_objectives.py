@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.objectives import NORMALISATIONS, Clip, clipped_loss, group_advantages, token_weights  # noqa: E402
+from tripwright.rl.objectives import NORMALISATIONS, Clip, clipped_loss, group_advantages, token_weights  # noqa: E402
 
 ALL = torch.ones(1, 4, dtype=torch.bool)
 

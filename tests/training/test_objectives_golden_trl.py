@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training import objectives as ours  # noqa: E402
+from tripwright.rl import objectives as ours
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("trl.json").read_text())
 

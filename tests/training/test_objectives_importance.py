@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.objectives import Importance, importance_weights  # noqa: E402
+from tripwright.rl.objectives import Importance, importance_weights  # noqa: E402
 
 RATIOS = torch.tensor([0.5, 1.5, 4.0])
 SAMPLER = torch.tensor([-1.0, -2.0, -3.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.objectives import gae, value_loss, whiten  # noqa: E402
+from tripwright.rl.objectives import gae, value_loss, whiten  # noqa: E402
 
 NAN = float("nan")
 

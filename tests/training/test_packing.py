@@ -8,9 +8,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.local_decoder import Decoder  # noqa: E402
-from tripwright.training.batches import collate, token_logits  # noqa: E402
-from tripwright.training.packing import pack  # noqa: E402
+from tripwright.inference.decoder import Decoder  # noqa: E402
+from tripwright.rl.batches import collate, token_logits  # noqa: E402
+from tripwright.sft.packing import pack  # noqa: E402
 
 LENGTHS = (5, 70, 33, 2)
 pytestmark = pytest.mark.usefixtures("one_thread")

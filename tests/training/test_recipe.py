@@ -12,9 +12,9 @@ from tripwright.errors import UserError
 
 pytest.importorskip("torch")
 
-from tripwright.queries.sample import Mix
+from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.rewards.curriculum import PLANNER_R1_8B
-from tripwright.training.objectives import Clip
+from tripwright.rl.objectives import Clip
 from tripwright.training.quickstart_recipe import quickstart_recipe
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs

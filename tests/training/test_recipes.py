@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tripwright.rl.settings import OVERLONG, GrpoSettings
+from tripwright.sft.trl import check_for_trl
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.settings import OVERLONG, GrpoSettings
-from tripwright.training.trl_sft import check_for_trl
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.toml"))

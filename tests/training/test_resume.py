@@ -20,12 +20,12 @@ from tripwright.rewards.curriculum import Curriculum
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.local import load_model  # noqa: E402
-from tripwright.training import run_folder, stages  # noqa: E402
+from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.rl.replay import ReplaySettings  # noqa: E402
+from tripwright.rl.settings import Kl  # noqa: E402
+from tripwright.training import run_folder, stages
 from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
-from tripwright.training.replay import ReplaySettings  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
-from tripwright.training.settings import Kl  # noqa: E402
 
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
 STAGES = ("copy", "sft", "rl")
@@ -276,7 +276,7 @@ def test_a_signal_in_the_last_step_leaves_nothing_to_do(run: RunFolder, uninterr
 
 
 def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> Any:
-    from tripwright.queries.sample import make_queries
+    from tripwright.domains.travelplanner.queries.sample import make_queries
     from tripwright.world.folder import write_world
     from tripwright.world.generator.build import build_tables
 

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.copying import Copying, CopySettings  # noqa: E402
+from tripwright.sft.copying import Copying, CopySettings  # noqa: E402
 
 
 def steps(loop: Copying, most: int | None = None) -> list[dict[str, Any]]:

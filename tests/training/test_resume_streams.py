@@ -15,7 +15,7 @@ from tripwright.errors import UserError
 pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.training import cold_start, streams
 from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips, tasks
 from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity

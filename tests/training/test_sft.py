@@ -15,9 +15,9 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
 from tripwright.training.optim import OptimizerSettings  # noqa: E402
-from tripwright.training.sft import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
 pytestmark = pytest.mark.usefixtures("one_thread")

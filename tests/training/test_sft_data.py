@@ -19,12 +19,12 @@ from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.chat_masks import ChatMasks  # noqa: E402
+from tripwright.sft.chat_masks import ChatMasks  # noqa: E402
+from tripwright.sft.data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
+from tripwright.sft.files import read_conversations  # noqa: E402
+from tripwright.sft.trainer import FineTuning, SftSettings  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
 from tripwright.training.recipe_tables import DialectSettings, Recipe  # noqa: E402
-from tripwright.training.sft import FineTuning, SftSettings  # noqa: E402
-from tripwright.training.sft_data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
-from tripwright.training.sft_files import read_conversations  # noqa: E402
 from tripwright.training.streams import COLD_START, ExpertTranscripts, Trips  # noqa: E402
 
 SETTINGS = SftSettings(data="x", dtype="float32")
@@ -92,7 +92,7 @@ def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
 
 def test_parquet_is_read_as_it_was_exported(with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    from tripwright.trajectories.tables import write_rows
+    from tripwright.data.tables import write_rows
 
     rows = [
         {"id": str(i), "messages": messages_of(t), "tools": None, "train": [s.role == "assistant" for s in t.segments]}

@@ -14,8 +14,8 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.local import load_model  # noqa: E402
-from tripwright.training import stages  # noqa: E402
+from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.training import stages
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 
@@ -61,7 +61,7 @@ def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder)
 
 @pytest.mark.parametrize("table", ["ppo", "rft"])
 def test_every_kind_of_reinforcement_learning_is_a_stage(table: str, run: RunFolder) -> None:
-    from tripwright.training.settings import PpoSettings, RejectionSettings
+    from tripwright.rl.settings import PpoSettings, RejectionSettings
 
     settings = {"ppo": PpoSettings, "rft": RejectionSettings}[table](steps=2, prompts=2, rows=2)
     other = RunFolder(run.folder / table, replace(run.recipe, copy=None, sft=None, grpo=None, **{table: settings}))

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.expert import ExpertPolicy
-from tripwright.agent.policies.rows import RowsPolicy
-from tripwright.constraints.evaluate import judge
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
+from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
 from tripwright.episode import Episode, Task, play
-from tripwright.queries.sample import make_queries
 from tripwright.rewards.shaped import MACRO, SUCCESS, SUM, Weights, reward
-from tripwright.training.theory import variances
+from tripwright.rl.theory import variances
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 

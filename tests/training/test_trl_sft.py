@@ -18,12 +18,12 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.agent.policies.local import load_model  # noqa: E402
+from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.sft.trainer import SftSettings  # noqa: E402
+from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
 from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
 from tripwright.training.optim import OptimizerSettings  # noqa: E402
 from tripwright.training.recipe_tables import ModelSettings, Recipe  # noqa: E402
-from tripwright.training.sft import SftSettings  # noqa: E402
-from tripwright.training.trl_sft import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(steps=4, rows_per_step=4, rows=2, observation_weight=0.0, data="x.jsonl", optimizer=RATE, dtype="float32")
@@ -102,7 +102,7 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
     """It trains on the template's own frame as well: line breaks, and the empty thoughts of Qwen3."""
     from trl.chat_template_utils import get_training_chat_template
 
-    from tripwright.training.chat_masks import ChatMasks
+    from tripwright.sft.chat_masks import ChatMasks
 
     tokenizer, schemas = spoken(kind), dialect_named(dialect).schemas()
     masks, template = ChatMasks(tokenizer), get_training_chat_template(tokenizer)

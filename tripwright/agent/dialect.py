@@ -7,11 +7,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tripwright.agent.deeptravel_prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT, TOOLS
 from tripwright.agent.turn import DEEPTRAVEL_TURNS, ONE_THOUGHT, TurnFormat
+from tripwright.domains.deeptravel.prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT, TOOLS
+from tripwright.domains.travelplanner.plan.plan import PLAN_SCHEMA
 from tripwright.errors import UserError
 from tripwright.tools.faces import face_named
-from tripwright.trip.plan import PLAN_SCHEMA
 
 PLANNER_R1_PROMPT = f"""You are a helpful travel assistant that plans detailed travel itineraries by calling external functions (tools). \
 You have access to the following tools and must use them as needed to gather accurate, up-to-date information.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.compare_tables import comparison_text
-from tripwright.constraints.evaluate import RULES, check_rules
+from tripwright.domains.travelplanner.rules.evaluate import RULES, check_rules
 from tripwright.errors import UserError
 from tripwright.evals.comparison_whole import compare_folders
 from tripwright.world.store import World

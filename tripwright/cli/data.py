@@ -10,20 +10,20 @@ from typing import Annotated, Any, cast
 import typer
 
 from tripwright.agent.dialect import DIALECTS, dialect_named
-from tripwright.constraints.evaluate import RULES
+from tripwright.data import split as splitting
+from tripwright.data.collect import ORDERS, Choice, Collected, Order
+from tripwright.data.collect import collect as collect_runs
+from tripwright.data.export import LAYOUTS, check_layout, check_split, place_of
+from tripwright.data.export import export as export_trajectories
+from tripwright.data.files import open_runs, read_trajectories
+from tripwright.data.reliability import reliability as compare
+from tripwright.data.reliability import reliability_table
+from tripwright.data.statistics import statistics, statistics_table
+from tripwright.data.tables import write_rows
+from tripwright.data.tokens import ruler
+from tripwright.data.verl import AGENT, verl_rows
+from tripwright.domains.travelplanner.rules.evaluate import RULES
 from tripwright.errors import UserError
-from tripwright.trajectories import split as splitting
-from tripwright.trajectories.collect import ORDERS, Choice, Collected, Order
-from tripwright.trajectories.collect import collect as collect_runs
-from tripwright.trajectories.export import LAYOUTS, check_layout, check_split, place_of
-from tripwright.trajectories.export import export as export_trajectories
-from tripwright.trajectories.files import open_runs, read_trajectories
-from tripwright.trajectories.reliability import reliability as compare
-from tripwright.trajectories.reliability import reliability_table
-from tripwright.trajectories.statistics import statistics, statistics_table
-from tripwright.trajectories.tables import write_rows
-from tripwright.trajectories.tokens import ruler
-from tripwright.trajectories.verl import AGENT, verl_rows
 from tripwright.world.store import World
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]

@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.local import LocalPolicy, Sampling, load_model
-from tripwright.constraints.evaluate import Rules
-from tripwright.constraints.facts import Verdict
+from tripwright.domains.travelplanner.rules.evaluate import Rules
+from tripwright.domains.travelplanner.rules.facts import Verdict
 from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
 from tripwright.evals.scoreboard import Outcome, judged_by
-from tripwright.evals.stats import mcnemar_exact, mean, paired_bootstrap
 from tripwright.files import json_object, write_atomically
+from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.policies.base import Policy
 from tripwright.rewards.shaped import Parts, Reward, reward
+from tripwright.statistics.rates import mcnemar_exact, mean, paired_bootstrap
 from tripwright.training.changes import changes
 from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips
 from tripwright.training.kinds import kind_of

@@ -12,15 +12,15 @@ from typing import Annotated, Any, cast
 import typer
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.choose import Chosen, Settings, choose_policy
-from tripwright.agent.policies.decoding import PRESETS, decoding_of
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.errors import UserError
 from tripwright.evals.outside.task import OutsideTask
 from tripwright.evals.run import Scorer
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
+from tripwright.policies.choose import Chosen, Settings, choose_policy
+from tripwright.policies.decoding import PRESETS, decoding_of
 
 MODELS = ("endpoint", "local")
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tripwright.agent.policies.choose import Chosen
 from tripwright.cli.outside import (
     ConcurrencyOption,
     DecodingOption,
@@ -36,6 +35,7 @@ from tripwright.cli.outside import (
 from tripwright.errors import UserError
 from tripwright.evals.outside.natural_plan.examples import Prompt, read_examples
 from tripwright.evals.outside.natural_plan.tasks import RULES, PlanRules, PublishedAnswers, dialect, score, tasks_of
+from tripwright.policies.choose import Chosen
 
 PROMPTS = ("5shot", "0shot")
 

@@ -11,9 +11,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tripwright.agent.policies.choose import Chosen
-from tripwright.agent.policies.decoding import decoding_of
-from tripwright.agent.policies.endpoint import EndpointPolicy
 from tripwright.cli.outside import (
     MODELS,
     ConcurrencyOption,
@@ -34,7 +31,7 @@ from tripwright.cli.outside import (
     check_one_of,
     tell,
 )
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.bm25 import Bm25Retriever
 from tripwright.evals.outside.qa.continued import ContinuingEndpoint
@@ -50,6 +47,9 @@ from tripwright.evals.outside.qa.store import PassageStore, build_index
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
 from tripwright.evals.scoreboard import verified_by
+from tripwright.policies.choose import Chosen
+from tripwright.policies.decoding import decoding_of
+from tripwright.policies.endpoint import EndpointPolicy
 
 POLICIES = (GoldReader.name, *MODELS)
 RULES = verified_by("exact match")

@@ -31,7 +31,7 @@ from tripwright.cli.outside import (
     row,
     tell,
 )
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.evals.outside.tau.package import Package
 from tripwright.evals.outside.tau.retail import GRADER, dialect_of, retail_tasks, score_retail
 from tripwright.evals.run import run as run_episodes

@@ -11,12 +11,10 @@ from typing import Annotated, cast
 import typer
 
 from tripwright.agent.dialect import DIALECTS, dialect_named
-from tripwright.agent.policies.choose import NAMES, SAMPLING, Settings, choose_policy
-from tripwright.agent.policies.decoding import PRESETS, decoding_of
-from tripwright.agent.policies.expert.style import Thoughts
 from tripwright.cli.run_jobs import Options, jobs_of
 from tripwright.cli.run_table import table
-from tripwright.constraints.evaluate import RULES, Rules, check_rules
+from tripwright.domains.travelplanner.expert.style import Thoughts
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules
 from tripwright.errors import UserError
 from tripwright.evals.run import Spending
 from tripwright.evals.run import run as run_episodes
@@ -24,6 +22,8 @@ from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.llm.paid import CostLimitReached
 from tripwright.llm.prices import Prices, read_prices
 from tripwright.llm.urls import shown_url
+from tripwright.policies.choose import NAMES, SAMPLING, Settings, choose_policy
+from tripwright.policies.decoding import PRESETS, decoding_of
 from tripwright.tools.faults import Faults
 
 

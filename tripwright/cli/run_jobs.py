@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
 from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.evals.jobs import errands, read_requests, read_tasks
 from tripwright.evals.scoreboard import verified_by
 from tripwright.files import json_object
-from tripwright.tools.live_source import LiveOptions, live_source
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.world.store import World
 

@@ -8,15 +8,15 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
+from tripwright.domains.deeptravel.tools.live_box import OnFault
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions
 from tripwright.errors import UserError
+from tripwright.server import live_api, tools_api
+from tripwright.server.live_answers import survey
+from tripwright.server.log import say
+from tripwright.server.metrics import forget_worker, metrics_folder
+from tripwright.server.supervisor import Supervisor, open_port, url_of
 from tripwright.tools.faces import ALL_FACES, FACES, LIVE_FACES, face_named
-from tripwright.tools.live_box import OnFault
-from tripwright.tools.live_source import LiveOptions
-from tripwright.web import live_api, tools_api
-from tripwright.web.live_answers import survey
-from tripwright.web.log import say
-from tripwright.web.metrics import forget_worker, metrics_folder
-from tripwright.web.supervisor import Supervisor, open_port, url_of
 from tripwright.world.store import World
 
 WORLD_APP = f"{tools_api.__name__}:{tools_api.make_app.__name__}"

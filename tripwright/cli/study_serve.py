@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from tripwright.evals.study.folder import Study
-from tripwright.web import study as study_pages
-from tripwright.web.log import say
-from tripwright.web.supervisor import Supervisor, open_port, url_of
+from tripwright.server import study as study_pages
+from tripwright.server.log import say
+from tripwright.server.supervisor import Supervisor, open_port, url_of
 
 APP = f"{study_pages.__name__}:{study_pages.make_app.__name__}"
 

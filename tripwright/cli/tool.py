@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.faces import ALL_FACES, LIVE_FACES, face_named
-from tripwright.tools.live_box import LiveToolBox
-from tripwright.tools.live_source import LiveOptions, live_source
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools, read_arguments

@@ -9,11 +9,11 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
+from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.trl_sft import check_for_trl, fine_tune_with_trl
 
 ENGINES, SFT_ENGINES = ("local",), ("local", "trl")
 Resume = Annotated[bool, typer.Option("--resume", help="Only continue: refuse where there is no run to go on with.")]

@@ -32,9 +32,9 @@ from tripwright.evals.figures import (
     slices,
 )
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.resampling import bootstrap_floor, bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
-from tripwright.evals.stats import wilson
-from tripwright.evals.stats_paired import SMALLEST_P, holm, paired_interval, sign_flip
+from tripwright.statistics.paired import SMALLEST_P, holm, paired_interval, sign_flip
+from tripwright.statistics.rates import wilson
+from tripwright.statistics.resampling import bootstrap_floor, bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
 
 SIGNIFICANT = 0.05
 ROUNDING = 1e-12

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from tripwright.constraints.evaluate import Rules, check_rules, judge
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
@@ -21,7 +22,6 @@ from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import judge_version
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
-from tripwright.trip.query import Query
 from tripwright.world.store import World
 
 TRANSCRIPTS = "transcripts.jsonl"

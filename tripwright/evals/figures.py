@@ -13,11 +13,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.resampling import percentiles, resampled_sums
-from tripwright.evals.stats import rate, wilson
-from tripwright.evals.stats_samples import expected_best, expected_worst, pass_at_k, pass_hat_k
+from tripwright.statistics.rates import rate, wilson
+from tripwright.statistics.resampling import percentiles, resampled_sums
+from tripwright.statistics.samples import expected_best, expected_worst, pass_at_k, pass_hat_k
 
 SEED = 0
 SCALE = 10**6  # of a mean's values in a bootstrap, whose columns are whole numbers

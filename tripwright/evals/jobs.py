@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.file import iter_requests
+from tripwright.domains.deeptravel.task import Errand
+from tripwright.domains.deeptravel.tools.live_source import LiveSource
+from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.episode import Task
-from tripwright.errand import Errand
 from tripwright.errors import UserError
-from tripwright.queries.request_file import iter_requests
-from tripwright.tools.live_source import LiveSource
-from tripwright.trip.query import iter_queries
-from tripwright.trip.request import TravelRequest
 from tripwright.world.store import World
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.constraints.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 
 HARD_WISHES = {
     "valid_cuisine": "cuisine",

@@ -18,9 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.base import KeepsCalls, Policy
-from tripwright.agent.policies.endpoint import count
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.episode import Episode, Job, play
 from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
@@ -30,6 +28,8 @@ from tripwright.evals.scoreboard import score_records
 from tripwright.files import write_atomically
 from tripwright.llm.paid import PaidCalls
 from tripwright.llm.prices import Prices
+from tripwright.policies.base import KeepsCalls, Policy
+from tripwright.policies.endpoint import count
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 

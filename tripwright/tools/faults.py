@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Literal, get_args
 
+from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
+from tripwright.domains.travelplanner.tools.catalog import tool_functions
 from tripwright.errors import UserError
-from tripwright.tools.catalog import tool_functions
 from tripwright.tools.errors import ToolError
 from tripwright.tools.faces import Face
-from tripwright.tools.live_catalog import LiveTools
 from tripwright.tools.signatures import PAGE, Asked
 from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
 

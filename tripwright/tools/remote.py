@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from tripwright.domains.deeptravel.vendors.http import is_address
 from tripwright.errors import UserError
-from tripwright.live.http import is_address
 from tripwright.llm.urls import shown_url
 from tripwright.tools.faces import Face, face_named
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown

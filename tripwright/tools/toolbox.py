@@ -19,7 +19,7 @@ from tripwright.world.store import World
 @dataclass(frozen=True)
 class ToolAnswer:
     """`fault` says why this is not the tool's own answer: what was done to it on purpose (`tools/faults.py`), or that a live service did
-    not answer (`tools/live_box.py`). The kind first, details after it."""
+    not answer (`domains/deeptravel/tools/live_box.py`). The kind first, details after it."""
 
     text: str
     error: bool = False

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query
 from tripwright.training.kinds import Draw, kind_of
-from tripwright.trip.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
 from tripwright.world.store import World

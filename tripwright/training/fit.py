@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 import torch
 
-from tripwright.agent.policies.local_cache import round_up
-from tripwright.agent.policies.local_precision import AUTO, precision_named
+from tripwright.inference.cache import round_up
+from tripwright.inference.precision import AUTO, precision_named
+from tripwright.rl.settings import GrpoSettings, RolloutSettings
+from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.settings import GrpoSettings, RolloutSettings
-from tripwright.training.sft import SftSettings
 
 WEIGHT_BYTES = 4  # weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
 GB = 1e9

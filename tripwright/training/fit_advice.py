@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from tripwright.agent.policies.local_precision import AUTO
+from tripwright.inference.precision import AUTO
+from tripwright.rl.settings import GrpoSettings
 from tripwright.training.fit import GB, StageMemory, memory, precision_name
 from tripwright.training.model_shapes import ModelSize, known_models
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.settings import GrpoSettings
 
 LEAST_CONTEXT = 1024  # tokens: what a trip of three days takes in the shortest dialect
 LEAST_ROWS = 8  # episodes played at once: with fewer, time grows more than memory shrinks

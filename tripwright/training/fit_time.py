@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import torch
 
-from tripwright.agent.policies.local_precision import precision_named
+from tripwright.inference.precision import precision_named
+from tripwright.rl.settings import RolloutSettings
 from tripwright.training.cold_start import expert_sessions
 from tripwright.training.fit import WEIGHT_BYTES, activation_bytes, episode_tokens, sft_tokens
 from tripwright.training.flops import flops, rollout_flops, update_flops
 from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.settings import RolloutSettings
 from tripwright.training.streams import RL, Trips
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken

@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.errand import ErrandExpert
-from tripwright.agent.policies.errand_rows import ErrandRows
-from tripwright.agent.policies.expert import ExpertPolicy
-from tripwright.agent.policies.rows import RowsPolicy
 from tripwright.agent.session import Request, Session
+from tripwright.domains.deeptravel.baselines import ErrandRows
+from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.file import read_requests
+from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_make import make_requests
+from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.task import Errand, format_problem
+from tripwright.domains.deeptravel.tools.live_source import LiveSource
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.episode import Job, Task, close_session
-from tripwright.errand import Errand, format_problem
-from tripwright.live.worlds import WorldProvider
-from tripwright.queries.intents_draw import Places
-from tripwright.queries.intents_make import make_requests
-from tripwright.queries.intents_proof import Survey
-from tripwright.queries.request_file import read_requests
-from tripwright.queries.sample import Mix, make_queries
-from tripwright.tools.live_source import LiveSource
-from tripwright.trip.query import Query, read_queries
-from tripwright.trip.request import TravelRequest
-from tripwright.verifiers.rules import RuleVerifier
+from tripwright.policies.base import Policy
 from tripwright.world.store import World
 
 Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests

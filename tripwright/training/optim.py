@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tripwright.agent.policies.local_precision import fastest
+from tripwright.inference.precision import fastest
 from tripwright.training.muon import Muon
 
 OPTIMIZERS = ("muon", "adamw")

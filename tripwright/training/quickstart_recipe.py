@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tripwright.queries.sample import Mix
-from tripwright.training.copying import CopySettings
+from tripwright.domains.travelplanner.queries.sample import Mix
+from tripwright.rl.settings import GrpoSettings
+from tripwright.sft.copying import CopySettings
+from tripwright.sft.trainer import SftSettings
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import DataSettings, Recipe
-from tripwright.training.settings import GrpoSettings
-from tripwright.training.sft import SftSettings
 
 FIXED_MINUTES = 6.5  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given
 COLD_START_SHARE, RL_SHARE = 0.6, 0.4  # of the minutes left

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tripwright.agent.dialect import Dialect, OnMistake, dialect_named
-from tripwright.agent.policies.local_precision import AUTO
-from tripwright.constraints.evaluate import Rules
-from tripwright.queries.sample import Mix
+from tripwright.domains.travelplanner.queries.sample import Mix
+from tripwright.domains.travelplanner.rules.evaluate import Rules
+from tripwright.inference.precision import AUTO
+from tripwright.rl.settings import GrpoSettings, PpoSettings, RejectionSettings, RolloutSettings
+from tripwright.sft.copying import CopySettings
+from tripwright.sft.trainer import SftSettings
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import CheckpointSettings
-from tripwright.training.copying import CopySettings
 from tripwright.training.nano import NanoShape
-from tripwright.training.settings import GrpoSettings, PpoSettings, RejectionSettings, RolloutSettings
-from tripwright.training.sft import SftSettings
 
 RL_TABLES = ("grpo", "ppo", "rft")
 

@@ -15,21 +15,21 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.local import load_model
 from tripwright.errors import UserError
+from tripwright.inference.local import load_model
 from tripwright.llm.urls import shown_url
+from tripwright.rl.grpo import Grpo
+from tripwright.rl.ppo import Ppo
+from tripwright.rl.rejection import Rejection
+from tripwright.sft.copying import Copying
+from tripwright.sft.data import FileSamples, expert_samples, file_samples
+from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.cold_start import content_words, expert_sessions
-from tripwright.training.copying import Copying
-from tripwright.training.grpo import Grpo
 from tripwright.training.loop import Loop
 from tripwright.training.nano import new_model
-from tripwright.training.ppo import Ppo
 from tripwright.training.recipe import Recipe
-from tripwright.training.rejection import Rejection
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.sft import FineTuning
-from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
 from tripwright.training.streams import COLD_START, MAKING, RL, ExpertTranscripts, Trips
 from tripwright.training.tokenizer import train_tokenizer
 from tripwright.world.store import World

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Job
 from tripwright.errors import UserError
-from tripwright.queries.sample import make_queries
-from tripwright.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.sft.files import TRANSCRIPTS
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
 from tripwright.training.kinds import kind_of
-from tripwright.training.sft_files import TRANSCRIPTS
 from tripwright.transcript import Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.scales import SCALES

@@ -13,7 +13,7 @@ import pytest
 
 from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
-from tripwright.constraints.facts import COMMONSENSE_NAMES
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.evals import comparison
 
 VERBS = (Verb("compare", "tripwright.cli.compare", "compare", "Compare."),)

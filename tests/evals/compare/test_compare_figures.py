@@ -12,8 +12,8 @@ import pytest
 from tripwright.cli.main import Verb, main
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import paired_queries_exact
-from tripwright.evals.stats import mcnemar_exact, rate
-from tripwright.evals.stats_paired import paired_interval
+from tripwright.statistics.paired import paired_interval
+from tripwright.statistics.rates import mcnemar_exact, rate
 
 Maker = Callable[..., Path]
 Compare = Callable[..., dict[str, Any]]

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import dialect_named
-from tripwright.agent.policies.expert import ExpertPolicy
-from tripwright.agent.policies.rows import RowsPolicy
 from tripwright.cli.main import main
+from tripwright.domains.travelplanner.baselines import RowsPolicy
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.report import write_together
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
-from tripwright.queries.sample import make_queries
 from tripwright.world.generator.build import build_world
 
 Maker = Callable[..., Path]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.evals.stats import rate
+from tripwright.statistics.rates import rate
 
 COMMONSENSE = (
     "is_reasonable_visiting_city is_valid_restaurants is_valid_attractions is_valid_accommodation is_valid_transportation "

@@ -18,8 +18,8 @@ from tripwright.evals.report.rules_gap import gaps
 from tripwright.evals.report.transitions import NO_ANSWER, START, transitions
 from tripwright.evals.report.ungrounded import claims_without_ground, holds, in_no_table, names_of, not_found, plain
 from tripwright.evals.report.work import ANSWER, UNREADABLE, Behaviour, read_behaviour, read_work
-from tripwright.evals.stats import clustered_rate, paired_bootstrap, wilson
-from tripwright.evals.stats_paired import paired_interval
+from tripwright.statistics.paired import paired_interval
+from tripwright.statistics.rates import clustered_rate, paired_bootstrap, wilson
 
 HOSTILE = "</text><script>alert(1)</script>"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.calibration import cohens_kappa
 from tripwright.evals.study.agreement import fleiss_kappa, krippendorff_alpha, majority, pairs_of, percent_agreement, rater_pairs
+from tripwright.statistics.agreement import cohens_kappa
 
 
 def items(*raters: str) -> list[dict[str, str]]:

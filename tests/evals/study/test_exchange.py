@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.deeptravel.verifying.labels import read_labels
 from tripwright.errors import UserError
-from tripwright.evals.labels import read_labels
 from tripwright.evals.study.exchange import exported, import_labels, merged, write_export
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import append, checked, read

@@ -1,6 +1,6 @@
 """A transcript as Inspect's chat messages, and what an Inspect model said as our client would say it.
 
-What is sent is what `--policy endpoint` sends (`agent/policies/endpoint.py`), with one difference: a dialect whose prompt lists the tools
+What is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one difference: a dialect whose prompt lists the tools
 itself makes no native calls, so its tool answers go as the user's words, because most providers refuse a tool's answer to no call.
 """
 
@@ -21,8 +21,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 
-from tripwright.agent.policies.endpoint import Notation, messages
 from tripwright.llm.client import Completion, RequestedCall
+from tripwright.policies.endpoint import Notation, messages
 from tripwright.transcript import Transcript
 
 

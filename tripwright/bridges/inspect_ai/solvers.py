@@ -23,13 +23,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.policies.base import Policy
-from tripwright.agent.policies.endpoint import EndpointPolicy, Notation, count, turn_text
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai.messages import chat_messages, completion_of, last_words, tool_infos
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.episode import Job, close_session, open_session
 from tripwright.llm.paid import counted
+from tripwright.policies.base import Policy
+from tripwright.policies.endpoint import EndpointPolicy, Notation, count, turn_text
 from tripwright.transcript import Transcript
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl

@@ -20,17 +20,17 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 
 from tripwright.agent.dialect import Dialect, dialect_named
-from tripwright.agent.policies.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import Recorded, Setup, episode, recorded
-from tripwright.constraints.evaluate import Rules, check_rules
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules
 from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.evals.jobs import errands, read_requests, read_tasks
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
 from tripwright.files import json_object
-from tripwright.tools.live_source import LiveOptions, live_source
+from tripwright.policies.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.world.store import World
 
 INSPECT = "inspect"  # the policy that is Inspect's own model

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect, PlanFormat
-from tripwright.constraints.evaluate import Rules
-from tripwright.constraints.facts import Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.evaluate import Rules
+from tripwright.domains.travelplanner.rules.facts import Fact, State, Verdict
+from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
 from tripwright.episode import Asked, Episode
 from tripwright.evals.scoreboard import verified_by
-from tripwright.tools.faces.base import Face
-from tripwright.tools.faces.json_text import write_arrays
+from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolAnswer, Tools
 from tripwright.transcript import StopReason, Transcript
 

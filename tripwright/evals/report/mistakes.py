@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tripwright.evals.report.markup import Estimate, esc, of_words, plural, short, shown, shown_interval
 from tripwright.evals.report.work import Behaviour, Work
-from tripwright.evals.stats import wilson
+from tripwright.statistics.rates import wilson
 
 Count = Callable[[Work], tuple[int, int]]  # how many of how many
 Z = 1.959964  # 95%

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tripwright.evals.report.markup import esc, percent, signed
 from tripwright.evals.report.work import Behaviour, Work
-from tripwright.evals.stats import Interval, paired_bootstrap
-from tripwright.evals.stats_paired import paired_interval
+from tripwright.statistics.paired import paired_interval
+from tripwright.statistics.rates import Interval, paired_bootstrap
 
 SAME = ("policy", "decoding", "dialect", "queries", "world", "samples", "emptied_tools")
 SEED = 0

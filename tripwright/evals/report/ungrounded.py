@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tripwright.constraints.text import before_parenthesis, from_to
-from tripwright.trip.plan import MEALS
+from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.rules.text import before_parenthesis, from_to
 
 FIELDS = ("flight", "restaurant", "attraction", "accommodation", "city")
 TABLE_FIELDS = ("transportation", "restaurant", "attraction", "accommodation")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tripwright.domains.travelplanner.plan.render import LABELS, day_rows, printable
 from tripwright.transcript import Transcript
-from tripwright.trip.render import LABELS, day_rows, printable
 
 # Field of a request → how a person calls it: TravelPlanner's names first, then those of row D8's travellers.
 FIELDS = {

@@ -43,7 +43,8 @@ def exported(study: Study, labels: Labels, run: str | None = None) -> list[dict[
 
 
 def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[str, Any]]:
-    """A line for each item on which most raters agree in every dimension; `trajectory` and `rubrics` are what `evals/labels.py` reads."""
+    """A line for each item on which most raters agree in every dimension; `trajectory` and `rubrics` are what
+    `domains/deeptravel/verifying/labels.py` reads."""
     votes = {key: votes_on(study, labels, key) for key in study.keys}
     lines = []
     for item in _items(study, run):

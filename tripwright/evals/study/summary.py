@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tripwright.evals.calibration import cohens_kappa
-from tripwright.evals.stats import rate
 from tripwright.evals.study.agreement import (
     fleiss_kappa,
     krippendorff_alpha,
@@ -23,6 +21,8 @@ from tripwright.evals.study.agreement import (
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import Label
 from tripwright.evals.study.verdicts import ALL, counterpart, verdict_names
+from tripwright.statistics.agreement import cohens_kappa
+from tripwright.statistics.rates import rate
 
 Labels = Mapping[str, Mapping[str, Label]]  # rater → item → label
 Votes = Mapping[str, Mapping[str, bool]]  # item → rater → TRUE or FALSE

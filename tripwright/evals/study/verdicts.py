@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS
 from tripwright.errors import UserError
 from tripwright.evals.study.folder import Study
 from tripwright.files import json_lines
-from tripwright.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS
 
 ALL = "all"  # all dimensions TRUE
 # Rubric of row D3 → the dimension of row D10 that asks nearly the same.

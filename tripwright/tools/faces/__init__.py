@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
+from tripwright.domains.travelplanner.tools.faces.compact import COMPACT
+from tripwright.domains.travelplanner.tools.faces.official import OFFICIAL
+from tripwright.domains.travelplanner.tools.faces.planner_r1 import PLANNER_R1
+from tripwright.domains.travelplanner.tools.faces.star import STAR
 from tripwright.errors import UserError
-from tripwright.tools.faces.base import Face, number
-from tripwright.tools.faces.compact import COMPACT
-from tripwright.tools.faces.deeptravel import DEEPTRAVEL, DEEPTRAVEL_COMPACT
-from tripwright.tools.faces.official import OFFICIAL
-from tripwright.tools.faces.planner_r1 import PLANNER_R1
-from tripwright.tools.faces.star import STAR
+from tripwright.tools.face import Face, number
 
 __all__ = [
     "ALL_FACES",

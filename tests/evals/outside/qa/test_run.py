@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.evals.outside.qa.questions import SETS
 from tripwright.evals.outside.qa.score import MEASURES, average_of
-from tripwright.evals.stats import wilson
+from tripwright.statistics.rates import wilson
 
 DIALECTS = ("search_r1", "star_search", "search")
 Verbs = Callable[..., int]

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.policies.base import say
 from tripwright.agent.turn import write_call
 from tripwright.episode import close_session, open_session
 from tripwright.errors import UserError
 from tripwright.evals.outside.tau.package import Package, WorkerDown, check_environment
 from tripwright.evals.outside.tau.retail import RetailTask, dialect_of
+from tripwright.policies.base import say
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.policies.base import say
 from tripwright.agent.turn import TALK_TURNS, Answer, Call, Unreadable, read_turn, write_call
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.evals.outside.tau.package import Package
 from tripwright.evals.outside.tau.retail import RetailTask, dialect_of, retail_tasks, score_retail
 from tripwright.evals.outside.tau.talk import MOST_CUSTOMER_TURNS
+from tripwright.policies.base import say
 from tripwright.transcript import StopReason
 
 CANCEL = write_call("cancel", {"order": "1"})

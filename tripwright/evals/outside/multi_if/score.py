@@ -17,8 +17,8 @@ from tripwright.evals.figures import SEED
 from tripwright.evals.outside.figures import Outcome, by_question, outcomes_of, rate_of, score_of
 from tripwright.evals.outside.multi_if.conversations import MOST_TURNS
 from tripwright.evals.outside.multi_if.following import UNKNOWN
-from tripwright.evals.resampling import percentiles, resampled_sums
-from tripwright.evals.stats import wilson
+from tripwright.statistics.rates import wilson
+from tripwright.statistics.resampling import percentiles, resampled_sums
 
 # Counts of one turn: prompts, followed strictly, followed loosely; instructions, followed strictly, followed loosely.
 _COUNTS = 6

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.agent.deeptravel_prompt import TOOLS
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import SEARCH_TURNS
+from tripwright.domains.deeptravel.prompt import TOOLS
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.search import INFORMATION, SCHEMA, TEXT
 

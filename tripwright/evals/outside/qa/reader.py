@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from tripwright.agent.conversation import Conversation
-from tripwright.agent.policies.base import say
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.match import normalised
 from tripwright.evals.outside.qa.search import TOOL
+from tripwright.policies.base import say
 
 
 class GoldReader:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripwright.evals.outside.qa.passages import Passage, Retriever, RetrieverDown
 from tripwright.tools.errors import ToolError, defused, quoted
-from tripwright.tools.faces.base import Face, Refusal, Rows, Written
+from tripwright.tools.face import Face, Refusal, Rows, Written
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown, read_arguments
 
 TOOL = "search"

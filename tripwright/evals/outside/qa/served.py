@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.vendors.http import HttpCaller, Refused, is_address
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.passages import Passage, RetrieverDown
-from tripwright.live.http import HttpCaller, Refused, is_address
-from tripwright.live.provider import ProviderFault
 from tripwright.llm.urls import shown_url
 
 PATH = "/retrieve"

@@ -13,14 +13,14 @@ from typing import Any
 from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect, PlanFormat
 from tripwright.agent.turn import TALK_TURNS
-from tripwright.constraints.evaluate import Rules
+from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.episode import Asked, Episode
 from tripwright.evals.figures import PerQuery, most_samples, with_intervals
 from tripwright.evals.outside.figures import Outcome, by_question, mean_of, outcomes_of, rate_of, score_of
 from tripwright.evals.outside.task import Grade, OutsideTask
 from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.evals.outside.tau.talk import SHOP, Customer, Talk
-from tripwright.evals.stats_samples import pass_hat_k
+from tripwright.statistics.samples import pass_hat_k
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.llm.client import Completion, Fault
 from tripwright.tools.errors import ToolError
-from tripwright.tools.faces.base import Face, Refusal, Written
+from tripwright.tools.face import Face, Refusal, Written
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown, read_arguments
 
 ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")

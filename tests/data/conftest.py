@@ -1,0 +1,100 @@
+"""Runs of the experts in a small world, one for each dialect, and copies of them to be spoilt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.requests.file import write_requests
+from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_make import make_requests
+from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.task import Errand
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.travelplanner.expert import ExpertPolicy
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.episode import Task
+from tripwright.evals.run import run
+from tripwright.evals.run_card import run_card
+from tripwright.world.generator.build import build_world
+from tripwright.world.store import World
+
+DIALECTS = ("planner_r1", "compact", "star")
+ERRAND_DIALECTS = ("deeptravel", "deeptravel_compact")
+QUERIES = 6
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """world/, queries.jsonl and a strict run folder for every dialect."""
+    folder = tmp_path_factory.mktemp("trajectories")
+    world = build_world(folder / "world", "nano", 2)
+    queries = list(make_queries(world, QUERIES, 1))
+    path = folder / "queries.jsonl"
+    path.write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    tasks = [Task(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
+    for name in DIALECTS:
+        dialect = dialect_named(name)
+        card = run_card({"kind": "expert"}, {}, dialect, "strict", path, {"name": world.name, "content_hash": world.content_hash})
+        run(ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """requests.jsonl, of the same world, and a run folder for every dialect of DeepTravel's."""
+    folder = tmp_path_factory.mktemp("errands")
+    provider = WorldProvider(World.open(made / "world"))
+    places = Places(list(provider.world.cities), provider.world.dates)
+    found, _ = make_requests(Survey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1)
+    requests = [each.request for each in found]
+    write_requests(folder / "requests.jsonl", requests)
+    jobs = [Errand(f"q{number:06d}", request, provider, provider.world.name) for number, request in enumerate(requests, start=1)]
+    place = {"tools": dict.fromkeys(sorted(provider.tools), f"world {provider.version}")}
+    for name in ERRAND_DIALECTS:
+        dialect = dialect_named(name)
+        card = run_card({"kind": "errand-expert"}, {}, dialect, "verified by rules", folder / "requests.jsonl", place)
+        run(ErrandExpert(), jobs, folder / name, dialect, card=card, progress=False)
+    return folder
+
+
+@pytest.fixture
+def world(made: Path) -> World:
+    return World.open(made / "world")
+
+
+@pytest.fixture(scope="session")
+def small_tokenizer() -> Any:
+    """Made in a moment from a few words: nearly a token for each letter."""
+    pytest.importorskip("transformers")
+    from tripwright.training.tokenizer import train_tokenizer
+
+    return train_tokenizer(["plan the trip with the tools"] * 4, set(), superwords=0, subwords=270)
+
+
+Lines = list[dict[str, Any]]
+
+
+@pytest.fixture
+def copied(made: Path, errands: Path, tmp_path: Path) -> Callable[..., Path]:
+    """copied(dialect, change, name=…, **card) → a finished run with the lines that `change` makes of the expert's."""
+
+    def copy(dialect: str, change: Callable[[Lines], Lines] = list, /, name: str = "run", **card: Any) -> Path:
+        folder = tmp_path / name
+        shutil.copytree((errands if dialect in ERRAND_DIALECTS else made) / dialect, folder)
+        path = folder / "transcripts.jsonl"
+        lines = change([json.loads(line) for line in path.read_text().splitlines()])
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (folder / "score.json").write_text(json.dumps({"n": len({line["id"] for line in lines}), "unscored": 0}))
+        known = json.loads((folder / "run_card.json").read_text())
+        (folder / "run_card.json").write_text(json.dumps({**known, **card}))
+        return folder
+
+    return copy

@@ -1,0 +1,266 @@
+"""Which episodes are kept, which are not and why, and that the counts add up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.data import clean
+from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
+from tripwright.data.files import open_runs
+from tripwright.errors import UserError
+from tripwright.tools.faces import face_named
+from tripwright.world.store import World
+
+Line = dict[str, Any]
+
+
+def kept_lines(path: Path) -> list[Line]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def collected(folder: Path, out: Path, **choice: Any) -> Collected:
+    return collect(open_runs([folder]), out, choice=Choice(**choice))
+
+
+def turns(line: Line) -> list[Line]:
+    return [segment for segment in line["transcript"]["segments"] if segment["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
+def test_the_expert_s_episodes_are_clean_and_say_what_made_them(made: Path, tmp_path: Path, dialect: str) -> None:
+    found = collected(made / dialect, tmp_path / "out.jsonl")
+    assert (found.kept, found.episodes, found.requests, found.judged_again, found.dropped) == (6, 6, 6, 0, {})
+    given = kept_lines(made / dialect / "transcripts.jsonl")
+    card = json.loads((made / dialect / "run_card.json").read_text())
+    for line, line_of_run in zip(kept_lines(tmp_path / "out.jsonl"), given, strict=True):
+        assert line["transcript"] == line_of_run["transcript"] and line["plan"] == line_of_run["plan"]
+        assert line["id"] == f"{dialect}/{line_of_run['id']}" and line["rules"] == "strict" and line["verdict"]["final"] is True
+        assert (line["dialect"], line["policy"], line["world_hash"]) == (dialect, {"kind": "expert"}, card["world"]["content_hash"])
+        assert line["tools"] == (face_named("planner_r1").schemas() if dialect == "planner_r1" else None)
+
+
+def stopped(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "max_turns", "answer": None}
+
+
+def unscored(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "endpoint dead"}
+    line |= {"plan": None, "verdict": None}
+
+
+def without_plan(line: Line) -> None:
+    line["plan"] = None
+
+
+def failed(line: Line) -> None:
+    line["verdict"]["final"] = False
+
+
+def two_tags(line: Line) -> None:
+    turns(line)[0]["text"] += turns(line)[1]["text"]
+
+
+def another_call_recorded(line: Line) -> None:
+    turns(line)[0]["call"]["arguments"] = {"city": "Elsewhere"}
+
+
+def unknown_tool(line: Line) -> None:
+    turn = turns(line)[0]
+    turn["text"] = turn["text"].replace(f'"name":"{turn["call"]["name"]}"', '"name":"teleport"')
+    turn["call"] |= {"name": "teleport", "error": True}
+
+
+def missing_argument(line: Line) -> None:
+    turn = turns(line)[0]
+    arguments = json.dumps(turn["call"]["arguments"], separators=(",", ":"), ensure_ascii=False)
+    turn["text"] = turn["text"].replace(arguments, "{}")
+    turn["call"] |= {"arguments": {}, "error": True}
+
+
+def several_calls(line: Line) -> None:
+    line["transcript"]["usage"] = {"dropped_calls": 1}
+
+
+def more_after(line: Line) -> None:
+    turns(line)[0]["text"] += " And then I shall see."
+
+
+def thought_not_closed(line: Line) -> None:
+    turns(line)[0]["text"] = "<think>Hm. " + turns(line)[0]["text"].replace("<think>", "").replace("</think>", "")
+
+
+def fenced(line: Line) -> None:
+    answer = f"```json\n{line['transcript']['answer']}\n```"
+    turns(line)[-1]["text"] = f"<answer>{answer}</answer>"
+    line["transcript"]["answer"] = answer
+
+
+def half_a_pair(line: Line) -> None:
+    turns(line)[0]["text"] = "\ud800" + turns(line)[0]["text"]
+
+
+def free_words(line: Line) -> None:
+    turns(line)[0]["text"] = "First the way. " + turns(line)[0]["text"]
+
+
+def honest_miss(line: Line) -> None:
+    turns(line)[0]["call"]["error"] = True
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (stopped, "no answer: max_turns"),
+        (unscored, clean.UNSCORED),
+        (without_plan, clean.NO_PLAN),
+        (failed, "fails the strict rules"),
+        (two_tags, clean.UNREADABLE),
+        (another_call_recorded, clean.UNREADABLE),
+        (unknown_tool, clean.MALFORMED),
+        (missing_argument, clean.MALFORMED),
+        (several_calls, clean.SEVERAL_CALLS),
+        (more_after, clean.TEXT_AFTER),
+        (thought_not_closed, clean.NO_THOUGHT),
+        (fenced, clean.FENCED),
+        (half_a_pair, clean.NOT_TEXT),
+        (free_words, None),  # row P2 asks for one call a turn and says nothing of other words
+        (honest_miss, None),  # looking for what is not there is no malformed call
+    ],
+)
+def test_what_is_not_clean_is_left_with_its_reason(
+    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None], reason: str | None
+) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        spoil(lines[2])
+        return lines
+
+    found = collected(copied("planner_r1", change), tmp_path / "out.jsonl")
+    assert found.dropped == ({} if reason is None else {reason: 1})
+    assert found.kept == 6 - found.dropped.total() == len(kept_lines(tmp_path / "out.jsonl"))
+
+
+@pytest.mark.parametrize("spoil", [free_words, thought_not_closed], ids=["words before the thought", "not closed"])
+def test_star_asks_for_one_thought_and_nothing_else(copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None]) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        spoil(lines[0])
+        turn = turns(lines[1])[0]
+        turn["text"] = turn["text"].partition("</think>\n")[2]
+        return lines
+
+    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {clean.NO_THOUGHT: 2}
+
+
+def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path: Path) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        again = json.loads(json.dumps(lines[0]))
+        unscored(lines[0])
+        return [*lines, again]
+
+    found = collected(copied("compact", change), tmp_path / "out.jsonl")
+    assert (found.episodes, found.kept, found.dropped) == (6, 6, {})
+
+
+def test_other_rules_are_judged_again_in_the_world(copied: Callable[..., Path], world: World, tmp_path: Path) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        lines[3]["plan"][1]["breakfast"] = False  # given, for the official rules
+        return lines
+
+    folder = copied("planner_r1", change, rules="official")
+    with pytest.raises(UserError, match="was judged under the official rules: give its world with --world"):
+        collected(folder, tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
+    found = collect(open_runs([folder]), tmp_path / "out.jsonl", [world])
+    assert (found.kept, found.judged_again, found.dropped) == (5, 6, {"fails the strict rules": 1})
+    assert all(line["rules"] == "strict" and line["verdict"]["final"] for line in kept_lines(tmp_path / "out.jsonl"))
+    assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official").kept == 6
+
+
+def test_samples_of_one_request(copied: Callable[..., Path], tmp_path: Path) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        samples = [json.loads(json.dumps(lines[0])) for _ in range(4)]
+        for number, line in enumerate(samples):
+            line["id"] += f"-s{number:02d}"
+        free_words(samples[0])  # longer than the others
+        free_words(samples[3])
+        turns(samples[3])[0]["text"] = "Now. " + turns(samples[3])[0]["text"]
+        return samples
+
+    folder = copied("planner_r1", change)
+
+    def ids(**choice: Any) -> tuple[list[str], dict[str, int]]:
+        found = collected(folder, tmp_path / "out.jsonl", **choice)
+        assert found.kept + found.dropped.total() == found.episodes == 4 and found.requests == 1
+        return [line["id"][-3:] for line in kept_lines(tmp_path / "out.jsonl")], dict(found.dropped)
+
+    assert ids() == (["s00", "s01", "s02", "s03"], {})
+    assert ids(dedup=True) == (["s00", "s01", "s03"], {DUPLICATE: 1})
+    assert ids(most_per_query=1) == (["s00"], {ONE_OF_MANY: 3})
+    assert ids(most_per_query=1, order="shortest") == (["s01"], {ONE_OF_MANY: 3})
+    assert ids(most_per_query=2, order="shortest", dedup=True) == (["s00", "s01"], {DUPLICATE: 1, ONE_OF_MANY: 1})
+
+
+def test_the_order_in_which_episodes_ended_does_not_matter(copied: Callable[..., Path], tmp_path: Path) -> None:
+    one = copied("planner_r1", name="a/run")
+    other = copied("planner_r1", lambda lines: lines[::-1], name="b/run")
+    collected(one, tmp_path / "one.jsonl", most_per_query=1)
+    collected(other, tmp_path / "other.jsonl", most_per_query=1)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
+
+
+def test_runs_of_one_name_keep_their_ids_apart(copied: Callable[..., Path], tmp_path: Path) -> None:
+    folders = [copied("planner_r1", name="a/run"), copied("planner_r1", name="b/run")]
+    found = collect(open_runs(folders), tmp_path / "out.jsonl")
+    assert len({line["id"] for line in kept_lines(tmp_path / "out.jsonl")}) == found.kept == 12
+    assert found.requests == 6 and [counts["kept"] for counts in found.by_run.values()] == [6, 6]
+
+
+def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied: Callable[..., Path], tmp_path: Path) -> None:
+    folder = copied("planner_r1")
+    lines = (folder / "transcripts.jsonl").read_bytes()
+    (folder / "transcripts.jsonl").write_bytes(lines[:-40])  # the last line is being written
+    with pytest.raises(UserError, match="speaks of 6 episodes, it has 5"):
+        open_runs([folder])
+    (folder / "score.json").unlink()
+    with pytest.raises(UserError, match="not finished: it has 5 episodes and no score.json"):
+        open_runs([folder])
+    assert collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl").kept == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", "not JSON"),
+        ("[]", "expected a JSON object with an 'id'"),
+        ('{"id": 1}', "it has no 'query'"),
+        ('{"id": 1, "query": {}, "transcript": {}, "plan": null, "verdict": null}', "query field 'org'"),
+    ],
+)
+def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(
+    copied: Callable[..., Path], tmp_path: Path, line: str, why: str
+) -> None:
+    folder = copied("planner_r1")
+    with (folder / "transcripts.jsonl").open("a") as lines:
+        lines.write(line + "\n")
+    with pytest.raises(UserError, match=f"transcripts.jsonl:7: not an episode of a run: {why}"):
+        collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl")
+    assert not list(tmp_path.glob("out.jsonl*"))
+
+
+def test_runs_that_cannot_be_used(copied: Callable[..., Path], world: World, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with pytest.raises(UserError, match="played with empty tools"):
+        collected(copied("planner_r1", name="emptied", emptied_tools=True), out)
+    with pytest.raises(UserError, match="No run was played in the world"):
+        collect(open_runs([copied("planner_r1", name="elsewhere", world={"name": "w", "content_hash": "x"})]), out, [world])
+    with pytest.raises(UserError, match="dialect 'klingon', which is none of planner_r1"):
+        open_runs([copied("planner_r1", name="other", dialect={"name": "klingon"})])
+    folder = copied("planner_r1", name="twice")
+    with pytest.raises(UserError, match="given twice"):
+        open_runs([folder, folder / ".." / "twice"])
+    with pytest.raises(UserError, match="No run at"):
+        open_runs([tmp_path / "nowhere"])

@@ -1,0 +1,304 @@
+"""Runs of DeepTravel's kind as training data (row D6): what a verifier passed in the strict format, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.data import clean
+from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
+from tripwright.data.export import export
+from tripwright.data.files import open_runs, read_trajectories
+from tripwright.data.judging import NOT_VERIFIED
+from tripwright.data.reliability import reliability
+from tripwright.data.split import KEEPS, REST, divide, merge, mix, write_parts
+from tripwright.data.statistics import statistics, statistics_table
+from tripwright.data.tables import write_rows
+from tripwright.data.verl import verl_rows
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
+from tripwright.errors import UserError
+from tripwright.sft.files import read_conversations
+from tripwright.world.store import World
+
+Line = dict[str, Any]
+
+
+def read_lines(path: Path) -> list[Line]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def collected(folder: Path, out: Path, **choice: Any) -> Collected:
+    return collect(open_runs([folder]), out, choice=Choice(**choice))
+
+
+def turns(line: Line) -> list[Line]:
+    return [segment for segment in line["transcript"]["segments"] if segment["role"] == "assistant"]
+
+
+@pytest.mark.parametrize("dialect", ["deeptravel", "deeptravel_compact"])
+def test_what_the_verifier_passed_is_kept_with_what_made_it(errands: Path, tmp_path: Path, dialect: str) -> None:
+    given = read_lines(errands / dialect / "transcripts.jsonl")
+    passed = [line for line in given if line["verdict"]["final"]]
+    found = collected(errands / dialect, tmp_path / "out.jsonl")
+    assert len(passed) >= 5 and (found.kept, found.requests, found.judged_again) == (len(passed), len(passed), 0)
+    assert found.dropped == ({NOT_VERIFIED: len(given) - len(passed)} if len(given) > len(passed) else {})
+    for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), passed, strict=True):
+        same = ("request", "transcript", "plan", "verdict", "verifier")
+        assert [line[key] for key in same] == [line_of_run[key] for key in same] and line["plan"] is None
+        assert line["id"] == f"{dialect}/{line_of_run['id']}" and line["rules"] == found.rules == "verified by rules"
+        assert (line["dialect"], line["policy"], line["tools"]) == (dialect, {"kind": "errand-expert"}, None)
+        assert len(line["world_hash"]) == 64
+
+
+def test_what_is_collected_can_be_fine_tuned_on(errands: Path, tmp_path: Path) -> None:
+    collected(errands / "deeptravel_compact", tmp_path / "out.jsonl")
+    read = list(read_conversations(tmp_path / "out.jsonl"))
+    for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
+        assert conversation.transcript is not None and conversation.transcript.to_json() == line["transcript"]
+        assert conversation.says_tools and conversation.tools is None
+
+
+# ---- the strict format
+
+
+def say(number: int, change: Callable[[str], str]) -> Callable[[Line], None]:
+    """A change of what the agent said in that turn."""
+
+    def spoil(line: Line) -> None:
+        turn = turns(line)[number]
+        turn["text"] = change(turn["text"])
+
+    return spoil
+
+
+def answered(change: Callable[[str], str]) -> Callable[[Line], None]:
+    """A change of the answer, also where it is kept apart."""
+
+    def spoil(line: Line) -> None:
+        old = line["transcript"]["answer"]
+        line["transcript"]["answer"] = change(old)
+        turn = turns(line)[-1]
+        turn["text"] = turn["text"].replace(old, change(old))
+
+    return spoil
+
+
+def first_card_thrice(answer: str) -> str:
+    start = answer.index("#### ")
+    end = next((at for at in (answer.find("####", start + 4), answer.find("\n### ", start)) if at > 0), len(answer))
+    return answer[:start] + 3 * (answer[start:end].rstrip() + "\n") + answer[end:]
+
+
+def stopped(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "max_turns", "answer": None}
+
+
+def unscored(line: Line) -> None:
+    line["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "the verifier's endpoint is dead"}
+    line["verdict"] = None
+
+
+def failed(line: Line) -> None:
+    line["verdict"]["final"] = False
+
+
+def without_argument(line: Line) -> None:
+    turn = turns(line)[0]
+    name, before = turn["call"]["name"], turn["text"].partition("<tool_call>")[0]
+    turn["text"] = f'{before}<tool_call>{{"name":"{name}","arguments":{{}}}}</tool_call>'
+    turn["call"] |= {"arguments": {}, "error": True}
+
+
+def as_a_function(line: Line) -> None:
+    """The paper's own way of writing a call."""
+    turn = turns(line)[0]
+    call = ", ".join(f'{name}="{value}"' for name, value in turn["call"]["arguments"].items())
+    turn["text"] = turn["text"].partition("<tool_call>")[0] + f"<tool_call>{turn['call']['name']}({call})</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (stopped, "no answer: max_turns"),
+        (unscored, clean.UNSCORED),
+        (failed, NOT_VERIFIED),
+        (without_argument, clean.MALFORMED),
+        (say(0, lambda text: text + " Now I wait."), clean.TEXT_AFTER),
+        (say(0, lambda text: text.replace("</think>", "")), clean.OUTSIDE_TAGS),
+        (say(0, lambda text: "Well. " + text), clean.OUTSIDE_TAGS),
+        (say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")), clean.OUTSIDE_TAGS),
+        (say(0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text), clean.OUTSIDE_TAGS),
+        (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.OUTSIDE_TAGS),
+        (answered(lambda answer: "<think>Hm.</think> " + answer), clean.OUTSIDE_TAGS),
+        (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
+        (
+            answered(lambda answer: answer.replace("### Outbound recommendations", "### The way there")),
+            f"{clean.NOT_IN_FORMAT}: no heading of an answer",
+        ),
+        (answered(first_card_thrice), f"{clean.NOT_IN_FORMAT}: more than two recommendations for the outbound"),
+        (say(0, lambda text: "<think>One.</think>\n<tool_call_thinking>Two.</tool_call_thinking>" + text), None),  # in any order
+        (say(0, lambda text: text.partition("</think>")[2]), None),  # the prompt asks for thoughts, row D6's format allows them
+        (as_a_function, None),
+    ],
+)
+def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
+    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None], reason: str | None
+) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        spoil(lines[0])
+        return lines
+
+    before = collected(copied("deeptravel", name="as it was"), tmp_path / "out.jsonl")
+    found = collected(copied("deeptravel", change), tmp_path / "out.jsonl")
+    assert found.dropped - before.dropped == ({} if reason is None else {reason: 1})
+    assert found.kept == before.kept - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
+
+
+def test_samples_of_one_request_and_places_that_are_not_the_same(copied: Callable[..., Path], tmp_path: Path) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        samples = [json.loads(json.dumps(lines[0])) for _ in range(3)]
+        for number, line in enumerate(samples):
+            line["id"] += f"-s{number:02d}"
+        say(0, lambda text: "<think>At leisure.</think>" + text)(samples[0])
+        return samples
+
+    runs = [copied("deeptravel", change, name=name, world=place) for name, place in PLACES.items()]
+    found = collect(open_runs(runs[:1]), tmp_path / "out.jsonl", choice=Choice(dedup=True, most_per_query=1, order="shortest"))
+    assert (found.kept, found.requests, found.dropped) == (1, 1, {DUPLICATE: 1, ONE_OF_MANY: 1})
+    assert read_lines(tmp_path / "out.jsonl")[0]["id"].endswith("-s01")
+    assert collect(open_runs(runs), tmp_path / "out.jsonl").requests == 2  # recorded and replayed is one place, another day is not
+
+
+DAY = {"tools": {"train_search": "rail 1"}, "snapshot": "2026-06-20", "store": "live"}
+PLACES = {"recorded": {**DAY, "mode": "record"}, "replayed": {**DAY, "mode": "replay"}, "later": {**DAY, "snapshot": "2026-07-01"}}
+
+
+# ---- what does not go together
+
+
+def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match="star' holds TravelPlanner's queries and .*deeptravel' holds travellers' requests: take those of one"
+    ):
+        collect(open_runs([made / "star", errands / "deeptravel"]), tmp_path / "out.jsonl")
+    assert not list(tmp_path.iterdir())
+    both = tmp_path / "both.jsonl"
+    both.write_text("".join((folder / "transcripts.jsonl").read_text() for folder in (made / "star", errands / "deeptravel")))
+    with pytest.raises(UserError, match="both.jsonl:7: of travellers' requests, after TravelPlanner's queries"):
+        list(read_trajectories([both]))
+    with pytest.raises(UserError, match="one kind at a time"):
+        merge([made / "queries.jsonl", errands / "requests.jsonl"])
+
+
+def test_what_is_for_plans_is_refused(copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path) -> None:
+    runs, out = open_runs([errands / "deeptravel"]), tmp_path / "out.jsonl"
+    with pytest.raises(UserError, match=r"--rules is for plans; .* judged otherwise: verified by rules"):
+        collect(runs, out, rules="strict")
+    with pytest.raises(UserError, match="--world is for plans"):
+        collect(runs, out, [world])
+    with pytest.raises(UserError, match="played with empty tools"):
+        collected(copied("deeptravel", name="emptied", emptied_tools=True), out)
+    assert not out.exists()
+
+
+def test_a_line_of_another_kind_is_no_episode_of_the_run(copied: Callable[..., Path], made: Path, tmp_path: Path) -> None:
+    def change(lines: list[Line]) -> list[Line]:
+        return [*lines, read_lines(made / "star" / "transcripts.jsonl")[0] | {"id": "z"}]
+
+    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run: it has no 'request'"):
+        collected(copied("deeptravel", change), tmp_path / "out.jsonl")
+    with pytest.raises(UserError, match="request field 'origin'"):
+        collected(copied("deeptravel", lambda lines: [{**lines[0], "request": {}}], name="empty"), tmp_path / "out.jsonl")
+
+
+# ---- told and exported
+
+
+def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
+    episodes = list(read_trajectories([errands / "deeptravel" / "transcripts.jsonl"]))
+    found = statistics(episodes)
+    wishes = {"with": 0, "without": 0}
+    for line in read_lines(errands / "requests.jsonl"):
+        wishes["with" if TravelRequest.model_validate(line).constrained else "without"] += 1
+    assert {name: row["n"] for name, row in found["wishes"].items()} == wishes and all(wishes.values())
+    assert found["levels"]["all"]["n"] == sum(wishes.values()) == found["levels"]["all"]["requests"]
+    calls = sum(len(episode.transcript.calls) for episode in episodes)
+    assert found["levels"]["all"]["tool_calls"] == pytest.approx(calls / len(episodes))
+    table = [line.split()[0] for line in statistics_table(found).splitlines()[1:]]
+    assert table[0] == "level" and table[-4:] == ["all", "wishes", "with", "without"]
+
+
+def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    collected(errands / "deeptravel", tmp_path / "out.jsonl")
+    episodes = list(read_trajectories([tmp_path / "out.jsonl"]))
+    export(episodes, "messages", tmp_path / "a.jsonl")
+    path, _ = export(episodes, "messages", tmp_path / "a.parquet")
+    rows = parquet.read_table(path).to_pylist()
+    assert rows == read_lines(tmp_path / "a.jsonl")
+    for row, line in zip(rows, read_lines(tmp_path / "out.jsonl"), strict=True):
+        request = TravelRequest.model_validate(line["request"])
+        assert "days" not in row and row["wishes"] == ("with" if request.constrained else "without")
+        assert json.loads(row["query"]) == line["request"] and row["level"] == request.level and row["tools"] is None
+        assert [message["content"] for message in row["messages"]] == [s["text"] for s in line["transcript"]["segments"]]
+
+
+def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    requests, dialect = errands / "requests.jsonl", dialect_named("deeptravel")
+    write_rows(verl_rows(requests, dialect, world), tmp_path / "train.parquet", "verl")
+    opened = [line["transcript"]["segments"][:2] for line in read_lines(errands / "deeptravel" / "transcripts.jsonl")]
+    rows = parquet.read_table(tmp_path / "train.parquet").to_pylist()
+    for row, request, segments in zip(rows, read_requests(requests), opened, strict=True):
+        assert row["prompt"] == [{"role": segment["role"], "content": segment["text"]} for segment in segments]
+        assert json.loads(row["reward_model"]["ground_truth"]) == request.record()
+        assert row["extra_info"]["wishes"] == ("with" if request.constrained else "without") and "days" not in row["extra_info"]
+    with pytest.raises(UserError, match="holds travellers' requests, and dialect 'star' answers TravelPlanner's queries"):
+        list(verl_rows(requests, dialect_named("star"), world))
+    with pytest.raises(UserError, match="holds TravelPlanner's queries, and dialect 'deeptravel' answers travellers' requests"):
+        list(verl_rows(made / "queries.jsonl", dialect, world))
+
+
+def test_pass_rates_of_two_runs_are_compared(copied: Callable[..., Path]) -> None:
+    one, other = (copied("deeptravel", part, name=name) for name, part in (("a", lambda lines: lines[:3]), ("b", lambda lines: lines[3:])))
+    found = reliability(*open_runs([one, other]))
+    assert (found["synthetic"]["n"], found["given"]["n"]) == (3, 3)
+
+
+# ---- divided
+
+
+def asked(number: int, level: str, wishes: bool, **more: Any) -> TravelRequest:
+    fields = {"id": f"r{number}", "query": f"Trip {number}", "origin": "A", "destination": "B", "depart_date": "2026-06-26", "level": level}
+    return TravelRequest.model_validate({**fields, **({"transport": "train"} if wishes else {}), **more})
+
+
+def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Path) -> None:
+    kinds = [("easy", True), ("easy", False), ("hard", True), ("hard", False)]
+    write_requests(tmp_path / "all.jsonl", [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)])
+    merged = merge([tmp_path / "all.jsonl"])
+    assert merged.kind.keeps == ("level", "wishes") != KEEPS
+    parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1, keep=merged.kind.keeps)
+    for name, n in (("train", 7), ("validation", 2), (REST, 1)):
+        assert mix(parts[name], merged.kind.keeps) == {f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")}
+    places = write_parts(parts, tmp_path / "parts", [tmp_path / "all.jsonl"])
+    read = {name: read_requests(path) for name, path in places.items()}  # as a run reads them
+    given = {request.id: request for request in read_requests(tmp_path / "all.jsonl")}
+    assert all(given[request.id] == request for part in read.values() for request in part)
+    assert not {request.id for request in read["train"]} & {request.id for request in read["validation"]}
+
+
+def test_requests_of_one_text_and_requests_of_one_id(tmp_path: Path) -> None:
+    write_requests(tmp_path / "a.jsonl", [asked(1, "easy", True), asked(2, "easy", False)])
+    write_requests(tmp_path / "b.jsonl", [asked(3, "easy", True, query="trip  1"), asked(4, "easy", False, query="Trip 2", nights=2)])
+    merged = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert (len(merged.requests), merged.duplicates, merged.differing) == (3, [("b.jsonl:2", "a.jsonl:2")], 1)
+    write_requests(tmp_path / "b.jsonl", [asked(1, "easy", True, query="Another trip")])
+    with pytest.raises(UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1' and asks for something else"):
+        merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])

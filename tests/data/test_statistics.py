@@ -1,0 +1,85 @@
+"""Table 8's figures, counted by hand, and the unit that goes with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.data.files import Episode, read_trajectories
+from tripwright.data.statistics import statistics, statistics_table
+from tripwright.data.tokens import ruler
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+
+
+def trajectory(level: str | None, text: str, calls: int, answer: str) -> Episode:
+    asked = {"org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": ["1", "2", "3"], "people_number": 1, "budget": 9}
+    query = Query.model_validate({**asked, "query": text, "level": level})
+    segments = [Segment("system", "plan"), Segment("user", text)]
+    for _ in range(calls):
+        segments += [Segment("assistant", "look", call=ToolCall("t", {}, "found it")), Segment("tool", "found it")]
+    segments.append(Segment("assistant", f"<answer>{answer}</answer>"))
+    return Episode("1", query, Transcript(segments, StopReason.ANSWER, answer), {"dialect": "star"})
+
+
+GIVEN = (
+    trajectory("easy", "a trip", 1, "stay"),
+    trajectory("easy", "a trip", 3, "go"),
+    trajectory("hard", "a hard trip", 5, "go far"),
+    trajectory(None, "which trip", 0, ""),
+)
+
+
+def test_the_columns_by_difficulty() -> None:
+    found = statistics(GIVEN)
+    assert (found["unit"], found["tokenizer"], found["dialects"]) == ("characters", None, {"star": 4})
+    assert list(found["levels"]) == ["easy", "hard", "unknown", "all"]
+    easy = found["levels"]["easy"]
+    assert (easy["n"], easy["share"], easy["requests"], easy["tool_calls"], easy["turns"]) == (2, 0.5, 1, 2.0, 3.0)
+    # plan 4, request 6, answer's tags 17; each call 4 of the turn and 8 of what it found
+    assert easy["length"] == ((27 + 12 + 4) + (27 + 36 + 2)) / 2 and easy["length_max"] == 65
+    assert easy["agent_length"] == ((17 + 4 + 4) + (17 + 12 + 2)) / 2 and easy["plan_length"] == 3.0
+    every = found["levels"]["all"]
+    assert (every["n"], every["share"], every["requests"], every["tool_calls"]) == (4, 1.0, 3, 9 / 4)
+
+
+def test_the_table_says_its_unit_and_every_level() -> None:
+    table = statistics_table(statistics(GIVEN))
+    assert table.startswith("lengths in characters; dialects: star 4\n")
+    assert [line.split()[0] for line in table.splitlines()[1:]] == ["level", "easy", "hard", "unknown", "all"]
+    assert "2 (50.0%)" in table
+
+
+def test_tokens_are_those_of_the_tokenizer_named(small_tokenizer: Any, tmp_path: Path) -> None:
+    small_tokenizer.save_pretrained(tmp_path)
+    found = statistics(GIVEN[:1], ruler(tmp_path))
+    assert (found["unit"], found["tokenizer"]) == ("tokens", str(tmp_path))
+    texts = [segment.text for segment in GIVEN[0].transcript.segments]
+    tokens = sum(len(small_tokenizer.encode(text, add_special_tokens=False)) for text in texts)
+    assert found["levels"]["all"]["length"] == tokens < sum(map(len, texts))
+    assert f"lengths in tokens of '{tmp_path}'" in statistics_table(found)
+
+
+def test_wrong_tokenizers_and_files_are_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No tokenizer folder at"):
+        ruler(tmp_path / "none")
+    (tmp_path / "empty.jsonl").write_text("\n")
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"org": "A"}) + "\n")
+    for name, why in {
+        "none.jsonl": "No file of trajectories at",
+        "empty.jsonl": "No trajectories in",
+        "queries.jsonl": "queries.jsonl:1: not an episode",
+    }.items():
+        with pytest.raises(UserError, match=why):
+            statistics(read_trajectories([tmp_path / name]))
+
+
+def test_a_folder_without_a_tokenizer(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    with pytest.raises(UserError, match="holds no tokenizer that can be read") as refused:
+        ruler(tmp_path)
+    assert "\n" not in str(refused.value)

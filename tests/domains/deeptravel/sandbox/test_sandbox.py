@@ -1,0 +1,395 @@
+"""One sandbox in one process: what is the same question, what each mode does, what is kept, and what a fault costs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tripwright.domains.deeptravel.sandbox.keys import DEFAULTS, canonical_arguments
+from tripwright.domains.deeptravel.sandbox.provider import PASSING, ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded, Retries, Sandbox
+from tripwright.domains.deeptravel.sandbox.store import Store, open_store
+from tripwright.domains.deeptravel.tools.answers import Found, Place, Source
+from tripwright.errors import UserError
+
+DAY = "2026-06-20"
+AT_ONCE = Retries(most=3, first_wait_s=0.0)
+
+
+class Maps:
+    """Numbers its answers, so that no two are alike. `act` may raise a fault or make another answer."""
+
+    name, tools = "maps", frozenset(("poi_search",))
+
+    def __init__(self, act: Callable[[int], Found | None] = lambda call: None, terms: Terms | None = None, version: str = "1"):
+        self.act, self.terms, self.version = act, terms or Terms(), version
+        self.calls: list[dict[str, Any]] = []
+        self._numbers = itertools.count(1)
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+        self.calls.append(dict(arguments))
+        number = next(self._numbers)
+        return self.act(number) or answer(f"Museum {number}")
+
+
+def answer(name: str, may_store: bool = True) -> Found:
+    return Found((Place(name, "Wuhan"),), Source("maps", "1", "2026-06-20T09:30:00Z", may_store=may_store))
+
+
+def faults(*kinds: Any, retry_after_s: float | None = None) -> Callable[[int], None]:
+    """Fails with these at the first calls, then answers."""
+
+    def act(call: int) -> None:
+        if call <= len(kinds):
+            raise ProviderFault(kinds[call - 1], f"fault {call}", retry_after_s)
+
+    return act
+
+
+@pytest.fixture
+def store(store_name: str) -> Iterator[Store]:
+    opened = open_store(store_name)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def sqlite(tmp_path: Any) -> Iterator[Store]:
+    opened = open_store(str(tmp_path / "live.sqlite"))
+    yield opened
+    opened.close()
+
+
+def recording(maps: Maps, store: Store, **settings: Any) -> Sandbox:
+    return Sandbox({"poi_search": maps}, store, "record", DAY, retries=AT_ONCE, **settings)
+
+
+def museums(sandbox: Sandbox, query: str = "museum") -> Asked:
+    return sandbox.ask("poi_search", {"query": query, "city_name": "Wuhan"})
+
+
+def text(asked: Asked) -> str:
+    assert isinstance(asked.found, Found)
+    return asked.found.to_json()
+
+
+# ---- the same question
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"city": " Wuhan "}, {"city": "Wuhan"}),
+        ({"city": "Shi\u0301jiazhuang"}, {"city": "Shíjiazhuang"}),
+        ({"a": 1, "b": "x"}, {"b": "x", "a": 1.0}),
+        ({"a": "x", "depart_poi": " "}, {"a": "x"}),
+        ({"a": "x", "arrival_poi": None}, {"a": "x"}),
+        ({"where": {"b": [" x"], "a": 1}}, {"where": {"a": 1, "b": ["x"]}}),
+    ],
+)
+def test_written_otherwise_it_is_the_same_question(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert canonical_arguments(one, DEFAULTS["flight_search"]) == canonical_arguments(other, DEFAULTS["flight_search"])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"city": "Wuhan"}, {"city": "wuhan"}),
+        ({"a": 1}, {"a": True}),
+        ({"a": 0}, {"a": False}),
+        ({"a": 1}, {"a": "1"}),
+        ({"is_transfer": 1}, {}),
+        ({"is_transfer": False}, {}),  # is no default: 0 is
+        ({"a": "x"}, {"b": "x"}),
+        ({"a": ["x", "y"]}, {"a": ["y", "x"]}),
+    ],
+)
+def test_another_question(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert canonical_arguments(one, DEFAULTS["train_search"]) != canonical_arguments(other, DEFAULTS["train_search"])
+
+
+def test_tool_provider_version_arguments_and_day_make_the_key(sqlite: Store) -> None:
+    def key(tool: str = "poi_search", version: str = "1", query: str = "museum", day: str = DAY, name: str = "maps") -> str:
+        maps = Maps(version=version)
+        maps.name = name
+        return Sandbox({tool: maps}, sqlite, "record", day).question(tool, {"query": query}).key
+
+    keys = [key(), key(tool="web_search"), key(version="2"), key(query="bridge"), key(day="2026-06-21"), key(name="atlas")]
+    assert len(set(keys)) == 6
+    assert key() == key() == "a344b6c62e1b71305e6b46dfb0e4d6a83823bf100d1dbffe9ee2e407221e1fa2"  # as in every store that was ever written
+
+
+def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite: Store) -> None:
+    maps = Maps()
+    sandbox = Sandbox({"hotel_search": maps}, sqlite, "record", DAY)
+    sandbox.ask("hotel_search", {"hotel_name": "  ", "city_name": " Wuhan"})
+    assert maps.calls == [{"city_name": "Wuhan", "hotel_name": ""}]
+
+
+# ---- the modes
+
+
+def test_live_asks_every_time_and_remembers_nothing() -> None:
+    maps = Maps()
+    sandbox = Sandbox({"poi_search": maps})
+    assert text(museums(sandbox)) != text(museums(sandbox))
+    assert len(maps.calls) == 2 and not museums(sandbox).hit
+
+
+def test_recorded_once_and_replayed_byte_for_byte(store: Store) -> None:
+    maps = Maps()
+    sandbox = recording(maps, store)
+    first, second = museums(sandbox), museums(sandbox, " museum ")
+    assert (first.hit, second.hit) == (False, True)
+    replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
+    again = museums(replay)
+    assert again.hit and again.key == first.key
+    assert text(first) == text(second) == text(again) == answer("Museum 1").to_json()
+    assert len(maps.calls) == 1
+    assert replay.counts.as_dict()["total"]["live_calls"] == 0
+
+
+def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
+    maps = Maps()
+    museums(recording(maps, store))
+    replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
+    missed = museums(replay, "bridge")
+    assert isinstance(missed.found, NotRecorded) and not missed.hit
+    assert missed.found.note == 'poi_search {"city_name":"Wuhan","query":"bridge"} is not recorded in the snapshot of 2026-06-20.'
+    assert missed == museums(replay, "bridge")
+    assert isinstance(museums(Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)).found, NotRecorded)
+    assert len(maps.calls) == 1
+    total = replay.counts.as_dict()["total"]
+    assert (total["asked"], total["missed"], total["hits"], total["live_calls"]) == (2, 2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("play", DAY), "Sandbox mode 'play' is not known. Accepted: live, record, replay."),
+        (("record", "20 June"), "A snapshot is named by its day: found '20 June'"),
+        (("record", "2026-02-30"), "found '2026-02-30'"),
+        (("record", ""), "A snapshot is named by its day"),
+        (("replay", DAY), "has no snapshot of 2026-06-20: it is empty. Record it first"),
+    ],
+)
+def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlite: Store) -> None:
+    with pytest.raises(UserError, match=message):
+        Sandbox({"poi_search": Maps()}, sqlite, *settings)
+    with pytest.raises(UserError, match="in mode record needs a store"):
+        Sandbox({"poi_search": Maps()}, None, "record", DAY)
+
+
+# ---- what is kept
+
+
+@pytest.mark.parametrize("kept", [Found((), answer("x").source, "no museum there"), Found((), answer("x").source, "no city", refused=True)])
+def test_empty_answers_and_refusals_are_answers(kept: Found, sqlite: Store) -> None:
+    maps = Maps(lambda call: kept)
+    sandbox = recording(maps, sqlite)
+    assert museums(sandbox).found == museums(sandbox).found == kept
+    assert len(maps.calls) == 1
+
+
+@pytest.mark.parametrize("maps", [Maps(terms=Terms(may_store=False)), Maps(lambda call: answer(f"Secret {call}", may_store=False))])
+def test_what_may_not_be_kept_is_answered_and_not_kept(maps: Maps, sqlite: Store) -> None:
+    sandbox = recording(maps, sqlite)
+    assert text(museums(sandbox)) != text(museums(sandbox))
+    assert not list(sqlite.recorded(DAY))
+    total = sandbox.counts.as_dict()["total"]
+    assert (total["not_stored"], total["answered_live"], total["live_calls"]) == (2, 2, 2)
+
+
+def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
+    """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 and PostgreSQL cannot."""
+    sandbox = recording(Maps(lambda call: answer("odd \ud83d \0 name")), store)
+    first, second = museums(sandbox, "\ud83d\0"), museums(sandbox, "\ud83d\0")
+    assert first.found == second.found == answer("odd ? \0 name") and second.hit
+
+
+# ---- faults
+
+
+@pytest.mark.parametrize("kind", sorted(PASSING))
+def test_what_may_pass_is_tried_again(kind: Any, sqlite: Store) -> None:
+    maps = Maps(faults(kind, kind))
+    sandbox = recording(maps, sqlite)
+    assert museums(sandbox).found == answer("Museum 3")
+    total = sandbox.counts.as_dict()["tools"]["poi_search"]["maps"]
+    assert (total["live_calls"], total["retries"], total["faults"], total["unanswered"]) == (3, 2, {kind: 2}, 0)
+
+
+@pytest.mark.parametrize("kind", ["unauthorized", "bad_response"])
+def test_what_will_not_pass_is_raised_at_once(kind: Any, sqlite: Store) -> None:
+    maps = Maps(faults(kind))
+    sandbox = recording(maps, sqlite)
+    with pytest.raises(ProviderFault, match="^fault 1$") as error:
+        museums(sandbox)
+    assert error.value.kind == kind and len(maps.calls) == 1
+    assert not museums(sandbox).hit  # a fault is not remembered
+
+
+def test_what_stays_is_raised_and_leaves_the_key_free(store: Store) -> None:
+    maps = Maps(faults(*["timeout"] * 4))
+    sandbox = recording(maps, store)
+    with pytest.raises(ProviderFault, match=r"^fault 4 \(4 attempts\)$"):
+        museums(sandbox)
+    other = recording(Maps(), store, lease_s=600)
+    assert museums(other).found == answer("Museum 1")
+    assert sandbox.counts.as_dict()["total"]["unanswered"] == 1
+
+
+def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store: Store) -> None:
+    times: list[float] = []
+
+    def act(call: int) -> None:
+        times.append(time.monotonic())
+        if call == 1:
+            raise ProviderFault("rate_limit", "slow down", 0.3)
+
+    maps = Maps(act)
+    sandbox = recording(maps, store)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(museums, sandbox, "museum")
+        while not maps.calls:
+            time.sleep(0.001)
+        time.sleep(0.1)
+        second = pool.submit(museums, sandbox, "bridge")
+        assert first.result().found and second.result().found
+    assert len(times) == 3 and times[1] - times[0] >= 0.29
+    assert sandbox.counts.as_dict()["total"]["wait_s"] >= 0.2
+
+
+def test_what_a_vendor_asks_for_is_capped(sqlite: Store) -> None:
+    sandbox = Sandbox(
+        {"poi_search": Maps(faults("rate_limit", "server_error", retry_after_s=3600))},
+        *(sqlite, "record", DAY),
+        retries=Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05),
+    )
+    assert museums(sandbox).found == answer("Museum 3")
+    assert sqlite.paused_s("maps") <= 0.05
+
+
+def test_waits_grow_to_a_limit_and_vary() -> None:
+    retries = Retries(first_wait_s=1.0, longest_wait_s=5.0)
+    for attempt, expected in ((1, 1.0), (2, 2.0), (3, 4.0)):
+        waits = {retries.wait_s(attempt) for _ in range(50)}
+        assert len(waits) > 1 and all(0.75 * expected <= wait <= min(1.25 * expected, 5.0) for wait in waits)
+    assert retries.wait_s(10_000) == 5.0
+
+
+def test_the_vendors_limit_is_kept(store: Store) -> None:
+    """Ten questions of a vendor that allows 40 a second and 2 at once take at least 0.2 s, in whichever sandboxes they are asked."""
+    terms = Terms(requests_per_second=40, burst=2)
+    sandboxes = [recording(Maps(terms=terms), store) for _ in range(2)]
+    started = time.monotonic()
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(lambda number: museums(sandboxes[number % 2], str(number)), range(10)))
+    assert time.monotonic() - started >= 0.19
+    started, live = time.monotonic(), Sandbox({"poi_search": Maps(terms=terms)})
+    for number in range(10):
+        museums(live, str(number))
+    assert time.monotonic() - started >= 0.19
+
+
+# ---- at once
+
+
+def test_threads_share_one_call(store: Store) -> None:
+    go_on = threading.Event()
+    maps = Maps(lambda call: None if go_on.wait(20) else None)
+    sandbox = recording(maps, store)
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(museums, sandbox) for _ in range(8)]
+        _until(lambda: sandbox.counts.as_dict()["total"]["asked"] == 8)
+        go_on.set()
+        assert {text(future.result()) for future in asking} == {answer("Museum 1").to_json()}
+        assert sorted(future.result().hit for future in asking) == [False] + [True] * 7
+    assert len(maps.calls) == 1
+
+
+def test_threads_share_a_fault(sqlite: Store) -> None:
+    go_on = threading.Event()
+
+    def act(call: int) -> None:
+        go_on.wait(20)
+        raise ProviderFault("bad_response", "nonsense")
+
+    maps = Maps(act)
+    sandbox = recording(maps, sqlite)
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(museums, sandbox) for _ in range(8)]
+        _until(lambda: sandbox.counts.as_dict()["total"]["asked"] == 8)
+        time.sleep(0.1)  # a thread that has not come as far by then asks for itself, and fails as well
+        go_on.set()
+        assert {str(future.exception()) for future in asking} == {"nonsense"}
+    assert len(maps.calls) < 8
+    assert sandbox.counts.as_dict()["total"]["unanswered"] == 8
+
+
+def _until(done: Callable[[], bool]) -> None:
+    while not done():
+        time.sleep(0.001)
+
+
+def test_a_killed_owner_blocks_nobody_for_long(store: Store) -> None:
+    maps = Maps()
+    sandbox = recording(maps, store)
+    key = sandbox.question("poi_search", {"query": "museum", "city_name": "Wuhan"}).key
+    assert store.claim(key, "a process that is gone", 0.3)
+    assert museums(sandbox).found == answer("Museum 1")
+
+
+def test_a_slow_owner_keeps_its_lease(store: Store) -> None:
+    """The vendor takes five times as long as the lease: the other sandbox waits all the same."""
+    maps = Maps(lambda call: time.sleep(0.5))
+    one, other = recording(maps, store, lease_s=0.1), recording(maps, store, lease_s=0.1)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(museums, one)
+        while not maps.calls:
+            time.sleep(0.001)
+        second = pool.submit(museums, other)
+        assert text(first.result()) == text(second.result()) and second.result().hit
+    assert len(maps.calls) == 1
+
+
+def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
+    def act(call: int) -> None:
+        if call == 1:
+            raise ZeroDivisionError
+
+    sandbox = recording(Maps(act), store, lease_s=600)
+    with pytest.raises(ZeroDivisionError):
+        museums(sandbox)
+    assert museums(sandbox).found == answer("Museum 2")
+
+
+def test_a_fork_in_the_middle_of_a_call(sqlite: Store) -> None:
+    """The child asks what a thread of its parent is asking: it waits for the answer in the store, not for a thread it does not have."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def act(call: int) -> None:
+        started.set()
+        go_on.wait(20)
+
+    sandbox = recording(Maps(act), sqlite)
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(museums, sandbox)
+        assert started.wait(20)
+        child = os.fork()
+        if child == 0:
+            try:
+                asked = museums(sandbox)
+                os._exit(0 if asked.hit and asked.found == answer("Museum 1") else 1)
+            except BaseException:
+                os._exit(2)
+        go_on.set()
+        assert asking.result().found == answer("Museum 1")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

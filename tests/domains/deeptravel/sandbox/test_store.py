@@ -1,0 +1,237 @@
+"""Both stores keep the same promises."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tripwright.domains.deeptravel.sandbox.keys import Question
+from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, LocalLimits
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Recorded, Store, open_store
+from tripwright.errors import UserError
+
+DAY = "2026-06-20"
+
+
+def recorded(number: int = 0, body: bytes = b"{}", day: str = DAY) -> Recorded:
+    return Recorded(Question("poi_search", "maps", "1", f'{{"query":"{number}"}}', day), body)
+
+
+@pytest.fixture
+def store(store_name: str) -> Iterator[Store]:
+    opened = open_store(store_name)
+    yield opened
+    opened.close()
+
+
+def test_the_first_answer_stays(store: Store) -> None:
+    key = recorded().question.key
+    assert store.find(key) is None
+    assert store.keep(recorded(body="Zoë \0".encode())) == "Zoë \0".encode()
+    assert store.keep(recorded(body=b"later")) == "Zoë \0".encode() == store.find(key)
+
+
+def test_another_connection_sees_what_was_kept(store: Store, store_name: str) -> None:
+    store.keep(recorded(body=b"kept"))
+    other = open_store(store_name, create=False)
+    assert other.find(recorded().question.key) == b"kept"
+    assert list(other.recorded(DAY)) == [recorded(body=b"kept")]
+    other.close()
+
+
+def test_a_lease_has_one_owner_and_runs_out(store: Store) -> None:
+    assert store.claim("k", "a", 60)
+    assert store.claim("k", "a", 60)  # again, by whoever has it
+    assert not store.claim("k", "b", 60)
+    store.release("k", "b")  # not theirs
+    assert not store.claim("k", "b", 60)
+    store.release("k", "a")
+    assert store.claim("k", "b", -1)  # over as soon as it is granted, as after a kill
+    assert store.claim("k", "c", 60)
+    store.renew("c", -1)
+    assert store.claim("k", "d", 60)
+
+
+def test_many_claim_and_one_gets_it(store: Store, store_name: str) -> None:
+    stores = [open_store(store_name) for _ in range(4)]
+    got: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: got.append(n) if stores[n].claim("k", f"owner {n}", 60) else None) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 1
+    for opened in stores:
+        opened.close()
+
+
+def test_turns_come_at_the_rate_of_the_vendor(store: Store) -> None:
+    waits = [store.reserve("v", 0.1, 2) for _ in range(3)]
+    assert waits[:2] == [0, 0]  # the burst
+    assert waits[2] == pytest.approx(10, abs=5)
+    assert store.reserve("another", 0.1, 1) == 0
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_only_the_next_turns_are_reserved(local: bool, store: Store) -> None:
+    """A killed process must not leave a queue of hundreds behind."""
+    limits = LocalLimits() if local else store
+    waits = [limits.reserve("v", 2.0, 4) for _ in range(100)]
+    taken = [wait for wait in waits if wait is not None]
+    assert 24 <= len(taken) < 60 and max(taken) <= LONGEST_QUEUE_S + 1
+    assert waits[len(taken)] is None or waits[-1] is None
+
+
+def test_a_pause_holds_for_all_and_is_never_shortened(store: Store, store_name: str) -> None:
+    assert store.paused_s("v") <= 0
+    store.pause("v", 500)
+    store.pause("v", 1)
+    other = open_store(store_name)
+    assert 450 < other.paused_s("v") <= 500
+    assert other.reserve("v", 0.1, 3) == pytest.approx(500, abs=50)  # the first turn after it, without a burst
+    assert other.reserve("v", 0.1, 3) is None
+    other.close()
+
+
+def test_all_of_a_day_by_key_however_much_it_is(store: Store) -> None:
+    many = [recorded(number, body=b"%d" % number) for number in range(CHUNK_ROWS + 7)]
+    store.keep_all(many)
+    store.keep_all([*many, recorded(0, b"other day", "2026-06-21")])
+    found = list(store.recorded(DAY))
+    assert found == sorted(many, key=lambda entry: entry.question.key)
+    assert [(count.snapshot, count.answers) for count in store.counts()] == [(DAY, CHUNK_ROWS + 7), ("2026-06-21", 1)]
+    store.drop(DAY)
+    assert not list(store.recorded(DAY)) and list(store.recorded("2026-06-21"))
+
+
+def test_all_or_none(store: Store) -> None:
+    def breaking() -> Iterator[Recorded]:
+        yield recorded(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.keep_all(breaking())
+    assert store.find(recorded(1).question.key) is None
+    store.keep_all([recorded(1)])  # it goes on
+    assert store.find(recorded(1).question.key) == b"{}"
+
+
+def test_a_forked_process_uses_a_connection_of_its_own(store: Store) -> None:
+    store.keep(recorded(1, b"parent"))
+    child = os.fork()
+    if child == 0:
+        try:
+            store.keep(recorded(2, b"child"))
+            os._exit(0 if store.find(recorded(1).question.key) == b"parent" else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert store.find(recorded(2).question.key) == b"child"
+    assert store.keep(recorded(3, b"parent still")) == b"parent still"
+
+
+@pytest.mark.parametrize("name", ["mysql://user:hunter2@host/db", "http://host/db", "", " "])
+def test_a_store_of_no_known_kind(name: str) -> None:
+    with pytest.raises(UserError, match=r"is not known: expected a path like runs/live.sqlite or a URL like postgresql://") as error:
+        open_store(name)
+    assert "hunter2" not in str(error.value)
+
+
+def test_no_store_where_one_is_expected(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No store at '.*none.sqlite'"):
+        open_store(str(tmp_path / "none.sqlite"), create=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("a note")
+    for create in (True, False):
+        with pytest.raises(UserError, match="is a folder: a store is a file, for instance .*live.sqlite"):
+            open_store(str(tmp_path), create)
+    for below in ("a.sqlite", "runs/a.sqlite"):
+        with pytest.raises(UserError, match=r"a.sqlite' cannot be made: '.*notes.txt' is a file, expected a folder"):
+            open_store(str(file / below))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"] and file.read_text() == "a note"
+
+
+def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
+    text, other = tmp_path / "notes.txt", tmp_path / "world.sqlite"
+    text.write_text("a note that is no database, and long enough to have a header " * 10)
+    with sqlite3.connect(other) as db:
+        db.execute("CREATE TABLE city (name TEXT)")
+    db.close()
+    before = other.read_bytes()
+    with pytest.raises(UserError, match="cannot be used as a store: file is not a database"):
+        open_store(str(text))
+    with pytest.raises(UserError, match="is no store of live tools: found other tables"):
+        open_store(str(other))
+    assert other.read_bytes() == before and text.read_text().startswith("a note")
+
+
+def test_a_store_of_another_version(store: Store, store_name: str) -> None:
+    store._run("UPDATE sandbox_about SET value = '99'")  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="has schema version 99; this tripwright reads version 1"):
+        open_store(store_name)
+
+
+def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
+    opened = open_store(str(tmp_path / "live.sqlite"))
+    opened._run("DROP TABLE sandbox_answer")  # type: ignore[attr-defined]
+    with pytest.raises(ProviderFault, match="The store .*live.sqlite cannot be used: no such table"):
+        opened.find("k")
+    opened.close()
+
+
+def test_no_password_in_any_message(postgres_name: str) -> None:
+    """Of a database that is not there, of a server that is not there, and of the name itself."""
+    secret = "hunter2 & more"
+    folder = postgres_name.partition("=")[2]
+    wrong = f"postgresql://tripwright:{quote(secret, safe='')}@/nowhere?host={folder}"
+    for url in (
+        wrong,
+        f"postgresql://tripwright:{quote(secret, safe='')}@127.0.0.1:1/db",
+        f"postgresql://127.0.0.1:1/db?password={quote(secret)}",
+    ):
+        with pytest.raises(UserError, match="cannot be used") as error:
+            open_store(url)
+        assert "hunter2" not in str(error.value)
+    opened = open_store(postgres_name.replace("tripwright@", f"tripwright:{quote(secret, safe='')}@"))
+    assert opened.name.startswith("postgresql://tripwright@/postgres") and "hunter2" not in repr(vars(opened)["name"])
+    opened.close()
+
+
+def test_postgres_without_a_store_in_it(postgres_name: str) -> None:
+    with pytest.raises(UserError, match="No store in postgresql://tripwright@/postgres"):
+        open_store(postgres_name, create=False)
+
+
+def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
+    first, second = open_store(postgres_name), open_store(postgres_name)
+    first.keep(recorded(1, b"kept"))
+    second._run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'tripwright'")  # type: ignore[attr-defined]
+    assert first.find(recorded(1).question.key) == b"kept"
+    first.close()
+    second.close()
+
+
+def test_a_damaged_file_is_a_fault_in_one_line(tmp_path: Path) -> None:
+    """Not only at opening: the first pages may be whole."""
+    path = tmp_path / "live.sqlite"
+    store = open_store(str(path))
+    store.keep_all(recorded(number, b"x" * 2000) for number in range(200))
+    store.close()
+    pages = bytearray(path.read_bytes())
+    pages[4 * 4096 : -4096] = b"\xff" * (len(pages) - 5 * 4096)
+    path.write_bytes(pages)
+    damaged = open_store(str(path), create=False)
+    with pytest.raises(ProviderFault, match="cannot be used: database disk image is malformed"):
+        list(damaged.recorded(DAY))
+    damaged.close()

@@ -1,0 +1,200 @@
+"""DeepTravel's kind of episode: live tools in, an answer judged by the transcript, a verdict of the same shape as any other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.agent.session import Session
+from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_make import make_requests
+from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.task import NO_CALL, Errand, format_problem
+from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.verifiers.findings import TrajectoryFinding, TurnFinding, Unscored
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.travelplanner.rules.facts import State
+from tripwright.episode import Episode, close_session, open_session
+from tripwright.evals.scoreboard import Outcome, score_records
+from tripwright.policies.base import say
+from tripwright.rewards.shaped import SUCCESS, SUM, reward
+from tripwright.transcript import StopReason, Transcript
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+DIALECT = dialect_named("deeptravel")
+
+
+@pytest.fixture(scope="module")
+def provider() -> WorldProvider:
+    return WorldProvider(World.in_memory(build_tables("nano", 7)))
+
+
+@pytest.fixture(scope="module")
+def requests(provider: WorldProvider) -> list[TravelRequest]:
+    places = Places(tuple(provider.world.cities), provider.world.dates)
+    made, _ = make_requests(Survey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3)
+    return [one.request for one in made]
+
+
+def played(errand: Errand, emptied: bool = False) -> Session:
+    return next(iter(ErrandExpert().play([open_session(errand, DIALECT, emptied_tools=emptied)])))
+
+
+def answered_with(errand: Errand, change: tuple[str, str]) -> Episode:
+    """The expert's episode with something else in its answer."""
+    session = played(errand)
+    answer = session.transcript.answer
+    assert answer is not None and change[0] in answer
+    session.transcript.answer = answer.replace(*change)
+    return close_session(session)
+
+
+def worth(episode: Episode, weights: Any) -> float:
+    assert episode.verdict is not None
+    asked = episode.asked
+    return reward(episode.verdict, len(asked.hard), episode.schema_valid, weights, len(asked.commonsense)).total
+
+
+def test_the_expert_is_worth_everything_at_every_stage(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    for number, request in enumerate(requests):
+        episode = close_session(played(Errand(f"e{number}", request, provider, "nano")))
+        assert episode.verdict is not None and episode.verdict.final, request.query
+        assert format_problem(episode.transcript) is None
+        assert (worth(episode, SUCCESS), worth(episode, SUM)) == (1.0, 5.0)
+
+
+def test_a_line_of_a_run_says_all_that_its_score_needs(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    lines = [json.loads(json.dumps(close_session(played(Errand(f"e{n}", r, provider, "nano"))).record())) for n, r in enumerate(requests)]
+    assert TravelRequest.model_validate(lines[0]["request"]) == requests[0] and "query" not in lines[0]
+    outcome = Outcome.of(lines[0])
+    assert outcome.schema_valid and outcome.final and outcome.level == requests[0].level
+    score = score_records(lines, "verified by rules", {})
+    assert score["metrics"]["final"]["k"] == len(requests) and score["metrics"]["hard_micro"]["value"] == 1.0
+    assert set(score["constraints"]) <= {
+        *outcome.commonsense,
+        "flight_search",
+        "train_search",
+        "hotel_search",
+        "poi_search",
+        "route_planning",
+    }
+
+
+def stay_of(request: TravelRequest) -> bool:
+    return request.return_date is not None
+
+
+def test_a_trajectory_that_fails_stops_early(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    """Row D5: nothing of the turns is looked at, and none of their share of a dense reward is given."""
+    errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
+    session = played(errand)
+    assert session.transcript.answer is not None
+    head, _, _ = session.transcript.answer.partition("### Return")
+    session.transcript.answer = head
+    episode = close_session(session)
+    assert episode.verdict is not None and not episode.verdict.final and episode.verdict.hard is None
+    failed = {name for name, fact in (episode.verdict.commonsense or {}).items() if fact.state is State.FAILED}
+    assert "complete" in failed
+    assert episode.more["verifier"]["turns"] == () and episode.more["verifier"]["turns_saved"] == len(session.transcript.calls)
+    assert worth(episode, SUCCESS) == 0.0 and 0.0 < worth(episode, SUM) < 1.0
+
+
+def test_a_wrong_price_fails_the_turn_of_its_tool(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
+    answer = played(errand).transcript.answer or ""
+    price = next(line for line in answer.splitlines() if line.startswith("- **Price**"))
+    dearer = price.replace("**Price**: ", "**Price**: 1")
+    episode = answered_with(errand, (price, dearer))
+    assert episode.verdict is not None and not episode.verdict.final
+    assert worth(episode, SUCCESS) == 0.0 < worth(episode, SUM) < 5.0
+
+
+def test_emptied_tools_leave_nothing_to_pass_with(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    for request in requests[:4]:
+        episode = close_session(played(Errand("e", request, provider, "nano"), emptied=True))
+        assert episode.verdict is not None and not episode.verdict.final
+
+
+def test_an_answer_without_any_call_rests_on_nothing(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
+    say(session, "<answer>Just go.</answer>")
+    episode = close_session(session)
+    assert episode.asked.hard == (NO_CALL,) and episode.verdict is not None and not episode.verdict.final
+    assert worth(episode, SUM) < 5.0 and worth(episode, SUCCESS) == 0.0
+
+
+class Broken(RuleVerifier):
+    name = "broken"
+
+    def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
+        raise Unscored("the judge is down")
+
+    def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
+        raise Unscored("the judge is down")
+
+
+def test_a_verifier_that_fails_leaves_the_episode_unscored(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
+    assert episode.verdict is None and not episode.scored
+    assert episode.transcript.stop_reason is StopReason.UNSCORED and episode.transcript.fault == "the judge is down"
+    assert Outcome.of(json.loads(json.dumps(episode.record()))).scored is False
+
+
+class Surprised(RuleVerifier):
+    name = "surprised"
+
+    def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
+        raise ValueError("could not convert string to float: 'a'")
+
+
+def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Surprised())))
+    assert episode.verdict is None
+    assert episode.transcript.fault == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
+
+
+class Down:
+    """A vendor that is down today."""
+
+    name, version, tools = "down", "1", frozenset(("flight_search", "train_search"))
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+        raise ProviderFault("server_error", "down answered 503")
+
+
+@pytest.mark.parametrize(("on_fault", "stop"), [("stop", StopReason.UNSCORED), ("tell", None)])
+def test_a_vendor_that_fails(on_fault: Any, stop: StopReason | None, requests: list[TravelRequest]) -> None:
+    """Law 4: in training the episode is unscored; in serving the model is told."""
+    session = open_session(Errand("e", requests[0], Down(), "down", on_fault=on_fault), DIALECT)
+    call = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2022-03-01"}
+    say(session, f"<think>a way</think><tool_call>{json.dumps({'name': 'flight_search', 'arguments': call})}</tool_call>")
+    assert session.transcript.stop_reason is stop
+    if stop is None:
+        assert session.transcript.calls[0].error and "cannot be answered now" in session.transcript.calls[0].result
+    else:
+        episode = close_session(session)
+        assert episode.verdict is None
+        score = score_records([json.loads(json.dumps(episode.record()))], "verified by rules", {})
+        assert (score["n"], score["unscored"]) == (0, 1)
+        worst = score["worst_case"]
+        assert (worst["final"]["k"], worst["final"]["n"]) == (0, 1)
+        assert worst["commonsense_macro"]["value"] == worst["hard_macro"]["value"] == 0.0
+
+
+def test_only_what_must_pass_is_a_fact(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+    """A backup plan counts where an answer without one does not pass."""
+    errand = Errand("e", requests[0], provider, "nano")
+    assert "backup_plan" not in errand.asked(Transcript()).commonsense
+    strict = replace(errand, passing=("very_satisfied",))
+    assert "backup_plan" in strict.asked(Transcript()).commonsense
+    assert strict.renamed("f").id == "f" and strict.renamed("f").passing == ("very_satisfied",)

@@ -1,0 +1,204 @@
+"""Turns of the DeepTravel dialects (row D6): the tags of A.2.1, and calls in the paper's own notation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.agent.session import Session, Turn
+from tripwright.agent.turn import (
+    DEEPTRAVEL_TURNS,
+    LONGEST_CALL,
+    MOST_BRACKETS,
+    ONE_THOUGHT,
+    Answer,
+    Call,
+    Unreadable,
+    read_turn,
+    write_call,
+)
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.transcript import StopReason
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+CALL = write_call("web_search", {"query": "Wuhan"})
+TEMPTING = "I could write <tool_call>{}</tool_call> or <answer>done</answer>"
+
+
+def read(text: str) -> Call | Answer | Unreadable:
+    return read_turn(text, DEEPTRAVEL_TURNS)
+
+
+@pytest.mark.parametrize("tag", ["think", "tool_call_thinking", "tool_response_thinking"])
+def test_a_thought_in_any_tag_hides_what_it_mentions(tag: str) -> None:
+    thought = f"<{tag}>{TEMPTING}</{tag}>"
+    assert read(f"{thought}\n{CALL}") == Call("web_search", {"query": "Wuhan"})
+    assert read(f"  {thought}<answer>Go.</answer>") == Answer("Go.")
+    assert isinstance(read(thought), Unreadable)
+    assert isinstance(read(f"<{tag}>{TEMPTING}{CALL}"), Unreadable)  # not closed: read like any other text
+    assert isinstance(read(f"Well. {thought}{CALL}"), Unreadable)  # it does not open the turn
+
+
+def test_several_thoughts_may_open_a_turn() -> None:
+    thoughts = f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>\n<tool_call_thinking>{TEMPTING}</tool_call_thinking>"
+    assert read(thoughts + CALL) == Call("web_search", {"query": "Wuhan"})
+    assert read(f"<think>a</think>{thoughts}<answer>Go.</answer>") == Answer("Go.")
+    assert isinstance(read(f"<tool_call_thinking></tool_call_thinking>{CALL}{CALL}"), Unreadable)
+    assert isinstance(read("<think>a</think>" * 50 + f"<think>{TEMPTING}</think>" + CALL), Unreadable)  # bounded
+
+
+@pytest.mark.parametrize("tag", ["tool_call_thinking", "tool_response_thinking"])
+def test_the_other_dialects_read_as_they_did(tag: str) -> None:
+    assert isinstance(read_turn(f"<{tag}>{TEMPTING}</{tag}>{CALL}"), Unreadable)
+    assert isinstance(read_turn(f"<think>a</think><think>{TEMPTING}</think>{CALL}"), Unreadable)
+    assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
+    ours = {"deeptravel", "deeptravel_compact"}
+    assert {name: dialect.turns for name, dialect in DIALECTS.items() if name not in ours} == dict.fromkeys(
+        set(DIALECTS) - ours, ONE_THOUGHT
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"),
+    [
+        (
+            'train_search(depart_city_name="Suzhou", arrival_city_name="Wuhan")',
+            {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan"},
+        ),
+        ("train_search( is_transfer = 1 ,\n day='2026-06-26' , )", {"is_transfer": 1, "day": "2026-06-26"}),
+        ("train_search()", {}),
+        ("train_search( )", {}),
+        ("train_search(a=-3, b=2.50, c=True, d=False, e=None, f=0)", {"a": -3, "b": 2.5, "c": True, "d": False, "e": None, "f": 0}),
+        (r"""train_search(hotel_name='Joe\'s "Inn", a=(1)', b="C:\\ \"x\"")""", {"hotel_name": 'Joe\'s "Inn", a=(1)', "b": 'C:\\ "x"'}),
+    ],
+)
+def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(f"<tool_call> {written} </tool_call>") == Call("train_search", arguments)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "train_search",
+        'web_search("Wuhan")',  # places would have to be guessed
+        "web_search(query=Wuhan)",
+        "web_search(query=f'{x}')",
+        "web_search(query=__import__('os').getcwd())",
+        "web_search(query=[1])",
+        "web_search(query={})",
+        "web_search(**{})",
+        'web_search(query="a", query="b")',
+        'web_search(query="a"',
+        'web_search(query="a"))',
+        'web_search(query="a") or 1',
+        'web_search(query="a" "b")',
+        'web_search(query="a", , b=1)',
+        "web_search(,)",
+        r'web_search(query="\d")',
+        'web_search(query="two\nlines")',
+        "web_search(query=007)",
+        "web_search(query=1e999)",
+        f"web_search(query={'9' * 40})",
+        "os.system(command='x')",
+        "(lambda: 1)()",
+        'web_search(query="\x00)',
+    ],
+)
+def test_what_is_no_such_call_is_unreadable(written: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(read(f"<tool_call>{written}</tool_call>"), Unreadable)
+
+
+def test_json_stays_json_and_bounded() -> None:
+    assert read(CALL) == Call("web_search", {"query": "Wuhan"})
+    assert isinstance(read("<tool_call>{'name': 'a', 'arguments': {}}</tool_call>"), Unreadable)
+    assert isinstance(read(write_call("a", {"b": [[]] * MOST_BRACKETS})), Unreadable)
+    assert isinstance(read(f'<tool_call>web_search(query="{"x" * LONGEST_CALL}")</tool_call>'), Unreadable)
+
+
+PIECES = st.sampled_from(
+    ["<think>", "</think>", "<tool_call_thinking>", "</tool_call_thinking>", "<tool_call>", "</tool_call>", "<answer>", "</answer>"]
+    + ["web_search(", "query=", '"Wuhan"', "'", '"', "\\", ",", ")", "1", "None", "{", "}", " ", CALL]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(PIECES | st.text(max_size=5), max_size=14).map("".join))
+def test_no_text_makes_it_raise(text: str) -> None:
+    found = read(text)
+    assert isinstance(found, Call | Answer | Unreadable)
+    if isinstance(found, Call):
+        assert isinstance(found.key, str)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), st.integers(-9999, 9999) | st.booleans() | st.none()))
+def test_what_python_writes_is_read_back(arguments: dict[str, Any]) -> None:
+    written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    assert read(f"<tool_call>poi_search({written})</tool_call>") == Call("poi_search", arguments)
+
+
+@pytest.fixture(scope="module")
+def provider() -> WorldProvider:
+    return WorldProvider(World.in_memory(build_tables("nano", 7)))
+
+
+def session(provider: WorldProvider, dialect: str) -> Session:
+    request = TravelRequest(query="Ashelmont to Orford, please", origin="Ashelmont", destination="Orford", depart_date="2022-03-01")
+    return Session(request, LiveToolBox(provider, dialect_named(dialect).face), dialect_named(dialect))
+
+
+@pytest.mark.parametrize("name", ["deeptravel", "deeptravel_compact"])
+def test_an_episode_of_a_closed_world(provider: WorldProvider, name: str) -> None:
+    played = session(provider, name)
+    way = {"depart_city_name": "Ashelmont", "arrival_city_name": "Orford", "depart_date": "2022-03-01"}
+    written = ", ".join(f'{key}="{value}"' for key, value in way.items())
+    played.take(Turn(f"<think>{TEMPTING}</think><tool_call>flight_search({written})</tool_call>"))
+    played.take(Turn(f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>{write_call('train_search', way)}"))
+    assert [(call.name, call.arguments, call.error) for call in played.transcript.calls] == [
+        ("flight_search", way, False),
+        ("train_search", way, False),
+    ]
+    assert "F89029" in played.transcript.calls[0].result
+    played.take(Turn("<answer>### Outbound recommendations\n…</answer>"))
+    assert played.transcript.stop_reason is StopReason.ANSWER and played.transcript.answer == "### Outbound recommendations\n…"
+
+
+def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
+    played = session(provider, "deeptravel")
+    for turn in range(8):
+        assert not played.done
+        played.take(Turn(write_call("web_search", {"query": f"Orford {turn}"})))
+    assert played.transcript.stop_reason is StopReason.MAX_CALLS and played.transcript.turns == 8
+
+
+def test_the_dialects_have_the_papers_limits() -> None:
+    big, small = dialect_named("deeptravel"), dialect_named("deeptravel_compact")
+    assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "recommendations")  # row D7
+    assert (small.max_turns, small.context_tokens, small.plan_format) == (8, 1024, "recommendations")
+    assert big.face == "deeptravel" and small.face == "deeptravel_compact"
+
+
+def test_the_prompt_shows_the_tags_the_tools_and_the_answer() -> None:
+    dialect = dialect_named("deeptravel")
+    prompt = dialect.prompt([{"type": "function", "function": {"name": "train_search", "parameters": {}}}])
+    for shown in ("<think>", "<tool_call_thinking>", "<tool_call>", "<tool_response>", "<tool_response_thinking>", "<answer>"):
+        assert shown in prompt
+    assert '{"name": "train_search", "parameters": {}}' in prompt and "{{Tools}}" not in prompt
+    for part in ("### Outbound recommendations", "### Stay recommendations", "### Return recommendations", "### Risks and alternatives"):
+        assert part in prompt
+    assert "**Evidence**: [call 1, row 3]" in prompt
+    assert dialect.schemas() is None
+    assert len(dialect_named("deeptravel_compact").prompt([]).split()) < 30

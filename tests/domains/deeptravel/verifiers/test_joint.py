@@ -1,0 +1,101 @@
+"""Row D5: the trajectory first, then the turns; a fault of the verifier is no zero."""
+
+from types import ModuleType
+
+import pytest
+
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.findings import Conclusion, TrajectoryFinding, TurnConclusion, TurnFinding, Unscored
+from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+
+
+class Scripted:
+    """Says what it is told to; an exception is raised."""
+
+    name = "scripted"
+
+    def __init__(self, conclusion: Conclusion | Exception, *turns: TurnConclusion | Exception):
+        self.conclusion, self.turns, self.asked = conclusion, turns, 0
+
+    def trajectory(self, request: TravelRequest, transcript: object) -> TrajectoryFinding:
+        if isinstance(self.conclusion, Exception):
+            raise self.conclusion
+        return TrajectoryFinding(self.conclusion)
+
+    def turn(self, request: TravelRequest, transcript: object, call: int) -> TurnFinding:
+        self.asked += 1
+        said = self.turns[call - 1]
+        if isinstance(said, Exception):
+            raise said
+        return TurnFinding(call, said)
+
+
+@pytest.fixture
+def run(by_hand: ModuleType):  # type: ignore[no-untyped-def]
+    def judge(verifier: object, **settings: object) -> JointFinding:
+        return joint(verifier, by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER), **settings)  # type: ignore[arg-type]
+
+    return judge
+
+
+def test_all_turns_pass(run) -> None:  # type: ignore[no-untyped-def]
+    verifier = Scripted("very_satisfied_without_backup", *["satisfied"] * 5)
+    found = run(verifier)
+    assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (1.0, 5, 0, 5)
+
+
+def test_a_failed_trajectory_spares_every_turn(run) -> None:  # type: ignore[no-untyped-def]
+    verifier = Scripted("basically_satisfied")
+    found = run(verifier)
+    assert (found.reward, found.turns, found.turns_saved, verifier.asked) == (0.0, (), 5, 0)
+    assert run(Scripted("basically_satisfied", *["satisfied"] * 5), passing=("basically_satisfied",)).reward == 1.0
+
+
+def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the_same(run) -> None:  # type: ignore[no-untyped-def]
+    verifier = Scripted("basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3)
+    found = run(verifier, early_stop=False)
+    assert (found.reward, len(found.turns), found.turns_saved) == (0.0, 2, 3)
+    assert run(Scripted("basically_satisfied", *["satisfied"] * 5), early_stop=False).reward == 0.0
+
+
+def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-def]
+    verifier = Scripted("very_satisfied", "satisfied", "inconsistent_with_response", Unscored("never asked"))
+    found = run(verifier)
+    assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (0.0, 2, 3, 2)
+    every = Scripted("very_satisfied", "satisfied", "tool_call_logic_error", *["satisfied"] * 3)
+    assert (run(every, all_turns=True).reward, every.asked) == (0.0, 5)
+
+
+@pytest.mark.parametrize("turns", [(), ("satisfied", Unscored("the endpoint is dead"))])
+def test_a_verifier_that_fails_is_unscored(run, turns) -> None:  # type: ignore[no-untyped-def]
+    verifier = Scripted("very_satisfied", *turns) if turns else Scripted(Unscored("the endpoint is dead"))
+    found = run(verifier)
+    assert found.reward is None and found.unscored == "the endpoint is dead"
+
+
+def test_an_episode_that_our_side_broke_is_unscored(by_hand: ModuleType) -> None:
+    transcript = by_hand.made_transcript(by_hand.ANSWER)
+    transcript.fault = "The tool host is down."
+    assert joint(RuleVerifier(), by_hand.REQUEST, transcript).reward is None
+
+
+def test_no_answer_is_the_models_failure(by_hand: ModuleType) -> None:
+    transcript = by_hand.made_transcript("")
+    transcript.answer = None
+    found = joint(RuleVerifier(), by_hand.REQUEST, transcript)
+    assert (found.reward, found.turns_saved) == (0.0, 5)
+
+
+def test_no_call_is_no_ground(by_hand: ModuleType) -> None:
+    found = joint(Scripted("very_satisfied"), by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER, given=[]))
+    assert found.reward == 0.0
+
+
+def test_the_rules_say_the_same_twice(by_hand: ModuleType) -> None:
+    verifier, spoilt = RuleVerifier(), by_hand.made_transcript(by_hand.ANSWER.replace("402", "410"))
+    first = joint(verifier, by_hand.REQUEST, spoilt)
+    sound = joint(verifier, by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER))
+    assert sound.reward == 1.0 and joint(verifier, by_hand.REQUEST, spoilt) == first
+    with pytest.raises(ValueError, match="5 calls"):
+        verifier.turn(by_hand.REQUEST, spoilt, 6)

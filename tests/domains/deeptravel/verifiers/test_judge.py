@@ -1,0 +1,156 @@
+"""The LLM judge against a real server on this machine: good judges, bad judges, dead ones, and how each is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, Unscored
+from tripwright.domains.deeptravel.verifiers.judge import LONGEST_ANSWER, LlmJudge
+from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
+from tripwright.errors import UserError
+
+
+def test_structured_output_and_what_is_asked_for(judge: Any, said: ModuleType) -> None:
+    verifier = LlmJudge(judge.endpoint(temperature=0.0))
+    found = verifier.trajectory(said.REQUEST, said.episode())
+    assert found.conclusion == "very_satisfied" and found.passes() and found.reason == "As read."
+    assert found.rubrics == dict.fromkeys(RUBRICS, True)
+    sent = judge.requests[0]
+    schema = sent["response_format"]["json_schema"]["schema"]
+    assert sent["temperature"] == 0.0 and sent["response_format"]["json_schema"]["strict"] is True
+    assert list(schema["properties"]) == ["reason", "rubrics", "problems", "conclusion"], "the reason comes before the conclusion"
+    system, user = (message["content"] for message in sent["messages"])
+    assert "[Is the logic sound?]" in system and "Very satisfied but did not address unexpected situations" in system
+    assert "TW 214" in user and "From Oldport to Millbrook" in user and "TW 214" not in system
+    assert "tool_response" not in user, "the trajectory level does not see what the tools answered (A.2.2)"
+
+
+def test_a_turn_is_judged_by_what_the_model_was_shown(judge: Any, said: ModuleType) -> None:
+    judge.replies = [said.turn_judgement("inconsistent_with_response", ("reflects",))]
+    found = LlmJudge(judge.endpoint()).turn(said.REQUEST, said.episode(shown="rows cut short"), 1)
+    assert (found.call, found.conclusion, found.passes) == (1, "inconsistent_with_response", False)
+    assert [(problem.kind, problem.call) for problem in found.problems] == [("reflects", 1)]
+    user = judge.requests[0]["messages"][1]["content"]
+    assert "rows cut short" in user and "made up" not in user and 'flight_search({"depart_city_name": "Oldport"})' in user
+    with pytest.raises(ValueError, match="call 2 of a transcript with 1 calls"):
+        LlmJudge(judge.endpoint()).turn(said.REQUEST, said.episode(), 2)
+
+
+@pytest.mark.parametrize(
+    ("unmet", "concluded", "counts"),
+    [
+        (("complete",), "very_satisfied", "dissatisfied_incomplete"),
+        (("backup_plan",), "very_satisfied", "very_satisfied_without_backup"),
+        (("other_constraints", "logic"), "basically_satisfied", "dissatisfied_logic"),
+        ((), "dissatisfied_logic", "dissatisfied_logic"),
+    ],
+)
+def test_a_judge_that_contradicts_itself_gets_the_worse(
+    judge: Any, said: ModuleType, unmet: tuple[str, ...], concluded: str, counts: str
+) -> None:
+    judge.replies = [said.judgement(concluded, unmet)]
+    verifier = LlmJudge(judge.endpoint())
+    assert verifier.trajectory(said.REQUEST, said.episode()).conclusion == counts
+    assert verifier.account.contradictions == (counts != concluded)
+
+
+# ---- forms
+
+
+def test_without_structured_output_the_object_in_the_text_is_remembered(judge: Any, said: ModuleType) -> None:
+    judge.takes_schema = False
+    judge.replies = [f"<think>Hm, {{}}.</think>Here it is:\n```json\n{said.judgement()}\n```"]
+    verifier = LlmJudge(judge.endpoint())
+    for answer in ("one", "two", "three"):
+        assert verifier.trajectory(said.REQUEST, said.episode(answer)).passes()
+    assert ["response_format" in request for request in judge.requests] == [True, False, False, False]
+    assert verifier.account.forms == {"object": 3} and verifier.account.unscored == 0
+
+
+def test_a_judge_that_writes_no_json_is_asked_for_the_plain_line(judge: Any, said: ModuleType) -> None:
+    """As a small model does: four replies that cannot be read (two forms, two attempts each), then A.2.2's line, ever after."""
+    line = "Evaluation Reason: the return leaves before the arrival.\n**Final Conclusion:** Dissatisfied, logically unreasonable."
+    judge.replies = ["I like it."] * 4 + [line]
+    verifier = LlmJudge(judge.endpoint())
+    found = verifier.trajectory(said.REQUEST, said.episode())
+    assert (found.conclusion, found.rubrics) == ("dissatisfied_logic", {}) and found.reason == "the return leaves before the arrival."
+    assert "Final Conclusion: one of these" in judge.requests[-1]["messages"][0]["content"]
+    assert "cannot be read" in judge.requests[1]["messages"][-1]["content"], "it is told what was wrong"
+    verifier.trajectory(said.REQUEST, said.episode("another"))
+    assert len(judge.requests) == 6 and verifier.account.replies == 6 and verifier.account.usage["prompt_tokens"] == 6000
+
+
+def test_a_slip_does_not_cost_a_form_that_has_worked(judge: Any, said: ModuleType) -> None:
+    judge.replies = [said.judgement(), "Sorry?", "Sorry?", said.judgement(), said.judgement()]
+    verifier = LlmJudge(judge.endpoint())
+    for answer in ("one", "two", "three"):
+        verifier.trajectory(said.REQUEST, said.episode(answer))
+    assert ["response_format" in request for request in judge.requests] == [True, True, True, False, True]
+
+
+def test_a_server_that_falls_over_the_schema(judge: Any, said: ModuleType) -> None:
+    judge.replies = [(500, b"grammar error", {}), (500, b"grammar error", {}), said.judgement()]
+    assert LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode()).passes()
+
+
+def test_a_verdict_before_its_reason_is_read_and_counted(judge: Any, said: ModuleType) -> None:
+    early = json.dumps({"conclusion": "very_satisfied", "rubrics": dict.fromkeys(RUBRICS, True), "reason": "Because.", "problems": []})
+    judge.replies = [early, said.judgement()]
+    verifier = LlmJudge(judge.endpoint())
+    assert verifier.trajectory(said.REQUEST, said.episode("one")).reason == "Because."
+    verifier.trajectory(said.REQUEST, said.episode("two"))
+    assert verifier.account.verdict_first == 1
+
+
+# ---- whose fault it was
+
+
+def test_429_is_waited_for_and_then_unscored(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+    judge.replies = [said.LIMITED, said.judgement()]
+    assert LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode()).passes()
+    judge.replies = [said.LIMITED]
+    with JudgementLog(tmp_path / "judgements.jsonl") as log, pytest.raises(Unscored, match="rate_limit after 2 attempts"):
+        LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode())
+    (line,) = said.lines(tmp_path)
+    assert line["judged"] is None and "slow down" in line["fault"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (lambda _: "I like it.", "neither a JSON object"),
+        (lambda said: said.judgement("quite_satisfied"), "none of the conclusions"),
+        (lambda said: said.judgement(keys=RUBRICS[:5]), "rubric 'backup_plan' must be one of"),
+        (lambda said: said.chat(said.judgement(), finish="length"), "cut off"),
+        (lambda said: said.chat("", finish="content_filter"), "withheld"),
+        (lambda _: (200, b"<html>busy</html>", {}), "bad_response"),
+        (lambda _: (500, b"{}", {}), "server_error"),
+        (lambda _: (400, b'{"error": {"message": "maximum context length is 10 tokens"}}', {}), "context_overflow"),
+    ],
+)
+def test_nonsense_is_unscored_and_never_a_verdict(judge: Any, said: ModuleType, reply: Callable[[ModuleType], Any], why: str) -> None:
+    judge.replies = [reply(said)]
+    verifier = LlmJudge(judge.endpoint())
+    with pytest.raises(Unscored, match=why):
+        verifier.trajectory(said.REQUEST, said.episode())
+    assert (verifier.account.items, verifier.account.unscored) == (0, 1)
+
+
+def test_a_wrong_key_is_the_users_to_mend(judge: Any, said: ModuleType) -> None:
+    judge.replies = [(401, b'{"error": {"message": "bad key"}}', {})]
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode())
+
+
+@pytest.mark.parametrize("answer", [None, "", " \n", "x" * (LONGEST_ANSWER + 1)])
+def test_no_answer_and_a_flood_fail_without_a_paid_call(judge: Any, said: ModuleType, answer: str | None) -> None:
+    verifier = LlmJudge(judge.endpoint())
+    assert verifier.trajectory(said.REQUEST, said.episode(answer)).conclusion == "dissatisfied_incomplete"
+    assert not verifier.turn(said.REQUEST, said.episode(answer), 1).passes
+    assert judge.requests == []

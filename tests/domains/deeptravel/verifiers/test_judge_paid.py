@@ -1,0 +1,148 @@
+"""An LLM judge's votes, their cost, and the log that keeps anything from being paid for twice."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tripwright.domains.deeptravel.verifiers.findings import Unscored
+from tripwright.domains.deeptravel.verifiers.judge import LlmJudge, Prices
+from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
+from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
+from tripwright.errors import UserError
+from tripwright.llm.threads import map_unordered
+
+
+@pytest.mark.parametrize(
+    ("votes", "conclusion", "agreed"),
+    [
+        (["GOOD", "BAD", "GOOD"], "very_satisfied", 2 / 3),
+        (["GOOD", "BAD"], "dissatisfied_logic", 1 / 2),
+        (["GOOD", "WORSE", "BAD", "GOOD"], "dissatisfied_logic", 1 / 4),
+        (["BAD", "BAD", "WORSE", "GOOD", "BAD"], "dissatisfied_logic", 3 / 5),
+    ],
+)
+def test_a_judge_that_disagrees_with_itself(
+    judge: Any, said: ModuleType, tmp_path: Path, votes: list[str], conclusion: str, agreed: float
+) -> None:
+    judge.replies = [getattr(said, vote) for vote in votes]
+    with JudgementLog(tmp_path / "judgements.jsonl") as log:
+        verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log, prices=Prices(2.0, 8.0))
+        found = verifier.trajectory(said.REQUEST, said.episode())
+    assert found.conclusion == conclusion
+    item = said.lines(tmp_path)[-1]
+    assert item["agreement"] == agreed and sorted(item["votes"]).count(conclusion) == agreed * len(votes)
+    # 1,000 prompt tokens at 2 USD and 100 completion tokens at 8 USD per million are 0.0028 USD.
+    assert item["usd"] == pytest.approx(0.0028 * len(votes)) and item["usage"]["prompt_tokens"] == 1000 * len(votes)
+    told = verifier.account.record(verifier.prices)
+    assert told["usd"] == pytest.approx(0.0028 * len(votes)) and told["agreement"] == agreed and told["seconds"] > 0
+    assert told["votes_asked"] == len(votes) and told["unanimous"] == 0
+
+
+def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge: Any, said: ModuleType) -> None:
+    judge.replies = [said.chat(said.judgement(), usage={})]
+    verifier = LlmJudge(judge.endpoint())
+    verifier.trajectory(said.REQUEST, said.episode())
+    assert verifier.account.replies_without_count == 1 and "prompt_tokens" not in verifier.account.record(None)
+
+
+def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "judgements.jsonl"
+    judge.replies = [said.GOOD, said.BAD, said.LIMITED, said.LIMITED, said.GOOD]
+    with JudgementLog(path) as log, pytest.raises(Unscored):
+        LlmJudge(judge.endpoint(), votes=3, log=log).trajectory(said.REQUEST, said.episode())
+    path.write_text(path.read_text() + '{"key": "torn')  # as a kill leaves it
+    asked = len(judge.requests)
+    with JudgementLog(path) as log:
+        verifier = LlmJudge(judge.endpoint(), votes=3, log=log)
+        assert verifier.trajectory(said.REQUEST, said.episode()).conclusion == "very_satisfied"
+        assert len(judge.requests) == asked + 1, "only the vote that was missing"
+        assert (verifier.account.votes_asked, verifier.account.votes_reused) == (1, 2)
+        verifier.trajectory(said.REQUEST, said.episode())
+    assert len(judge.requests) == asked + 1
+    assert sum("votes" in line for line in said.lines(tmp_path)) == 1, "an item is closed once"
+    with JudgementLog(path) as log:  # another question, another answer, other settings: nothing is taken over
+        LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode("another answer"))
+        LlmJudge(judge.endpoint(temperature=0.5), log=log).trajectory(said.REQUEST, said.episode())
+        LlmJudge(judge.endpoint(), load_rubrics().model_copy(update={"tools": ""}), log=log).trajectory(said.REQUEST, said.episode())
+    assert len(judge.requests) == asked + 4
+
+
+def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+    judge.replies = [said.GOOD, said.BAD, said.BAD]
+    conclusions = []
+    with JudgementLog(tmp_path / "judgements.jsonl") as log:
+        for votes, asked, reused in ((1, 1, 0), (3, 2, 1), (1, 0, 1)):
+            verifier = LlmJudge(judge.endpoint(), votes=votes, log=log)
+            conclusions.append(verifier.trajectory(said.REQUEST, said.episode()).conclusion)
+            assert (verifier.account.votes_asked, verifier.account.votes_reused) == (asked, reused)
+    assert conclusions == ["very_satisfied", "dissatisfied_logic", "very_satisfied"]
+    assert [len(line["votes"]) for line in said.lines(tmp_path) if "votes" in line] == [1, 3]
+
+
+def test_threads_that_ask_the_same_pay_once(judge: Any, said: ModuleType) -> None:
+    verifier = LlmJudge(judge.endpoint())
+    found = list(map_unordered(lambda _: verifier.trajectory(said.REQUEST, said.episode()).passes(), range(12), 6))
+    assert found == [True] * 12 and len(judge.requests) == 1
+
+
+def test_a_killed_run_repeats_no_paid_call(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+    """A process judges 8 answers one after the other and is killed while it waits for the fifth; the next one asks for 4."""
+    log = tmp_path / "judgements.jsonl"
+    transcripts = [said.episode(f"answer {number}").to_json() for number in range(8)]
+    (tmp_path / "asked.json").write_text(json.dumps([said.REQUEST.record(), transcripts]))
+    (tmp_path / "judging.py").write_text(JUDGING)
+    fifth, answer = threading.Event(), judge.answer
+
+    def until_the_fifth(request: dict[str, Any]) -> Any:
+        if "answer 4" in request["messages"][1]["content"] and not fifth.is_set():
+            fifth.set()
+            return None
+        return answer(request)
+
+    judge.url = judge.serve(until_the_fifth)
+    command = [sys.executable, str(tmp_path / "judging.py"), judge.url, str(tmp_path / "asked.json"), str(log)]
+    with subprocess.Popen(command) as killed:
+        assert fifth.wait(60)
+        killed.kill()
+    assert subprocess.run(command, timeout=60).returncode == 0
+    asked = Counter(re.findall(r"answer \d", request["messages"][1]["content"])[0] for request in judge.requests)
+    assert asked == {f"answer {number}": 1 for number in range(8)}
+    assert sum("votes" in line for line in said.lines(tmp_path)) == 8
+
+
+JUDGING = """
+import json, sys
+from pathlib import Path
+from tripwright.llm.client import ChatEndpoint
+from tripwright.transcript import Transcript
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
+from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
+
+url, asked, log = sys.argv[1:]
+request, transcripts = json.loads(Path(asked).read_text())
+with JudgementLog(Path(log)) as log:
+    judge = LlmJudge(ChatEndpoint(url, "judge"), log=log)
+    for transcript in transcripts:
+        assert judge.trajectory(TravelRequest(**request), Transcript.from_json(transcript)).passes()
+"""
+
+
+def test_a_log_is_one_process_at_a_time_and_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "judgements.jsonl"
+    with JudgementLog(path), pytest.raises(UserError, match="is in use"):
+        JudgementLog(path)
+    path.write_text('{"id": 1, "transcript": {}}\n')
+    with pytest.raises(UserError, match="judgements.jsonl:1: not a judgement"):
+        JudgementLog(path)
+    assert path.read_text() == '{"id": 1, "transcript": {}}\n'

@@ -1,0 +1,32 @@
+"""What the oracle's tests share: a solution as the judge reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.world.store import World
+
+
+@pytest.fixture(scope="session")
+def passes_at_its_cost() -> Callable[[Query, Solution, World], None]:
+    """Asserts that official and strict rules accept the solution's plan, each at the solution's cost, which is made the budget."""
+
+    def check(query: Query, solution: Solution, world: World) -> None:
+        assert solution.cost_usd is not None
+        parsed = parse_days(plan_days(query, solution))
+        assert parsed.days is not None, parsed.problem
+        plan = to_official(parsed.days, city_lookup(world))
+        just_enough = query.model_copy(update={"budget": solution.cost_usd})
+        for verdict in (judge(just_enough, plan, world, "official"), judge(just_enough, plan, world, "strict")):
+            assert verdict.final, (query, verdict)
+            assert verdict.total_cost == pytest.approx(solution.cost_usd), verdict.rules
+
+    return check

@@ -1,0 +1,88 @@
+"""The planner against CP-SAT, which knows the same options and shares none of the search."""
+
+from __future__ import annotations
+
+import builtins
+import random
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.oracle.cpsat import solve_cpsat
+from tripwright.domains.travelplanner.oracle.planner import solve
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.world.generator.build import build_tables
+from tripwright.world.generator.scales import CUISINES
+from tripwright.world.store import World
+
+
+def any_query(world: World, rng: random.Random) -> Query:
+    """Any length from two days, any number of cities that fits, big parties, up to five cuisines; many such requests have no plan."""
+    days = rng.choice([2, 3, 4, 5, 6, 7, 7])
+    state = rng.choice(list(world.states))
+    cities = world.states[state]
+    first = rng.randrange(len(world.dates) - days + 1)
+    wishes = {
+        "house rule": rng.choice([None, None, "pets", "smoking"]),
+        "cuisine": rng.choice([None, *(rng.sample(CUISINES, count) for count in (1, 2, 4, 5))]),
+        "room type": rng.choice([None, None, None, "entire room", "not shared room"]),
+        "transportation": rng.choice([None, None, "no flight", "no self-driving"]),
+    }
+    return Query.model_validate(
+        {
+            "org": rng.choice([city for city in world.cities if world.cities[city] != state]),
+            "dest": rng.choice(cities) if days <= 3 else state,
+            "days": days, "visiting_city_number": 1 if days <= 3 else rng.randint(1, min(4, days - 1, len(cities))),
+            "date": world.dates[first : first + days], "people_number": rng.randint(1, 12), "budget": 1, "query": "?",
+            "local_constraint": wishes,
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 40)])
+def test_both_find_the_same_least_cost_or_none(seed: int, count: int) -> None:
+    pytest.importorskip("ortools")
+    world, rng = World.in_memory(build_tables("nano", seed)), random.Random(f"cpsat-{seed}")
+    planned = unequal = 0
+    for _ in range(count):
+        query = any_query(world, rng)
+        ours, theirs = solve(query, world), solve_cpsat(query, world, 30)
+        assert theirs.status == ("infeasible" if ours.cost_usd is None else "optimal"), query
+        assert theirs.cost_usd == ours.cost_usd and theirs.best_bound_usd == ours.cost_usd, query
+        nights = [choice.nights for choice in ours.cities] or [0]
+        planned, unequal = planned + (ours.cost_usd is not None), unequal + (max(nights) > min(nights))
+    assert planned >= 10 and unequal >= 2
+
+
+def test_both_find_the_same_in_a_world_with_larger_states() -> None:
+    pytest.importorskip("ortools")
+    world, rng = World.in_memory(build_tables("small", 3)), random.Random("cpsat-small")
+    planned = 0
+    while planned < 10:
+        query = any_query(world, rng)
+        ours, theirs = solve(query, world), solve_cpsat(query, world, 60)
+        assert theirs.cost_usd == ours.cost_usd, query
+        planned += ours.cost_usd is not None
+
+
+def test_a_request_that_cannot_be_tried_is_infeasible() -> None:
+    pytest.importorskip("ortools")
+    world = World.in_memory(build_tables("nano", 1))
+    query = any_query(world, random.Random(0)).model_copy(update={"org": "Atlantis"})
+    assert solve_cpsat(query, world, 1) == ("infeasible", None, None)
+
+
+def test_without_ortools_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("ortools"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    world = World.in_memory(build_tables("nano", 1))
+    query = any_query(world, random.Random(0))
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UserError, match=r"^[^\n]*ortools[^\n]*tripwright\[solver\][^\n]*$"):
+        solve_cpsat(query, world, 1)

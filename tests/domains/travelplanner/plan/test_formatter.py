@@ -1,0 +1,172 @@
+"""The formatter against a real server on this machine: what it copies, what it makes up, and whose fault a failure is."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.plan.formatter import EXAMPLE_PLAN, EXAMPLE_TEXT, format_all, format_itinerary, messages, read_answer
+from tripwright.domains.travelplanner.plan.itinerary import Formatted, parse_itinerary, render_itinerary
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint, Completion
+from tripwright.llm.threads import MOST_FAULTS
+
+QUERY = Query.model_validate(
+    {
+        "org": "Oldport",
+        "dest": "Millbrook",
+        "days": 3,
+        "visiting_city_number": 1,
+        "date": [],
+        "people_number": 2,
+        "budget": 9,
+        "query": "Go!",
+    }
+)
+GOOD = json.dumps(EXAMPLE_PLAN)
+
+
+class Server:
+    """Answers the n-th request with the n-th reply, the last one for ever: a text to say, or a status to fail with."""
+
+    def __init__(self, serve: Callable[..., str]) -> None:
+        self.replies: list[str | int] = [GOOD]
+        self.requests: list[list[dict[str, str]]] = []
+        self.url = serve(self.answer)
+
+    def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        self.requests.append(request["messages"])
+        reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
+        said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
+        if isinstance(reply, str):
+            said = {"choices": [{"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
+        return 200 if isinstance(reply, str) else reply, json.dumps(said).encode(), {}
+
+
+@pytest.fixture
+def server(serve: Callable[..., str]) -> Server:
+    return Server(serve)
+
+
+def at(server: Server, **settings: Any) -> ChatEndpoint:
+    return ChatEndpoint(server.url, "tiny", **{"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001, **settings})
+
+
+def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:
+    assert parse_itinerary(render_itinerary(QUERY, EXAMPLE_PLAN)).plan == EXAMPLE_PLAN
+
+
+def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Server) -> None:
+    text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
+    assert format_itinerary(at(server), QUERY, text) == Formatted(EXAMPLE_PLAN)
+    (sent,) = server.requests
+    assert sent == messages(QUERY, EXAMPLE_TEXT) and "Go!" in sent[-1]["content"] and sent[-1]["content"].endswith(EXAMPLE_TEXT)
+
+
+@pytest.mark.parametrize("said", [f"```json\n{GOOD}\n```", f"<think>[1] first</think>Here it is: {GOOD}"])
+def test_what_surrounds_the_array_does_not_matter(server: Server, said: str) -> None:
+    server.replies = [said]
+    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
+
+
+@pytest.mark.parametrize("status", [500, 429])
+def test_a_failing_service_is_unscored(server: Server, status: int) -> None:
+    server.replies = [status]
+    formatted = format_itinerary(at(server, max_retries=1), QUERY, EXAMPLE_TEXT)
+    assert formatted.unscored and formatted.plan is None and "after 2 attempts" in (formatted.problem or "")
+
+
+def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    dead = ChatEndpoint(f"http://127.0.0.1:{port}/v1", "tiny", timeout_s=1.0, max_retries=0)
+    found = dict(format_all(dead, ((i, QUERY, EXAMPLE_TEXT) for i in range(3 * MOST_FAULTS)), concurrency=2))
+    assert len(found) == 3 * MOST_FAULTS and all(each.unscored for each in found.values())
+    assert sum("not asked" in (each.problem or "") for each in found.values()) >= MOST_FAULTS
+
+
+def test_a_silent_service_is_unscored() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        endpoint = ChatEndpoint(f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "tiny", timeout_s=0.2, max_retries=0)
+        formatted = format_itinerary(endpoint, QUERY, EXAMPLE_TEXT)
+    assert formatted.unscored and "timeout" in (formatted.problem or "")
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps([EXAMPLE_PLAN[0] | fields, *EXAMPLE_PLAN[1:]])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("[]", "found no day-by-day itinerary"),
+        ("I cannot do that.", "other than a JSON array"),
+        ("[" * 5000, "other than a JSON array"),
+        ('["a"]', "day 1 is no object"),
+        (changed(lunch=None), "day 1 has no text for 'lunch'"),
+        (changed(attraction=["a"]), "day 1 has no text for 'attraction'"),
+        (changed(days=4), "day 1 has another number (4)"),
+    ],
+)
+def test_an_itinerary_that_cannot_be_read_has_failed(server: Server, said: str, told: str) -> None:
+    server.replies = [said]
+    formatted = format_itinerary(at(server), QUERY, EXAMPLE_TEXT)
+    assert formatted.plan is None and not formatted.unscored and told in (formatted.problem or "")
+
+
+def test_an_itinerary_that_is_too_long_has_failed(server: Server) -> None:
+    server.replies = [400]
+    assert "longer than" in (format_itinerary(at(server), QUERY, EXAMPLE_TEXT).problem or "")
+    cut = read_answer(Completion(GOOD, (), "length", {}))
+    assert cut.plan is None and not cut.unscored
+
+
+def test_no_itinerary_is_not_asked_about(server: Server) -> None:
+    for text in ("", " \n", "<answer>\n</answer>", "<answer>Day 1"):
+        formatted = format_itinerary(at(server), QUERY, text)
+        assert formatted.plan is None and not formatted.unscored
+    assert not server.requests
+
+
+@pytest.mark.parametrize(
+    "invention",
+    [{"dinner": "The Red Door, Millbrook"}, {"accommodation": "Loft by the sea, Millbrook"}, {"attraction": "Clock Museum, X;Opera, X;"}],
+)
+def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server: Server, invention: dict[str, str]) -> None:
+    server.replies = [changed(**invention), GOOD]
+    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
+    assert "is not in the itinerary" in server.requests[1][-1]["content"]
+    server.requests.clear()
+    server.replies = [changed(**invention)]
+    formatted = format_itinerary(at(server), QUERY, EXAMPLE_TEXT)
+    assert formatted.plan is None and formatted.unscored and len(server.requests) == 2
+
+
+def test_a_flight_that_the_formatter_made_up(server: Server) -> None:
+    server.replies = [GOOD.replace("F7654321", "F1111111")]
+    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).unscored
+
+
+def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server: Server) -> None:
+    server.replies = [changed(dinner="The Green Door", accommodation="Loft by the river")]
+    formatted = format_itinerary(
+        at(server), QUERY, EXAMPLE_TEXT, lambda kind, name, cities: cities[0] if name == "The Green Door" else None
+    )
+    assert formatted.plan is not None
+    assert (formatted.plan[0]["dinner"], formatted.plan[0]["accommodation"]) == ("The Green Door, Millbrook", "Loft by the river")
+    assert formatted.plan[1:] == EXAMPLE_PLAN[1:]
+
+
+def test_a_wrong_key_stops_all(server: Server) -> None:
+    server.replies = [401]
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        list(format_all(at(server), [(1, QUERY, EXAMPLE_TEXT)]))

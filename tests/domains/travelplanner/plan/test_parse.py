@@ -1,0 +1,131 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripwright.domains.travelplanner.plan.parse import extract_answer, parse_answer
+
+STAY = {
+    "days": 2, "city": "Rockford", "transportation": "-", "attraction": ["Old Tower"], "accommodation": "Inn",
+    "breakfast": "A", "lunch": "B", "dinner": "C",
+}  # fmt: skip
+ROAD = {"mode": "taxi", "from": "A", "to": "B", "duration": "1 hour", "distance": "70 km", "cost": 70}
+TRAVEL = STAY | {"days": 1, "city": {"from": "A", "to": "B"}, "transportation": ROAD, "attraction": "-"}
+
+
+def answer(days: Any) -> str:
+    return f"<think>hm</think><answer>{json.dumps(days)}</answer>"
+
+
+def test_a_plan_in_an_answer_block_is_read() -> None:
+    parsed = parse_answer(answer([TRAVEL, STAY]))
+    assert parsed.problem is None
+    assert parsed.days is not None
+    assert [day.record() for day in parsed.days] == [TRAVEL, STAY]
+
+
+def test_the_last_block_counts() -> None:
+    text = "<answer>first</answer> no, rather " + answer([STAY])
+    assert parse_answer(text).days is not None
+    assert extract_answer("<answer> 1 </answer><answer> 2 </answer>") == "2"
+    assert extract_answer(answer([STAY]) + " or <answer>[") is None
+    assert extract_answer("nothing here") is None
+
+
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "```{}```", " \n{}\n "])
+def test_fences_and_blanks_are_forgiven(fence: str) -> None:
+    assert parse_answer(f"<answer>{fence.replace('{}', json.dumps([STAY]))}</answer>").days is not None
+    assert parse_answer(fence.replace("{}", json.dumps([STAY]))).days is not None
+
+
+def test_whole_numbers_may_be_written_as_json_floats() -> None:
+    parsed = parse_answer(answer([TRAVEL | {"days": 1.0, "transportation": ROAD | {"cost": 70.0}}]))
+    assert parsed.days is not None
+    assert parsed.days[0].days == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        ([], "no days"),
+        ({}, "array of day objects, found an object"),
+        ("plan", "found a string"),
+        ([1], "day 1"),
+        ([STAY, {**STAY, "days": "2"}], "day 2: field 'days': input should be a valid integer, found '2'"),
+        ([STAY | {"days": True}], "field 'days'"),
+        ([STAY | {"days": 1.5}], "field 'days'"),
+        ([STAY | {"city": {"from": "A"}}], "field 'city.to': field required"),
+        ([STAY | {"city": {"from": "A", "to": "B", "via": "C"}}], "field 'city.via'"),
+        ([STAY | {"city": None}], "field 'city'"),
+        ([STAY | {"transportation": "Taxi, from A to B"}], "field 'transportation'"),
+        ([STAY | {"transportation": ROAD | {"mode": "bus"}}], "field 'transportation.mode'"),
+        ([STAY | {"transportation": ROAD | {"cost": "70"}}], "field 'transportation.cost'"),
+        ([STAY | {"transportation": ROAD | {"flight_number": None}}], "field 'transportation.flight_number'"),
+        ([STAY | {"attraction": []}], "field 'attraction'"),
+        ([STAY | {"attraction": "Old Tower"}], "field 'attraction'"),
+        ([STAY | {"attraction": ["Old Tower", 3]}], "field 'attraction.1'"),
+        ([STAY | {"dinner": None}], "field 'dinner'"),
+        ([STAY | {"notes": "x"}], "field 'notes'"),
+        ([{key: value for key, value in STAY.items() if key != "lunch"}], "field 'lunch': field required"),
+    ],
+)  # fmt: skip
+def test_what_breaks_the_schema_is_named_in_one_line(days: Any, expected: str) -> None:
+    parsed = parse_answer(answer(days))
+    assert parsed.days is None
+    assert parsed.problem is not None
+    assert expected in parsed.problem
+    assert "\n" not in parsed.problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I could not find a plan.",
+        "<answer>",
+        "</answer>",
+        "<answer></answer>",
+        "<answer>[" + "[" * 200_000 + "</answer>",
+        "<answer>" + '{"a":' * 100_000 + "</answer>",
+        "<answer>[NaN]</answer>",
+        '<answer>[{"days": ' + "9" * 10_000 + "}]</answer>",
+        "<answer>__import__('os').system('true')</answer>",
+        "<answer>[{'days': 1}]</answer>",
+        "<answer>[1,]</answer>",
+        '<answer>["\\ud800"]</answer>',
+        "<answer>```json\n```</answer>",
+        "<answer>" * 50_000,
+        "\x00\ud800",
+    ],
+)
+def test_nonsense_is_a_problem_and_not_an_exception(text: str) -> None:
+    parsed = parse_answer(text)
+    assert parsed.days is None
+    assert parsed.problem
+    assert "\n" not in parsed.problem
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*STAY, *ROAD, "x"]), inner, max_size=8),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(), max_size=80) | st.text("<>answer/[]{}\"':,0`\n", max_size=60).map(lambda text: f"<answer>{text}</answer>"))
+def test_any_text_is_either_a_plan_or_a_problem(text: str) -> None:
+    parsed = parse_answer(text)
+    assert (parsed.days is None) != (parsed.problem is None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(JSON | st.dictionaries(st.sampled_from(list(STAY)), JSON).map(lambda change: STAY | change), max_size=3))
+def test_any_json_is_either_a_plan_that_reads_back_or_a_problem(days: list[Any]) -> None:
+    parsed = parse_answer(answer(days))
+    assert (parsed.days is None) != (parsed.problem is None)
+    if parsed.days is not None:
+        again = parse_answer(json.dumps([day.record() for day in parsed.days]))
+        assert again.days == parsed.days

@@ -1,0 +1,185 @@
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import (
+    FIELDS_AS_CHECKED,
+    OFFICIAL_FIELDS,
+    PLAN_SCHEMA,
+    DayPlan,
+    PlaceKind,
+    from_official,
+    to_official,
+)
+from tripwright.domains.travelplanner.plan.render import render_plan
+from tripwright.domains.travelplanner.query import Query
+
+FLIGHT = {
+    "mode": "flight", "from": "Home", "to": "Aston", "duration": "1 hours 0 minutes", "distance": "106 miles", "cost": 100,
+    "flight_number": "F1", "departure_time": "08:00", "arrival_time": "09:00",
+}  # fmt: skip
+DAY = {
+    "days": 1, "city": {"from": "Home", "to": "Aston"}, "transportation": FLIGHT, "attraction": ["Old Tower", "Lake"],
+    "accommodation": "Inn, the old one", "breakfast": "-", "lunch": "Station Grill", "dinner": "Dal Palace",
+}  # fmt: skip
+OFFICIAL = {
+    "days": 1,
+    "current_city": "from Home to Aston",
+    "transportation": "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
+    ", duration: 1 hours 0 minutes, distance: 106 miles, cost: 100",
+    "breakfast": "-",
+    "attraction": "Old Tower, Aston;Lake, Aston;",
+    "lunch": "Station Grill, Home",
+    "dinner": "Dal Palace, Aston",
+    "accommodation": "Inn, the old one, Aston",
+}
+
+
+def places(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
+    """Station Grill stands in both cities' country only at home; everything else is in Aston."""
+    where = {"Station Grill": "Home", "Dal Palace": "Aston"}.get(name)
+    return where if where in cities else None
+
+
+def days(*records: dict[str, Any]) -> list[DayPlan]:
+    parsed = parse_days(list(records))
+    assert parsed.days is not None, parsed.problem
+    return parsed.days
+
+
+def test_a_travel_day_asks_the_city_of_arrival_first() -> None:
+    asked = []
+
+    def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
+        asked.append((kind, name, list(cities)))
+        return places(kind, name, cities)
+
+    assert to_official(days(DAY), city_of) == [OFFICIAL]
+    assert ("restaurant", "Station Grill", ["Aston", "Home"]) in asked
+    assert {kind for kind, _, _ in asked} == {"restaurant", "attraction", "accommodation"}
+
+
+def test_a_day_is_written_in_the_order_of_the_official_fields() -> None:
+    assert list(to_official(days(DAY))[0]) == ["days", *OFFICIAL_FIELDS]
+    assert sorted(FIELDS_AS_CHECKED) == sorted(OFFICIAL_FIELDS)
+
+
+def test_without_a_world_the_city_of_arrival_is_written() -> None:
+    assert to_official(days(DAY))[0]["lunch"] == "Station Grill, Aston"
+
+
+def test_road_and_stay_days() -> None:
+    road = {"mode": "self-driving", "from": "A", "to": "B", "duration": "1 hour 2 mins", "distance": "1,070 km", "cost": 53}
+    written = to_official(days(DAY | {"transportation": road}, DAY | {"days": 2, "city": "B", "transportation": "-", "attraction": "-"}))
+    assert written[0]["transportation"] == "Self-driving, from A to B, duration: 1 hour 2 mins, distance: 1,070 km, cost: 53"
+    assert to_official(days(DAY | {"transportation": road | {"mode": "taxi"}}))[0]["transportation"].startswith("Taxi, from A to B, ")
+    assert written[1]["current_city"] == "B"
+    assert written[1]["attraction"] == written[1]["transportation"] == "-"
+
+
+def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_found() -> None:
+    bare = {key: value for key, value in FLIGHT.items() if key not in ("flight_number", "departure_time", "arrival_time")}
+    written = to_official(days(DAY | {"transportation": bare}))[0]["transportation"]
+    assert written == "Flight Number: , from Home to Aston, duration: 1 hours 0 minutes, distance: 106 miles, cost: 100"
+
+
+def test_what_nobody_knows_of_a_flight_is_not_claimed() -> None:
+    unknown = FLIGHT | {"duration": "-", "distance": "-", "cost": 0}
+    said = to_official(days(DAY | {"transportation": unknown}))[0]["transportation"]
+    assert said == "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
+
+
+def test_blank_names_are_absent() -> None:
+    """', Aston' would match every row of Aston under the official rules."""
+    written = to_official(days(DAY | {"lunch": "", "dinner": "  ", "accommodation": "", "attraction": [" ", "-"]}))[0]
+    assert (written["lunch"], written["dinner"], written["accommodation"], written["attraction"]) == ("-", "-", "-", "-")
+
+
+def test_from_official_is_the_way_back() -> None:
+    back = from_official([OFFICIAL, {}], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
+    assert [day.record() for day in back] == [DAY]
+    assert from_official([OFFICIAL])[0].record() == DAY  # the text says it itself
+    silent = OFFICIAL | {"transportation": "Flight Number: F1, from Home to Aston"}
+    assert from_official([silent])[0].record()["transportation"]["cost"] == 0
+    asked = from_official([silent], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
+    assert asked[0].record()["transportation"]["cost"] == 100
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"transportation": "Bus, from Home to Aston"}, "none of flight, taxi and self-driving"),
+        ({"lunch": "Station Grill, Elsewhere"}, "not in the day's city"),
+        ({"lunch": "Station Grill"}, "not in the day's city"),
+        ({"dinner": None}, "'dinner' is None"),
+    ],
+)
+def test_what_p3_cannot_say_is_refused(change: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValueError, match=expected):
+        from_official([OFFICIAL | change])
+
+
+def test_the_prompt_schema_and_the_models_have_the_same_fields() -> None:
+    assert set(PLAN_SCHEMA["properties"]) == set(PLAN_SCHEMA["required"]) == set(DayPlan.model_fields)
+    transport = PLAN_SCHEMA["properties"]["transportation"]["oneOf"][1]
+    assert set(FLIGHT) == set(transport["properties"])
+    for key in transport["required"]:
+        assert parse_days([DAY | {"transportation": {k: v for k, v in FLIGHT.items() if k != key}}]).days is None
+
+
+NAME = st.text(string.ascii_letters + " .&'", min_size=1, max_size=12).filter(lambda text: text == text.strip() and "  " not in text)
+CITY = st.sampled_from(["Aston", "Brook", "St. Clare", "Rockford(Illinois)"])
+MEAL = st.just("-") | NAME
+ROAD = st.builds(
+    lambda mode, hours, km, cost: {"mode": mode, "duration": f"{hours} hours", "distance": f"{km:,} km", "cost": cost},
+    st.sampled_from(["taxi", "self-driving"]),
+    st.integers(1, 20),
+    st.integers(1, 3000),
+    st.integers(0, 3000),
+)
+
+
+@st.composite
+def p3_day(draw: st.DrawFn) -> dict[str, Any]:
+    origin, destination = draw(st.permutations(["Aston", "Brook", "St. Clare", "Rockford(Illinois)"]))[:2]
+    travels = draw(st.booleans())
+    return {
+        "days": 1,
+        "city": {"from": origin, "to": destination} if travels else origin,
+        "transportation": draw(ROAD) | {"from": origin, "to": destination} if travels else "-",
+        "attraction": draw(st.just("-") | st.lists(NAME, min_size=1, max_size=3)),
+        "accommodation": draw(MEAL),
+        **{meal: draw(MEAL) for meal in ("breakfast", "lunch", "dinner")},
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(p3_day())
+def test_p3_to_official_and_back_is_the_same_day(record: dict[str, Any]) -> None:
+    (day,) = days(record)
+    (official,) = to_official([day])
+    assert list(official) == list(OFFICIAL)
+    assert all(isinstance(value, str) for key, value in official.items() if key != "days")
+    assert official["attraction"] == "-" or official["attraction"].endswith(";")
+    assert from_official([official]) == [day]
+
+
+def query(**change: Any) -> Query:
+    return Query.model_validate(
+        {"org": "Home", "dest": "Westland", "days": 3, "visiting_city_number": 1, "date": ["2022-03-01"], "people_number": 2,
+         "budget": 1500, "query": "?", "local_constraint": {"cuisine": ["Indian"], "house rule": "pets"}} | change
+    )  # fmt: skip
+
+
+def test_render_shows_each_day_and_never_raises() -> None:
+    page = render_plan(query(), [OFFICIAL, {}, "odd", {"current_city": None, "lunch": ["\x1b[31m"]}])
+    assert page.splitlines()[0] == "Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; pets allowed; Indian"
+    assert "Day 1 2022-03-01  from Home to Aston" in page
+    assert "  see        Old Tower, Aston\n             Lake, Aston" in page
+    assert "\x1b" not in page
+    assert "no plan" in render_plan(query(), None)

@@ -1,0 +1,173 @@
+"""Requests worded by endpoints that lie, refuse, die and come back: only a text that reads back exactly is kept."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.queries.back_translation import GRAMMAR_TRIES, Pool, back_translate, back_translate_all, word_checked
+from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.wording import word_query
+from tripwright.domains.travelplanner.queries.wording_check import mismatches
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.threads import MOST_FAULTS
+
+PLACES = Gazetteer({"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland"})
+QUERY = Query.model_validate(
+    {
+        "org": "Homer",
+        "dest": "Aston",
+        "days": 3,
+        "visiting_city_number": 1,
+        "date": ["2022-03-03", "2022-03-04", "2022-03-05"],
+        "people_number": 2,
+        "budget": 900,
+        "local_constraint": {"house rule": "pets", "cuisine": ["French"], "room type": None, "transportation": "no flight"},
+        "query": "",
+    }
+)
+GOOD = (
+    "Please plan 3 days from Homer to Aston for two people, March 3rd to March 5th, 2022, with $900. "
+    "Our pets must be allowed. We like French food. No flights."
+)
+Answer = Callable[[dict[str, Any]], "tuple[int, bytes, dict[str, str]] | None"]
+
+
+def completion(text: str, finish_reason: str = "stop") -> tuple[int, bytes, dict[str, str]]:
+    return 200, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": finish_reason}]}).encode(), {}
+
+
+def saying(*texts: str, heard: list[dict[str, Any]] | None = None) -> Answer:
+    """Each text once, the last one ever after."""
+    left = list(texts)
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        if heard is not None:
+            heard.append(request)
+        return completion(left.pop(0) if len(left) > 1 else left[0])
+
+    return answer
+
+
+def sick(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+    return 500, b"{}", {}
+
+
+def endpoint(url: str, model: str = "m") -> ChatEndpoint:
+    return ChatEndpoint(url, model, max_retries=0, first_wait_s=0.0, timeout_s=5)
+
+
+@pytest.mark.parametrize("wrapped", ["{}", "<think>Let me see: $5.</think>\n{}", '"{}"', "```text\n{}\n```", "\n{}\n\n"])
+def test_a_good_text_is_kept_on_one_line(wrapped: str, serve: Callable[..., str]) -> None:
+    worded = back_translate(QUERY, Pool([endpoint(serve(saying(wrapped.format(GOOD))))]), PLACES)
+    assert (worded.text, worded.worded_by, worded.attempts) == (GOOD, "m", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (GOOD.replace("$900", "$950"), ("budget",)),
+        (GOOD.replace("$900", "$900 (at first $850)"), ("budget",)),
+        (GOOD.replace(" No flights.", ""), ("transportation",)),
+        (GOOD.replace("Our pets must be allowed. ", ""), ("house rule",)),
+        (GOOD.replace("French", "French and Indian"), ("cuisine",)),
+        (GOOD + " We want private rooms.", ("room type",)),
+        (GOOD.replace("two", "three"), ("people_number",)),
+        (GOOD.replace("March 5th", "March 6th"), ("date",)),
+        (GOOD.replace("Homer", "St. Bede"), ("org",)),
+        (GOOD.replace("No flights", "We do not mind flights"), ("transportation",)),
+    ],
+)
+def test_what_is_wrong_is_told_and_mended(text: str, fields: tuple[str, ...], serve: Callable[..., str]) -> None:
+    heard: list[dict[str, Any]] = []
+    worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, GOOD, heard=heard)))]), PLACES)
+    assert (worded.text, [each.fields for each in worded.rejected]) == (GOOD, [fields])
+    *_, before, correction = heard[1]["messages"]
+    assert before == {"role": "assistant", "content": text}
+    assert f"{fields[0]}: it must say" in correction["content"]
+
+
+@pytest.mark.parametrize(
+    "text", ["I am sorry, I cannot help with that.", "", json.dumps({"query": GOOD}), GOOD * 30, "<think>hm", "# A trip"]
+)
+def test_a_refusal_is_rejected_after_the_retries(text: str, serve: Callable[..., str]) -> None:
+    heard: list[dict[str, Any]] = []
+    worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, heard=heard)))]), PLACES, retries=2)
+    assert (worded.text, worded.worded_by, worded.unscored) == (None, None, False)
+    assert len(heard) == len(worded.rejected) == 3
+    assert (worded.problem or "").startswith("m: ") and "\n" not in (worded.problem or "")
+
+
+def test_a_text_that_was_cut_off_is_rejected(serve: Callable[..., str]) -> None:
+    worded = back_translate(QUERY, Pool([endpoint(serve(lambda _: completion(GOOD, "length")))]), PLACES, retries=0)
+    assert [each.fields for each in worded.rejected] == [("text",)]
+
+
+def test_the_wish_and_its_meaning_are_asked_for(serve: Callable[..., str]) -> None:
+    heard: list[dict[str, Any]] = []
+    back_translate(QUERY, Pool([endpoint(serve(saying(GOOD, heard=heard)))]), PLACES)
+    asked = json.loads(heard[0]["messages"][1]["content"].partition("\n\n")[2])
+    assert {name: QUERY.record()[name] for name in asked} == asked
+    assert "query" not in asked and asked["local_constraint"]["house rule"] == "pets"
+
+
+def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(serve: Callable[..., str]) -> None:
+    dead, well = endpoint(serve(sick), "dead"), endpoint(serve(saying(GOOD)), "well")
+    pool = Pool([dead, well])
+    assert [back_translate(QUERY, pool, PLACES, index=index).worded_by for index in range(4)] == ["well"] * 4
+    worded = back_translate(QUERY, Pool([dead]), PLACES)
+    assert worded.unscored and worded.text is None and "500" in (worded.problem or "")
+
+
+def test_an_endpoint_that_stays_dead_is_left_alone(serve: Callable[..., str]) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def dead(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        heard.append(request)
+        return 500, b"{}", {}
+
+    asked = ((index, index, QUERY) for index in range(MOST_FAULTS + 10))
+    found = dict(back_translate_all(Pool([endpoint(serve(dead))]), asked, PLACES, concurrency=1))
+    assert len(heard) == MOST_FAULTS
+    assert all(worded.unscored for worded in found.values()) and len(found) == MOST_FAULTS + 10
+    assert "not asked" in (found[MOST_FAULTS].problem or "")
+
+
+def test_models_take_turns_or_are_drawn_by_weight() -> None:
+    three = [endpoint("http://localhost:1/v1", name) for name in "abc"]
+    assert [Pool(three).order(index)[0] for index in range(4)] == [0, 1, 2, 0]
+    weighted = Pool(three, [1, 3, 0], seed=2)
+    drawn = Counter(weighted.order(index)[0] for index in range(400))
+    assert set(drawn) == {0, 1} and 250 < drawn[1] < 350
+    assert [weighted.order(index) for index in range(50)] == [Pool(three, [1, 3, 0], seed=2).order(index) for index in range(50)]
+    assert all(2 not in weighted.order(index) for index in range(50))
+
+
+@pytest.mark.parametrize(("count", "weights"), [(0, None), (2, [1.0]), (2, [0.0, 0.0]), (2, [1.0, -1.0])])
+def test_a_pool_that_cannot_work_is_one_line(count: int, weights: list[float] | None) -> None:
+    with pytest.raises(UserError) as refused:
+        Pool([endpoint("http://localhost:1/v1")] * count, weights)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_wrong_key_ends_the_work(serve: Callable[..., str]) -> None:
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        back_translate(QUERY, Pool([endpoint(serve(lambda _: (401, b"{}", {})))]), PLACES)
+
+
+def test_the_grammar_checks_itself() -> None:
+    worded = word_checked(QUERY, PLACES, index=4, seed=1)
+    assert worded == word_checked(QUERY, PLACES, index=4, seed=1)
+    assert worded.text != word_checked(QUERY, PLACES, index=5, seed=1).text
+    assert worded.worded_by == "grammar:rich" and mismatches(QUERY, worded.text or "", PLACES) == []
+    unreadable = QUERY.model_copy(update={"dest": "Homer"})  # a city cannot be left and visited
+    assert mismatches(unreadable, word_query(random.Random(1), unreadable), PLACES)
+    refused = word_checked(unreadable, PLACES, index=1, seed=1)
+    assert (refused.text, len(refused.rejected), refused.unscored) == (None, GRAMMAR_TRIES, False)

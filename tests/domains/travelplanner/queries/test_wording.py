@@ -1,0 +1,205 @@
+"""The grammar: thousands of frames, each text read back field by field by the reader that knows nothing of the grammar."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.queries.phrases import CLOSINGS, LEAD_INS
+from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, ROOM_TYPE, TRANSPORTATION, Style, unwordable, word, word_query
+from tripwright.domains.travelplanner.queries.wording_check import mismatches
+from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.world.generator.build import build_world
+from tripwright.world.generator.scales import CUISINES
+from tripwright.world.store import World
+
+PLACES = {"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland", "Westland": "Eastland", "Aston Mills": "Homeland"}
+
+
+def drawn(rng: random.Random, cities: Sequence[str], states: Sequence[str], odd: bool = False, **given: Any) -> Query:
+    """A structured request; `odd` ones have lengths, dates, parties and budgets that the benchmark never has."""
+    count = rng.choice((1, 2, 3))
+    days = rng.choice((1, 2, 4, 5, 7, 8, 11, 14, 18, 21)) if odd else 2 * count + 1
+    first = date(2022, 3, 1) + timedelta(rng.randrange(400 if odd else 25))
+    org = rng.choice(cities)
+    wishes = {
+        "house rule": rng.choice([None, *HOUSE_RULE]),
+        "room type": rng.choice([None, *ROOM_TYPE]),
+        "transportation": rng.choice([None, *TRANSPORTATION]),
+        "cuisine": rng.choice((None, rng.sample(CUISINES, rng.randint(1, 4)))),
+    }
+    fields = {
+        "org": org,
+        "dest": rng.choice([city for city in cities if city != org]) if count == 1 else rng.choice(states),
+        "days": days,
+        "visiting_city_number": count,
+        "date": [(first + timedelta(day)).isoformat() for day in range(days)],
+        "people_number": rng.randint(1, 40 if odd else 8),
+        "budget": rng.choice((rng.randrange(100, 20_000, 10), rng.randrange(10_000, 2_000_000) / 100))
+        if odd
+        else rng.randrange(100, 20_000, 100),
+        "local_constraint": dict.fromkeys(wishes) if rng.random() < 0.25 else wishes,
+        "query": "",
+    }
+    return Query.model_validate({**fields, **given})
+
+
+def wrong(query: Query, style: Style, rng: random.Random, places: Gazetteer) -> list[str]:
+    text = word_query(rng, query, style)
+    return [f"{text}\n  {mismatch}" for mismatch in mismatches(query, text, places)]
+
+
+@pytest.mark.parametrize("style", ["rich", "plain"])
+@pytest.mark.parametrize("odd", [False, True])
+def test_the_text_alone_gives_every_field_back(style: Style, odd: bool) -> None:
+    rng, places = random.Random(3), Gazetteer(PLACES)
+    cities, states = list(PLACES), sorted(set(PLACES.values()))
+    found = [each for _ in range(400) for each in wrong(drawn(rng, cities, states, odd), style, rng, places)]
+    assert found == []
+
+
+def test_every_name_of_the_real_world_is_read_in_every_role(real_world: World) -> None:
+    rng, places = random.Random(4), Gazetteer(real_world.cities)
+    cities, states = list(real_world.cities), list(real_world.states)
+    found = []
+    for name in cities:
+        other = rng.choice([city for city in cities if city != name])
+        for org, dest in ((name, other), (other, name)):
+            query = drawn(
+                rng, cities, states, days=3, visiting_city_number=1, org=org, dest=dest, date=["2022-03-09", "2022-03-10", "2022-03-11"]
+            )
+            found += wrong(query, "rich", rng, places)
+    for state in states:
+        found += wrong(drawn(rng, cities, states, dest=state, **several(2)), "rich", rng, places)
+    assert {"St. Petersburg", "Islip", "Martha's Vineyard"} <= set(cities)
+    assert found == []
+
+
+def several(cities: int) -> dict[str, Any]:
+    days = 2 * cities + 1
+    return {"visiting_city_number": cities, "days": days, "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)]}
+
+
+def test_the_names_of_a_generated_world_are_read(tmp_path: Any) -> None:
+    world = build_world(tmp_path / "world", "nano", 5)
+    rng, places = random.Random(6), Gazetteer(world.cities)
+    cities, states = list(world.cities), list(world.states)
+    assert [each for _ in range(200) for each in wrong(drawn(rng, cities, states), "rich", rng, places)] == []
+
+
+def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
+    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"], **several(2), dest="Westland", people_number=4)
+    texts = [word_query(random.Random(seed), query, "rich") for seed in range(3000)]
+    assert len(set(texts)) > 2950
+    assert texts[:50] == [word_query(random.Random(seed), query, "rich") for seed in range(50)]
+    openings = {text.split(" Homer")[0][:40] for text in texts}
+    assert len(openings) > 500
+
+
+def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None:
+    rng = random.Random(9)
+    for _ in range(1500):
+        text = word_query(rng, drawn(rng, ["Homer", "Aston"], ["Westland"]), "rich")
+        sentences = re.split(r"(?<=[.?!]) ", text)
+        leads = [sentence.startswith(LEAD_INS) for sentence in sentences]
+        assert not any(both == (True, True) for both in pairwise(leads)), text
+        assert all(sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences), text
+        assert not re.search(r"ending in|departing from \w+ to |starting from \w+ to ", text), text
+        left = [at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")]
+        closings = {said.format(us=us, We=we) for said in CLOSINGS for us, we in (("us", "We"), ("me", "I"))}
+        assert all(set(sentences[at + 1 :]) <= closings for at in left), text
+
+
+def test_plain_is_the_default_and_keeps_its_frames() -> None:
+    fields: dict[str, Any] = {"org": "Homer", "dest": "Westland", "days": 5, "cities": 2, "party_size": 3, "budget": 1700}
+    dates = [f"2022-03-{day:02d}" for day in range(4, 9)]
+    wishes = LocalConstraint.model_validate({"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"})
+    rng = random.Random(0)
+    texts = [word(rng, **fields, date=dates, wishes=wishes) for _ in range(2)]
+    asked = " The accommodation must allow pets. We would like to eat Italian and French food. We do not want to fly."
+    assert texts == [
+        "Could you create a 5-day travel plan for 3 people departing from Homer and visiting 2 cities in Westland, "
+        "from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked,
+    ] * 2  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "from March 16th to March 18th, 2022",
+        "between March 16th and March 18th, 2022",
+        "from the 16th to the 18th of March, 2022",
+        "2022-03-16",
+        "for a single person",
+        "I will be traveling alone",
+        "I have no specific preferences",
+        "my new budget is adjusted to $",
+        "has been adjusted from $",
+        "Please help me plan a",
+        "Could you",
+        "Thank you!",
+        "spanning 3 days",
+        "for three days",
+    ],
+)
+def test_the_phrasing_of_the_training_requests_occurs(phrase: str) -> None:
+    dates = ["2022-03-16", "2022-03-17", "2022-03-18"]
+    given = {
+        "days": 3,
+        "visiting_city_number": 1,
+        "dest": "Aston",
+        "date": dates,
+        "people_number": 1,
+        "budget": 1700,
+        "local_constraint": {},
+    }
+    query = drawn(random.Random(1), ["Homer", "St. Bede"], ["Westland"], **given)
+    assert any(phrase.lower() in word_query(random.Random(seed), query, "rich").lower() for seed in range(3000))
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"local_constraint": {"house rule": "no smoking"}}, "house rule 'no smoking' has no wording (known: smoking"),
+        ({"local_constraint": {"cuisine": ["Martian"]}}, "cuisine 'Martian' has no wording"),
+        ({"local_constraint": {"room type": "suite"}}, "room type 'suite' has no wording"),
+        ({"local_constraint": {"hotel stars": 5}}, "a wish of the kind 'hotel stars' has no wording"),
+        ({"date": ["2022-03-01", "2022-03-02", "2022-03-04"], "days": 3}, "the dates are not 3 days one after the other"),
+        ({"date": ["tomorrow"], "days": 1}, "the dates tomorrow are not all of the form"),
+        ({"budget": -5}, "a budget of -5 is no amount"),
+        ({"budget": 9.999}, "a budget of 9.999 is no amount"),
+        ({"people_number": 100}, "more than 99 people or cities"),
+    ],
+)
+def test_what_no_text_can_say_is_named(given: dict[str, Any], problem: str) -> None:
+    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"])
+    assert unwordable(query) is None
+    assert problem in (unwordable(query.model_copy(update={**given, **constraint(given)})) or "")
+
+
+def constraint(given: dict[str, Any]) -> dict[str, Any]:
+    return {"local_constraint": LocalConstraint.model_validate(given["local_constraint"])} if "local_constraint" in given else {}
+
+
+def test_a_mismatch_names_field_wanted_and_read() -> None:
+    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"], **several(2), dest="Westland", people_number=4, budget=1700)
+    query = query.model_copy(
+        update={"local_constraint": LocalConstraint.model_validate({"house rule": "pets", "cuisine": ["French", "Indian"]})}
+    )
+    said = "Plan 5 days for a group of 4 from {org} to 2 cities in Westland from March 1st to March 5th, 2022, with $1,600. No flights."
+    wanted = "We want to eat Indian and French food."
+    found = mismatches(query, said.format(org=query.org) + " " + wanted, Gazetteer(PLACES))
+    assert [str(each) for each in found] == [
+        "budget: it must say 1700; the text says 1600",
+        "house rule: it must say pets; the text says nothing",
+        "transportation: it must say nothing; the text says no flight",
+    ]
+    assert [each.field for each in mismatches(query, "I am sorry, I cannot help.", Gazetteer(PLACES))][:2] == ["org", "dest"]
+    assert [each.field for each in mismatches(query, "", Gazetteer(PLACES))] == ["text"]

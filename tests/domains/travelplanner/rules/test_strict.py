@@ -1,0 +1,183 @@
+"""The strict rules where they differ from the official ones in what they *accept*, and what their verdicts say."""
+
+from typing import Any
+
+import pytest
+
+from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, State, Verdict
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.rules.strict.claims import minutes
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+Plan = list[dict[str, Any]]
+
+
+@pytest.fixture
+def plan(plan: Plan) -> Plan:
+    """The official plan with a return for which this world has a row on that day."""
+    drive = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to Homer"}
+    return [{**day, "transportation": drive.get(number, "-")} for number, day in enumerate(plan, start=1)]
+
+
+def changed(plan: Plan, day: int, **change: Any) -> Plan:
+    return [{**each, **change} if number == day else each for number, each in enumerate(plan, start=1)]
+
+
+def asking(query: Query, **wishes: Any) -> Query:
+    return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
+
+
+def failed(verdict: Verdict) -> set[str]:
+    return {name for facts in (verdict.commonsense, verdict.hard) for name, fact in (facts or {}).items() if fact.passed is False}
+
+
+def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: World) -> None:
+    verdict = judge(query, plan, world, "strict")
+    assert (verdict.rules, verdict.final, verdict.error) == ("strict", True, None)
+    assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
+    assert tuple(verdict.hard or {}) == HARD_NAMES
+    assert [(cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs] == [
+        (1, "self-driving", "from Homer to Aston", 54, 1),
+        (1, "dinner", "Grill A", 10, 3),
+        (1, "accommodation", "Inn by the lake", 100, 2),
+        (2, "breakfast", "Grill B", 10, 3),
+        (2, "lunch", "Dal Palace", 20.5, 3),
+        (2, "dinner", "Grill C", 10, 3),
+        (2, "accommodation", "Inn by the lake", 100, 2),
+        (3, "self-driving", "from Aston to Homer", 55, 1),
+        (3, "breakfast", "Grill D", 10, 3),
+    ]
+    assert verdict.total_cost == sum(cost.total_usd for cost in verdict.costs) == 54 + 55 + 3 * 60.5 + 400
+
+
+@pytest.mark.parametrize("seed", [100, 205])
+def test_what_the_oracle_plans_passes_at_the_same_cost(seed: int) -> None:
+    world = World.in_memory(build_tables("nano", seed))
+    for query in make_queries(world, 50, seed, Mix(days=(3, 5, 7), levels=(1, 2, 3))):
+        for comfortable in (False, True):
+            solution = solve(query, world, comfortable)
+            days = parse_days(plan_days(query, solution)).days
+            assert days is not None
+            verdict = judge(query, to_official(days, city_lookup(world)), world, "strict")
+            assert verdict.final, (query.query, verdict)
+            assert verdict.total_cost == pytest.approx(solution.cost_usd)
+
+
+def test_a_meal_at_home_does_not_end_the_day_for_cuisines(query: Query, plan: Plan, world: World) -> None:
+    """The official `continue` skips the later meals of such a day."""
+    at_home = changed(changed(plan, 2, lunch="Grill E, Aston"), 3, breakfast="Home Cooking, Homer", lunch="Dal Palace, Aston")
+    wanting = asking(query, cuisine=["Indian"])
+    assert failed(judge(wanting, at_home, world)) == {"valid_cuisine"}
+    assert judge(wanting, at_home, world, "strict").final
+    assert failed(judge(asking(query, cuisine=["French"]), at_home, world, "strict")) == {"valid_cuisine"}  # home does not count
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({"cuisine": ["Indian", "American"]}, set()),
+        ({"cuisine": []}, set()),
+        ({"cuisine": ["Indian", "Indian"]}, set()),
+        ({"cuisine": ["Thai"]}, {"valid_cuisine"}),
+        ({"house rule": "pets"}, set()),
+        ({"house rule": "smoking"}, {"valid_room_rule"}),
+        ({"room type": "entire room"}, set()),
+        ({"room type": "not shared room"}, set()),
+        ({"room type": "private room"}, {"valid_room_type"}),
+        ({"room type": "shared room"}, {"valid_room_type"}),
+        ({"transportation": "no flight"}, set()),
+        ({"transportation": "no self-driving"}, {"valid_transportation"}),
+    ],
+)
+def test_hard_wishes(query: Query, plan: Plan, world: World, wishes: dict[str, Any], expected: set[str]) -> None:
+    verdict = judge(asking(query, **wishes), plan, world, "strict")
+    assert failed(verdict) == expected
+    assert verdict.final == (not expected)
+
+
+def test_the_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
+    cost = judge(query, plan, world, "strict").total_cost or 0
+    assert judge(query.model_copy(update={"budget": cost}), plan, world, "strict").final
+    poor = judge(query.model_copy(update={"budget": cost - 1}), plan, world, "strict")
+    assert failed(poor) == {"valid_cost"}
+    assert (poor.hard or {})["valid_cost"].evidence[0].found == f"${cost:,.2f} for the whole party"
+
+
+def test_hard_is_not_evaluated_behind_a_shut_gate(query: Query, plan: Plan, world: World) -> None:
+    for change in ({"dinner": "Nowhere, Aston"}, {"dinner": "-"}):
+        verdict = judge(query, changed(plan, 2, **change), world, "strict")
+        assert (verdict.hard, verdict.total_cost, verdict.costs) == (None, None, ())
+    assert judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").hard is not None
+
+
+def test_one_stay_in_two_spellings_is_one_stay(query: Query, plan: Plan, world: World) -> None:
+    respelt = changed(plan, 2, accommodation="Inn by the lake,Aston(Westland)")
+    assert failed(judge(query, respelt, world)) == {"is_valid_accommodation"}
+    assert judge(query, respelt, world, "strict").final
+
+
+def test_all_that_is_wrong_is_told(query: Query, plan: Plan, world: World) -> None:
+    wrong = changed(changed(plan, 1, dinner="Nowhere, Aston"), 2, lunch="Neverland, Aston", dinner="-")
+    facts = judge(query, wrong, world, "strict").commonsense or {}
+    assert [(each.day, each.field, each.found) for each in facts["is_valid_information_in_sandbox"].evidence] == [
+        (1, "dinner", "Nowhere, Aston"),
+        (2, "lunch", "Neverland, Aston"),
+    ]
+    assert facts["is_not_absent"].message == "day 2, dinner: found nothing; needed three meals on a day without travel."
+    assert facts["is_valid_restaurants"].state is State.PASSED
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> None:
+    assert judge(query, nothing, world, "strict") == Verdict.undelivered("strict")
+
+
+def test_too_few_days_and_a_trip_that_stays_away(query: Query, plan: Plan, world: World) -> None:
+    facts = judge(query, plan[:2], world, "strict").commonsense or {}
+    assert facts["is_not_absent"].evidence[0].found == "2 days"
+    assert facts["is_reasonable_visiting_city"].evidence[0].needed == "a return to Homer on day 3"
+
+
+def test_longer_trips_visit_new_cities_of_the_state(query: Query, plan: Plan, world: World) -> None:
+    dates = [f"2022-03-0{day}" for day in range(1, 6)]
+    five = query.model_copy(update={"days": 5, "dest": "Westland", "date": dates})
+
+    def route(*cities: str) -> list[tuple[int | None, str | None]]:
+        days = [{**plan[0], "current_city": city} for city in cities]
+        evidence = (judge(five, days, world, "strict").commonsense or {})["is_reasonable_visiting_city"].evidence
+        return [(each.day, each.needed) for each in evidence]
+
+    assert route("from Homer to Aston", "Aston", "from Aston to Brook", "Brook", "from Brook to Homer") == []
+    there_and_back = ("from Homer to Aston", "from Aston to Brook", "from Brook to Aston", "Aston", "from Aston to Homer")
+    assert route(*there_and_back) == [(3, "a city not visited before")]
+    assert route("from Homer to Aston", "from Aston to Homer", "from Homer to Brook", "Brook", "from Brook to Homer") == [
+        (2, "a return to Homer on the last day, and not before")
+    ]
+    assert route("from Homer to Far", "Far", "from Far to Aston", "Aston", "from Aston to Homer") == [
+        (1, "a city in Westland (Far is in Eastland)"),
+        (2, "a city in Westland (Far is in Eastland)"),
+    ]
+    assert route("from Homer to Aston", "Aston", "from Brook to Homer", "Homer", "Homer")[:1] == [(3, "a day that starts in Aston")]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("2 hours 5 mins", 125),
+        ("1 day 2 hours", 1560),
+        ("1 hour 1 min", 61),
+        ("45 minutes", 45),
+        ("", None),
+        ("hours", None),
+        ("5 parsecs", None),
+    ],
+)
+def test_durations(said: str, expected: float | None) -> None:
+    assert minutes(said) == expected

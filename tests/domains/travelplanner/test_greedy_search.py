@@ -1,0 +1,202 @@
+"""The greedy search: exactly the authors' choices, on worlds small enough to see them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.domains.travelplanner.greedy_search import GreedySearch, greedy_plan
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.episode import Task, play
+from tripwright.errors import UserError
+from tripwright.policies.choose import Settings, choose_policy
+from tripwright.tools.faults import Faults
+from tripwright.world.generator.build import build_tables
+from tripwright.world.records import WorldTables
+from tripwright.world.store import World
+
+DATES = ["2022-03-01", "2022-03-02", "2022-03-03", "2022-03-04", "2022-03-05"]
+
+
+def tables(**changed: Any) -> WorldTables:
+    """Home, and a state of three cities; what costs the least never comes first."""
+    cities = ("Home", "Aa", "Bb", "Cc")
+    base = WorldTables(
+        cities=[("Home", "Away"), ("Aa", "State"), ("Bb", "State"), ("Cc", "State")],
+        flights=[
+            ("F1", "200", "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
+            ("F2", "90", "10:00", "11:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
+            ("F3", "90", "12:00", "13:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
+            ("F4", "10", "12:00", "13:00", "1 hours 0 minutes", DATES[1], "Home", "Aa", "300"),
+        ],
+        grounds=[
+            ("Home", "Aa", "2 hours", "2,000 km"),  # a car for $100
+            ("Aa", "Bb", "1 hours", "100 km"),  # $5 by car, $100 by taxi
+            ("Aa", "Home", "1 day 2 hours", "2,000 km"),  # too long to count
+        ],
+        restaurants=[
+            (f"{name} {city}", city, "Thai", cost, "4.0")
+            for city in cities
+            for name, cost in (("Dear", "30"), ("Cheap", "9"), ("Same", "9"))
+        ],
+        attractions=[(f"Sight {n} {city}", "1", "2", "street", "phone", "site", city) for city in cities for n in range(4)],
+        accommodations=[
+            (f"{name} {city}", "Shared room", cost, nights, "4.0", "No visitors", "1", city)
+            for city in cities
+            for name, cost, nights in (("Palace", "300", "1.0"), ("Bunk", "20", "9.0"), ("Bunk 2", "20", "1.0"))
+        ],
+    )  # fmt: skip
+    return replace(base, **changed)
+
+
+def query(days: int = 3, dest: str = "Aa", party: int = 5) -> Query:
+    return Query(
+        org="Home", dest=dest, days=days, visiting_city_number=days // 2, date=DATES[:days], people_number=party, budget=500, query="Go."
+    )
+
+
+def plan(asked: Query, world: World | None = None) -> list[dict[str, Any]]:
+    found = greedy_plan(asked, world or World.in_memory(tables()), random.Random(0))
+    assert found is not None
+    return found
+
+
+def test_three_days_in_one_city() -> None:
+    first, second, third = plan(query())
+    assert first["city"] == {"from": "Home", "to": "Aa"} and second["city"] == "Aa" and third["city"] == {"from": "Aa", "to": "Home"}
+    assert first["transportation"]["flight_number"] == "F2"  # of two that cost the same the first; the day's, not the cheapest of all
+    assert second["transportation"] == third["transportation"] == "-"  # no way back that counts: left out
+    assert {first[meal] for meal in ("breakfast", "lunch", "dinner")} == {second["lunch"]} == {"Cheap Aa"}
+    assert third["breakfast"] == third["dinner"] == "Cheap Home"  # on the last day the city is home
+    assert first["accommodation"] == second["accommodation"] == "Bunk Aa" and third["accommodation"] == "-"
+    assert first["attraction"][0].endswith(" Aa") and third["attraction"][0].endswith(" Home")
+
+
+def test_five_days_take_the_first_two_cities_of_the_file() -> None:
+    days = plan(query(5, "State"))
+    assert [day["city"] for day in days] == [
+        {"from": "Home", "to": "Aa"},
+        "Aa",
+        {"from": "Aa", "to": "Bb"},
+        "Bb",
+        {"from": "Bb", "to": "Home"},
+    ]
+    drive = days[2]["transportation"]
+    assert (drive["mode"], drive["cost"], drive["distance"]) == ("self-driving", 5, "100 km")
+
+
+def test_home_is_no_city_of_the_trip() -> None:
+    world = World.in_memory(tables(cities=[("Aa", "State"), ("Home", "State"), ("Bb", "State"), ("Cc", "State")]))
+    assert [day["city"] for day in plan(query(5, "State"), world)][1::2] == ["Aa", "Bb"]
+
+
+def test_the_size_of_the_party_does_not_matter() -> None:
+    """For eight people two cars would cost $200 and eight seats $720: the authors compare one seat with one car."""
+    assert plan(query(party=8)) == plan(query(party=1))
+
+
+@pytest.mark.parametrize(("price", "mode"), [("99.9", "flight"), ("100", "flight"), ("101", "self-driving")])
+def test_a_flight_wins_against_a_car_of_the_same_price(price: str, mode: str) -> None:
+    flight = ("F9", price, "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300")
+    assert plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"] == mode
+
+
+def test_what_a_city_does_not_have_is_left_out() -> None:
+    world = World.in_memory(tables(restaurants=[], attractions=[], accommodations=[]))
+    for day in plan(query(), world):
+        assert {day[field] for field in ("breakfast", "lunch", "dinner", "attraction", "accommodation")} == {"-"}
+
+
+@pytest.mark.parametrize("asked", [query(4, "State"), query(5, "Nowhere"), query(5, "Away")])
+def test_where_the_authors_program_would_stop_there_is_no_plan(asked: Query) -> None:
+    assert greedy_plan(asked, World.in_memory(tables()), random.Random(0)) is None
+
+
+@pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
+def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(dialect: str) -> None:
+    """On generated worlds: every plan is delivered and readable in each dialect, and never diverse."""
+    world = World.in_memory(build_tables("nano", 4))
+    tasks = [Task(f"q{i}", each, world) for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))]
+    episodes = list(play(GreedySearch(1), tasks, dialect_named(dialect), faults=Faults(probability=1.0)))  # it asks no tool
+    for episode in episodes:
+        assert episode.schema_problem is None and episode.plan is not None and not episode.transcript.calls
+        verdict = episode.verdict
+        assert verdict is not None and verdict.commonsense is not None and not verdict.final
+        assert verdict.commonsense["is_valid_restaurants"].passed is False
+        assert verdict.commonsense["is_reasonable_visiting_city"].passed and verdict.commonsense["is_valid_information_in_sandbox"].passed
+
+
+def test_sights_come_from_the_seed_alone() -> None:
+    world = World.in_memory(build_tables("nano", 4))
+    tasks = [Task("q", each, world) for each in make_queries(world, 1, 3)]
+
+    def answer(seed: int) -> str | None:
+        (episode,) = play(GreedySearch(seed), tasks, dialect_named("planner_r1"))
+        return episode.transcript.answer
+
+    assert answer(1) == answer(1) and len({answer(seed) for seed in range(8)}) > 1
+
+
+def test_every_choice_but_the_sights_text_is_judged_as_the_authors_text_would_be() -> None:
+    """The official text of a plan as the authors write it, from the same choices."""
+    world = World.in_memory(build_tables("nano", 4))
+    for asked in make_queries(world, 10, 3, Mix(days=(3, 5, 7))):
+        days = greedy_plan(asked, world, random.Random(0))
+        assert days is not None
+        ours = judge(asked, to_official(parse_days(days).days or [], city_lookup(world)), world)
+        theirs = judge(asked, [official(day) for day in days], world)
+        assert ours.total_cost == theirs.total_cost
+        for kind in ("commonsense", "hard"):
+            one, other = getattr(ours, kind) or {}, getattr(theirs, kind) or {}
+            differing = {name for name in one | other if one[name].passed != other[name].passed}
+            assert differing <= {"is_valid_attractions"}, (asked.query, differing)
+
+
+def official(day: dict[str, Any]) -> dict[str, Any]:
+    leg, travels = day["transportation"], isinstance(day["city"], dict)
+    here = day["city"]["to"] if travels else day["city"]
+    route = f"from {day['city']['from']} to {here}" if travels else here
+    word = "-"
+    if leg != "-":
+        name = {"taxi": "Taxi", "self-driving": "Self-driving"}.get(leg["mode"]) or f"Flight Number: {leg['flight_number']}"
+        word = f"{name}, {route}"
+    places = {name: day[name] if day[name] == "-" else f"{day[name]}, {here}" for name in ("breakfast", "lunch", "dinner", "accommodation")}
+    sight = day["attraction"] if day["attraction"] == "-" else f"{day['attraction'][0]}, {here}"  # no ';'
+    return {"day": day["days"], "current_city": route, "transportation": word, "attraction": sight, **places}
+
+
+def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sights(travelplanner: Path, real_world: World) -> None:
+    """On the world that they were made in: the authors' tables with the flights that are known, no others."""
+    with gzip.open(travelplanner / "verdicts_dev.jsonl.gz", "rt") as lines:
+        cases = [case for case in map(json.loads, lines) if case["source"] == "greedy" and not case["mutations"]]
+    assert len(cases) == 124
+    for case in cases:
+        days = greedy_plan(Query.model_validate({**case["query"], "query": ""}), real_world, random.Random(0))
+        ours = [{**official(day), "attraction": ""} for day in days or []]
+        theirs = [{**day, "attraction": ""} for day in case["plan"] if day]
+        assert ours == theirs, case["case"]
+
+
+def test_by_name_and_where_it_cannot_play() -> None:
+    chosen = choose_policy("greedy-search", Settings(seed=3), dialect_named("star"))
+    assert chosen.identity == {"kind": "greedy-search"} and chosen.decoding == {"seed": 3}
+    with pytest.raises(UserError, match="'greedy-search' answers with plans of TravelPlanner's"):
+        choose_policy("greedy-search", Settings(), dialect_named("deeptravel"))
+
+
+def test_the_answer_is_row_p3s_json() -> None:
+    world = World.in_memory(tables())
+    (episode,) = play(GreedySearch(), [Task("q", query(), world)], dialect_named("planner_r1"))
+    assert [day["days"] for day in json.loads(episode.transcript.answer or "")] == [1, 2, 3]

@@ -1,0 +1,233 @@
+"""The endpoint policy against an endpoint that is a script: what it is sent, what becomes of its answers and of its faults."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.session import Session
+from tripwright.agent.turn import write_call
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint, Completion, Fault, FaultKind, RequestedCall
+from tripwright.llm.threads import MOST_FAULTS
+from tripwright.policies.endpoint import EndpointPolicy, messages
+from tripwright.tools.toolbox import ToolBox
+from tripwright.transcript import StopReason
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+Outcome = Completion | Fault | BaseException
+ANSWER = Completion("<answer>[]</answer>", (), "stop", {"prompt_tokens": 10.0, "completion_tokens": 4.0, "seconds": 0.5})
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.in_memory(build_tables("nano", 3))
+
+
+class Script:
+    """Stands in for ChatEndpoint: the n-th request of a conversation gets the n-th outcome, the last one for ever."""
+
+    model = "scripted"
+
+    def __init__(self, *outcomes: Outcome, before: Callable[[], None] = lambda: None):
+        self.outcomes, self.before = outcomes, before
+        self.requests: list[tuple[list[dict[str, Any]], Any]] = []
+
+    def complete(self, sent: list[dict[str, Any]], tools: Any = None) -> Completion | Fault:
+        self.requests.append((sent, tools))
+        self.before()
+        turn = sum(message["role"] == "assistant" for message in sent)
+        outcome = self.outcomes[min(turn, len(self.outcomes) - 1)]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+
+def policy(script: Script, **settings: Any) -> EndpointPolicy:
+    return EndpointPolicy(cast(ChatEndpoint, script), **settings)
+
+
+def session(world: World, dialect: Dialect | None = None) -> Session:
+    origin, destination = list(world.cities)[:2]
+    query = Query(
+        org=origin, dest=destination, days=3, visiting_city_number=1, date=world.dates[:3], people_number=1, budget=1000, query="Plan it."
+    )
+    dialect = dialect or dialect_named("planner_r1")
+    return Session(query, ToolBox(world, dialect.face), dialect)
+
+
+def play_one(world: World, script: Script, dialect: Dialect | None = None, **settings: Any) -> Session:
+    (played,) = policy(script, **settings).play([session(world, dialect)])
+    return played
+
+
+def called(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") -> Completion:
+    requested = tuple(RequestedCall(f"x{i}", name, arguments) for i, (name, arguments) in enumerate(calls))
+    return Completion(text, requested, finish, {"prompt_tokens": 5.0, "completion_tokens": 2.0, "seconds": 0.25})
+
+
+def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world: World) -> None:
+    city = next(iter(world.cities))
+    script = Script(called(("search_restaurants", json.dumps({"city": city})), text="I look. "), ANSWER)
+    transcript = play_one(world, script).transcript
+    assert transcript.stop_reason is StopReason.ANSWER
+    assert transcript.segments[2].text == "I look. " + write_call("search_restaurants", {"city": city})
+    assert transcript.calls[0].name == "search_restaurants" and not transcript.calls[0].error
+    (first, tools), (second, _) = script.requests
+    assert [m["role"] for m in first] == ["system", "user"] and len(tools) == 7
+    assistant, answer = second[2:]
+    assert assistant["content"] == "I look. "
+    assert assistant["tool_calls"][0]["function"] == {"name": "search_restaurants", "arguments": json.dumps({"city": city})}
+    assert answer == {"role": "tool", "tool_call_id": assistant["tool_calls"][0]["id"], "content": transcript.segments[3].text}
+
+
+def test_usage_is_summed(world: World) -> None:
+    script = Script(called(("calculator", '{"expression": "1+1"}')), ANSWER)
+    usage = play_one(world, script).transcript.usage
+    assert usage == {"requests": 2, "prompt_tokens": 15.0, "completion_tokens": 6.0, "seconds": 0.75}
+
+
+def test_only_the_first_of_several_calls_counts(world: World) -> None:
+    script = Script(called(("calculator", '{"expression": "1+1"}'), ("calculator", '{"expression": "2+2"}')), ANSWER)
+    transcript = play_one(world, script).transcript
+    assert [call.arguments for call in transcript.calls] == [{"expression": "1+1"}]
+    assert transcript.usage["dropped_calls"] == 1
+    assert transcript.stop_reason is StopReason.ANSWER
+
+
+@pytest.mark.parametrize("arguments", ["{broken", "[1]", "7", '"text"', "[" * 5000, "</tool_call>", "9" * 5000])
+def test_arguments_that_are_no_object_are_the_models_format_error(world: World, arguments: str) -> None:
+    transcript = play_one(world, Script(called(("calculator", arguments)))).transcript
+    assert transcript.stop_reason is StopReason.FORMAT_ERROR
+
+
+def test_half_a_surrogate_pair_can_be_sent_again(world: World) -> None:
+    as_text = Completion(r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>', (), "stop", {})
+    script = Script(called(("get_cities", '{"state": "\\ud800"}')), as_text, ANSWER)
+    transcript = play_one(world, script).transcript
+    assert transcript.stop_reason is StopReason.ANSWER and len(transcript.calls) == 2
+    for sent, _ in script.requests:
+        json.dumps(sent, ensure_ascii=False).encode()
+
+
+def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(world: World) -> None:
+    call = write_call("calculator", {"expression": "1+1"})
+    script = Script(Completion(call, (), "stop", {}), ANSWER)
+    played = play_one(world, script, native_tools=False)
+    (first, tools), (second, _) = script.requests
+    assert tools is None
+    assert first[0]["content"].startswith(played.dialect.system_prompt) and '"name": "search_flights"' in first[0]["content"]
+    assert second[2:] == [
+        {"role": "assistant", "content": call},
+        {"role": "user", "content": '<tool_response>\n{"result": 2}\n</tool_response>'},
+    ]
+
+
+def test_a_dialect_without_schemas_is_sent_as_it_is(world: World) -> None:
+    script = Script(Completion(write_call("calculator", {"expression": "1+1"}), (), "stop", {}), ANSWER)
+    played = play_one(world, script, dialect_named("compact"))
+    sent, tools = script.requests[-1]
+    assert tools is None
+    assert sent == [{"role": s.role, "content": s.text} for s in played.transcript.segments[:-1]]
+    assert messages(played.transcript, "verbatim", [])[-1]["content"] == "<answer>[]</answer>"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        (Fault("timeout", "slow", 3), StopReason.UNSCORED),
+        (Fault("rejected", "no tools here"), StopReason.UNSCORED),
+        (Fault("context_overflow", "too long"), StopReason.CONTEXT_OVERFLOW),
+        (Completion("<answer>[", (), "length", {}), StopReason.MAX_TURN_TOKENS),
+        (Completion("", (), "stop", {}), StopReason.FORMAT_ERROR),
+    ],
+)
+def test_why_an_episode_ends(world: World, outcome: Completion | Fault, reason: StopReason) -> None:
+    transcript = play_one(world, Script(outcome)).transcript
+    assert transcript.stop_reason is reason
+    assert (transcript.fault is not None) == (reason is StopReason.UNSCORED)
+
+
+def test_a_fault_puts_no_words_into_the_models_mouth(world: World) -> None:
+    transcript = play_one(world, Script(Fault("server_error", "answered 500", 5))).transcript
+    assert [segment.role for segment in transcript.segments] == ["system", "user"]
+    assert transcript.fault == "server_error after 5 attempts: answered 500"
+
+
+def test_sessions_are_drawn_as_they_are_needed(world: World) -> None:
+    drawn, gate, lock, most, running = 0, threading.Event(), threading.Lock(), 0, 0
+
+    def many() -> Iterator[Session]:
+        nonlocal drawn
+        for _ in range(50):
+            drawn += 1
+            yield session(world)
+
+    def slow() -> None:
+        nonlocal most, running
+        with lock:
+            running += 1
+            most = max(most, running)
+        gate.wait(5)
+        with lock:
+            running -= 1
+
+    playing = policy(Script(ANSWER, before=slow), concurrency=4).play(many())
+    threading.Timer(0.05, gate.set).start()
+    next(playing)
+    assert drawn == 4
+    assert len(list(playing)) == 49 and drawn == 50 and most <= 4
+
+
+def test_a_dead_endpoint_is_not_asked_for_ever(world: World) -> None:
+    script = Script(Fault("connection", "refused", 5))
+    played = list(policy(script, concurrency=3).play(session(world) for _ in range(100)))
+    assert len(played) == 100
+    assert all(s.transcript.stop_reason is StopReason.UNSCORED for s in played)
+    assert MOST_FAULTS <= len(script.requests) < MOST_FAULTS + 3
+    assert "20 requests in a row had failed, the last because refused" in (played[-1].transcript.fault or "")
+    script.outcomes = (ANSWER,)
+    again = play_one(world, script)  # the state belongs to one play()
+    assert again.transcript.stop_reason is StopReason.ANSWER
+
+
+@pytest.mark.parametrize("kind", ["rejected", "rate_limit"])
+def test_refused_requests_do_not_count_as_a_dead_endpoint(world: World, kind: FaultKind) -> None:
+    script = Script(Fault(kind, "bad"))
+    assert len(list(policy(script, concurrency=1).play(session(world) for _ in range(30)))) == len(script.requests) == 30
+
+
+def test_what_can_never_work_is_raised(world: World) -> None:
+    with pytest.raises(UserError, match="wrong key"):
+        list(policy(Script(UserError("wrong key"))).play(session(world) for _ in range(5)))
+
+
+def test_nothing_is_asked_any_more_when_nobody_listens(world: World) -> None:
+    """One episode ends, the other is in the middle of its first request when the consumer goes away."""
+    gate, answered = threading.Event(), threading.Event()
+
+    class Half(Script):
+        def complete(self, sent: list[dict[str, Any]], tools: Any = None) -> Completion | Fault:
+            self.requests.append((sent, tools))
+            if len(self.requests) == 1:
+                return ANSWER
+            gate.wait(5)
+            answered.set()
+            return called(("calculator", f'{{"expression": "{len(self.requests)}"}}'))
+
+    script = Half()
+    playing = policy(script, concurrency=2).play(session(world) for _ in range(2))
+    next(playing)
+    playing.close()  # type: ignore[attr-defined]
+    gate.set()
+    assert answered.wait(5)
+    time.sleep(0.05)
+    assert len(script.requests) == 2

@@ -1,0 +1,186 @@
+"""A person in the terminal: what may be typed, what becomes a turn, and leaving in the middle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tripwright.agent.dialect import dialect_named
+from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.plan.parse import parse_answer
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.episode import Episode, Task, play
+from tripwright.evals.run import run
+from tripwright.llm.paid import PaidCalls
+from tripwright.policies.person import PersonPolicy
+from tripwright.policies.person_words import Mistyped, call_of, empty_plan, table, tool_list
+from tripwright.tools.faces import face_named
+from tripwright.tools.toolbox import ToolBox
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+DIALECT = dialect_named("planner_r1")
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.in_memory(build_tables("nano", 3))
+
+
+@pytest.fixture(scope="module")
+def tasks(world: World) -> list[Task]:
+    return [Task(f"q{i}", query, world) for i, query in enumerate(make_queries(world, 2, 1))]
+
+
+class Typed:
+    """Someone who types these lines, and then closes the terminal."""
+
+    def __init__(self, lines: Iterable[str]):
+        self.lines, self.shown = list(lines), [""]
+
+    def read(self, prompt: str) -> str:
+        self.shown.append(prompt)
+        if not self.lines:
+            raise EOFError
+        return self.lines.pop(0)
+
+    def policy(self) -> PersonPolicy:
+        return PersonPolicy(self.read, self.shown.append)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.shown)
+
+
+def one(task: Task, *lines: str, dialect: str = "planner_r1") -> tuple[Episode, str]:
+    typed = Typed(lines)
+    (episode,) = play(typed.policy(), [task], dialect_named(dialect))
+    return episode, typed.text
+
+
+def expert_lines(task: Task) -> list[str]:
+    """The expert's plan in the short form."""
+    *calls, answer = expert_turns(task.query, task.world, face_named("planner_r1"))
+    typed = []
+    for turn in calls:
+        call = json.loads(turn.partition("<tool_call>")[2].removesuffix("</tool_call>"))
+        typed.append(f"{call['name']} {', '.join(map(str, call['arguments'].values()))}")
+    return [*typed, "answer", *answer.removeprefix("<answer>").removesuffix("</answer>").splitlines(), "."]
+
+
+def test_a_person_who_plays_the_expert_passes(tasks: list[Task]) -> None:
+    episode, shown = one(tasks[0], *expert_lines(tasks[0]))
+    assert episode.verdict is not None and episode.verdict.final
+    assert tasks[0].query.query in shown and "This trip is over: answer" in shown
+    assert "[1 of 30 calls] > " in shown
+    meals = next(json.loads(call.result) for call in episode.transcript.calls if call.name == "search_restaurants")
+    assert all(row["name"] in shown for row in meals)  # answers are shown
+
+
+def test_what_is_no_turn_costs_nothing(tasks: list[Task]) -> None:
+    episode, shown = one(
+        tasks[0], "", "help", "tools", "request", "prompt", "fly me to the moon", "search", "flights Aa, Bb, Cc, Dd",
+        "answer <no plan>", "n", "answer @/no/such/file", "answer", "[]", ".", "y",
+    )  # fmt: skip
+    assert episode.transcript.turns == 1 and not episode.transcript.calls and episode.transcript.answer == "[]"
+    for said in (
+        "quit                stop here",
+        "search_flights origin, destination, date",
+        "No command and no tool 'fly'",
+        "'search' may be search_flights, search_accommodations",
+        "This is no plan in the dialect's format",
+        "'/no/such/file' cannot be read",
+    ):
+        assert said in shown
+
+
+def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks: list[Task]) -> None:
+    episode, shown = one(tasks[0], "restaurants Atlantis", "answer nothing", "y")
+    assert episode.transcript.calls[0].error and "Unknown city 'Atlantis'" in shown
+
+
+def test_a_dialect_in_words_takes_lines_of_text(tasks: list[Task], tmp_path: Path) -> None:
+    (tmp_path / "plan.txt").write_text("Day 1: stay at home\n")
+    episode, _ = one(tasks[0], f"answer @{tmp_path / 'plan.txt'}", dialect="star")
+    assert episode.transcript.answer == "Day 1: stay at home"
+
+
+def test_rows_without_labels_are_shown_with_them(tasks: list[Task]) -> None:
+    _, shown = one(tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", "y", dialect="compact")
+    legend = face_named("compact").legend()["search_restaurants"]
+    assert any(all(label in line for label in legend) for line in shown.splitlines())
+
+
+def test_an_empty_plan_to_fill_in(tasks: list[Task], tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    _, shown = one(tasks[0], f"plan {path}", f"plan {path}", "plan", f"answer @{path}")
+    assert parse_answer(path.read_text()).problem is None
+    assert f"type: answer @{path}" in shown and "cannot be written: File exists" in shown and "Which file?" in shown
+    assert empty_plan(tasks[0].query, "itinerary").startswith(f"Day 1: from {tasks[0].query.org} to …\n- Travel: -")
+
+
+def test_who_leaves_in_the_middle_goes_on_there(tasks: list[Task], tmp_path: Path) -> None:
+    lines = [*expert_lines(tasks[0]), *expert_lines(tasks[1])]
+    for count in (2, 1, 2):  # calls typed before the terminal is closed
+        with pytest.raises(KeyboardInterrupt):
+            run(Typed(lines[:count]).policy(), tasks, tmp_path / "run", DIALECT, card={}, progress=False)
+        assert not (tmp_path / "run" / "score.json").exists()
+        lines = lines[count:]
+    score = run(Typed(lines).policy(), tasks, tmp_path / "run", DIALECT, card={}, progress=False)
+    assert score["metrics"]["final"]["k"] == 2 and "usage" not in score
+    assert not (tmp_path / "run" / "calls.jsonl").exists()
+
+
+def test_quit_is_an_interruption(tasks: list[Task], tmp_path: Path) -> None:
+    policy = Typed(["quit"]).policy()
+    policy.keep(PaidCalls(tmp_path / "calls.jsonl"))
+    with pytest.raises(KeyboardInterrupt):
+        list(play(policy, tasks, DIALECT))
+
+
+# ---- the short form
+
+
+@pytest.fixture(scope="module")
+def schemas(world: World) -> list[dict]:
+    return ToolBox(world, "planner_r1").schemas
+
+
+@pytest.mark.parametrize(
+    ("line", "tool", "arguments"),
+    [
+        ("flights A, B C, 2022-03-01", "search_flights", {"origin": "A", "destination": "B C", "date": "2022-03-01"}),
+        ("SEARCH_FLIGHTS date=2022-03-01, A, B", "search_flights", {"date": "2022-03-01", "origin": "A", "destination": "B"}),
+        ('flights {"origin": "A"}', "search_flights", {"origin": "A"}),
+        ("calc 2 * (3,5)", "calculator", {"expression": "2 * (3,5)"}),
+        ("restaurants St. Louis, Missouri", "search_restaurants", {"city": "St. Louis, Missouri"}),
+        ("restaurants city=Aa", "search_restaurants", {"city": "Aa"}),
+        ("restaurants", "search_restaurants", {}),
+    ],
+)
+def test_the_short_form(schemas: list[dict], line: str, tool: str, arguments: dict) -> None:
+    said = json.loads(call_of(line, schemas).removeprefix("<tool_call>").removesuffix("</tool_call>"))
+    assert said == {"name": tool, "arguments": arguments}
+
+
+@pytest.mark.parametrize("line", ["flights A, B, C, D", "flights {", "s A", "xyz"])
+def test_what_means_no_call(schemas: list[dict], line: str) -> None:
+    with pytest.raises(Mistyped):
+        call_of(line, schemas)
+
+
+def test_numbers_are_numbers_where_a_tool_takes_them(world: World) -> None:
+    paged = ToolBox(world, "planner_r1", page_rows=5).schemas
+    assert '"page":2' in call_of("restaurants Aa, page=2", paged) and '"page":"two"' in call_of("restaurants Aa, page=two", paged)
+    assert "search_restaurants city, [page]" in tool_list(paged)
+
+
+def test_tables_are_aligned_and_long_values_cut() -> None:
+    assert table(["a", "bb"], [["x" * 60, 1], ["y", 22]]).splitlines() == [
+        "a" + " " * 47 + "  bb",
+        "x" * 47 + "…  1",
+        "y" + " " * 47 + "  22",
+    ]

@@ -1,0 +1,257 @@
+"""Live tools over HTTP: the answers of the six tools in process, whoever answers them; a service that is silent is nobody's answer, and
+holds nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+pytest.importorskip("starlette")
+httpx2 = pytest.importorskip("httpx2")
+
+from tripwright.cli.main import main  # noqa: E402
+from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source  # noqa: E402
+from tripwright.server.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
+from tripwright.server.samples import sample_arguments  # noqa: E402
+from tripwright.server.tools_api import ToolsApp  # noqa: E402
+from tripwright.tools.faces import LIVE_FACES  # noqa: E402
+from tripwright.tools.remote import RemoteToolBox  # noqa: E402
+from tripwright.world.store import World  # noqa: E402
+
+DAY = "2026-06-20"
+
+
+@pytest.fixture
+def services(world_folder: Path, tmp_path: Path) -> Path:
+    """All six tools, answered from a closed world: nobody's server is asked."""
+    tools = "".join(f'{tool} = "world"\n' for tool in RECORDS)
+    path = tmp_path / "live.toml"
+    path.write_text(f'[tools]\n{tools}[vendors.world]\nfolder = "{world_folder}"\n')
+    return path
+
+
+@pytest.fixture
+def recorded(services: Path, world: World, tmp_path: Path) -> str:
+    """A store in which each of the six tools was asked once."""
+    store = str(tmp_path / "day.sqlite")
+    with live_source(LiveOptions(services=services, store=store, snapshot=DAY)) as source:
+        for tool in RECORDS:
+            source.ask.ask(tool, sample_arguments(world)[tool])
+    return store
+
+
+def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
+    """The responses of one worker to (method, path, JSON body or None), one after the other."""
+    app = ToolsApp(LiveAnswers(settings, "deeptravel"))
+
+    async def ask_all() -> list[Any]:
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
+            return [await client.request(method, path, json=body) for method, path, body in requests]
+
+    try:
+        return asyncio.run(ask_all())
+    finally:
+        app.answers.close()
+
+
+@pytest.mark.parametrize("face", LIVE_FACES)
+def test_every_tool_answers_as_in_process(face: str, services: Path, world: World) -> None:
+    calls = [LIVE_FACES[face].offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS]
+    answers = talk(survey(LiveOptions(services=services), "stop"), *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls))
+    with live_source(LiveOptions(services=services)) as source:
+        box = LiveToolBox(source.ask, face)
+        for (name, said), answer in zip(calls, answers, strict=True):
+            expected = box.call(name, said)
+            assert (answer.status_code, answer.json()) == (200, {"text": expected.text, "error": False})
+
+
+def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
+    options = LiveOptions(store=recorded, snapshot=DAY, replay=True)
+    settings = survey(options, "stop")
+    assert settings.what == f"the live tools of {DAY} as recorded in {recorded}" and settings.rows == dict.fromkeys(RECORDS, 1)
+    known = sample_arguments(world)["poi_search"]
+    page, found, missed, paged, foreign = talk(
+        settings,
+        ("GET", "/world", None),
+        ("POST", "/tools/poi_search", known),
+        ("POST", "/tools", {"name": "web_search", "arguments": {"query": "something else"}}),
+        ("POST", "/tools/poi_search?page_rows=2", known),
+        ("POST", "/tools/poi_search?face=compact", known),
+    )
+    assert page.json()["content_hash"] == settings.content_hash == found.headers["x-world-hash"]
+    assert page.json()["snapshot"] == DAY and page.json()["mode"] == "replay"
+    assert found.json()["error"] is False
+    assert missed.json() == {
+        "text": json.dumps({"error": f"web_search: this search is not recorded in the snapshot of {DAY}."}),
+        "error": True,
+    }
+    assert (paged.status_code, paged.json()["detail"]) == (400, "Answers of live tools come in no pages. Leave page_rows out.")
+    assert foreign.status_code == 400 and "The faces are deeptravel, deeptravel_compact." in foreign.json()["detail"]
+
+
+def test_the_hash_says_what_is_served(recorded: str, services: Path, world: World) -> None:
+    replay = LiveOptions(store=recorded, snapshot=DAY, replay=True)
+    before = survey(replay, "stop").content_hash
+    assert survey(replay, "tell").content_hash == before
+    with live_source(LiveOptions(services=services, store=recorded, snapshot=DAY)) as source:
+        source.ask.ask("web_search", {"query": "one more"})
+    assert survey(replay, "stop").content_hash != before
+    live = survey(LiveOptions(services=services), "stop")
+    assert live.content_hash == survey(LiveOptions(services=services), "stop").content_hash
+    assert live.content_hash != survey(LiveOptions(services=services, store=recorded, snapshot=DAY), "stop").content_hash
+
+
+@pytest.mark.parametrize("replay", [True, False])
+def test_the_description_is_valid_and_true(replay: bool, recorded: str, world_folder: Path) -> None:
+    validator = pytest.importorskip("openapi_spec_validator")
+    jsonschema = pytest.importorskip("jsonschema")
+    options = LiveOptions(store=recorded, snapshot=DAY, replay=True) if replay else LiveOptions(world_folder, store=recorded)
+    settings = survey(options, "stop")
+    (described,) = talk(settings, ("GET", "/openapi.json", None))
+    document = described.json()
+    validator.validate(document)
+    assert {path for path in document["paths"] if path.startswith("/tools/")} == {f"/tools/{tool}" for tool in RECORDS}
+    assert "page_rows" not in described.text and "503" in document["paths"]["/tools/web_search"]["post"]["responses"]
+    asked, operations = [], []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            for face, example in content.get("examples", {"": {}}).items():
+                asked.append((method.upper(), f"{path}?face={face}" if face else path, example.get("value")))
+                operations.append(operation)
+    for (_, path, _), operation, answer in zip(asked, operations, talk(settings, *asked), strict=True):
+        assert answer.status_code == 200, (path, answer.text)
+        if "application/json" in operation["responses"]["200"]["content"]:
+            schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+            jsonschema.validate(answer.json(), {**schema, "components": document["components"]})
+            assert answer.json().get("error") in (None, False), (path, answer.text)
+
+
+@pytest.fixture
+def searxng() -> Iterator[Callable[[Callable[[str], int]], str]]:
+    """searxng(status_of) → a services file's text for a search engine of this test; status_of(query) may wait."""
+    listeners: list[ThreadingHTTPServer] = []
+
+    def start(status_of: Callable[[str], int]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                query = parse_qs(urlsplit(self.path).query)["q"][0]
+                body = json.dumps({"results": [{"url": "https://example.org", "title": query, "content": "x"}]}).encode()
+                self.send_response(status_of(query))
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        listeners.append(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        listeners[-1].daemon_threads = True
+        threading.Thread(target=listeners[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        port = listeners[-1].server_address[1]
+        return f'[tools]\nweb_search = "searxng"\n[vendors.searxng]\nbase_url = "http://127.0.0.1:{port}"\n'
+
+    yield start
+    for listener in listeners:
+        listener.shutdown()
+        listener.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_a_service_that_does_not_answer_is_nobodys_answer(searxng: Any, tmp_path: Path) -> None:
+    path = tmp_path / "live.toml"
+    path.write_text(searxng(lambda query: 404 if query == "lost" else 200))
+    settings = survey(LiveOptions(services=path), "stop")
+    lost = ("POST", "/tools/web_search", {"query": "lost"})
+    silent, answered, unknown, metrics = talk(
+        settings, lost, ("POST", "/tools/web_search", {"query": "museum"}), ("POST", "/tools/flight_search", {}), ("GET", "/metrics", None)
+    )
+    assert silent.status_code == 503 and silent.json()["detail"].startswith("web_search was not answered (bad_response): ")
+    assert answered.json()["error"] is False and "museum" in answered.json()["text"]
+    assert unknown.json()["error"] is True, "only the tools that somebody answers are there"
+    assert "tripwright_unanswered_calls_total 1.0" in metrics.text and "tripwright_server_faults_total 0.0" in metrics.text
+    (told,) = talk(replace(settings, on_fault="tell"), lost)
+    assert (told.status_code, told.json()["error"]) == (200, True) and "cannot be answered now (bad response)" in told.json()["text"]
+
+
+def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def status_of(query: str) -> int:
+        if query == "slow":
+            begun.set()
+            assert go_on.wait(30)
+        return 200
+
+    path = tmp_path / "live.toml"
+    path.write_text(searxng(status_of))
+    app = ToolsApp(LiveAnswers(survey(LiveOptions(services=path), "stop"), "deeptravel"))
+
+    async def play() -> None:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://here", timeout=30) as client:
+            slow = asyncio.create_task(client.post("/tools/web_search", json={"query": "slow"}))
+            while not begun.is_set():
+                await asyncio.sleep(0.01)
+            quick = await client.post("/tools/web_search", json={"query": "quick"})
+            assert (await client.get("/health")).json() == {"status": "ok"} and "quick" in quick.json()["text"] and not slow.done()
+            go_on.set()
+            assert "slow" in (await slow).json()["text"]
+
+    asyncio.run(play())
+    app.answers.close()
+
+
+def test_served_by_processes_that_share_a_store(services: Path, world: World, tmp_path: Path, serve_live: Any) -> None:
+    store = str(tmp_path / "live.sqlite")
+    options = ("--services", str(services), "--store", store, "--snapshot", DAY, "--port", "0")
+    served = serve_live(*options, "--workers", "2", "--face", "deeptravel_compact")
+    assert f"the live tools of {services}, kept in {store} under {DAY} at http" in served.said[0] and "2 workers" in served.said[0]
+    assert "faces deeptravel, deeptravel_compact (default)" in served.said[0]
+    calls = [(tool, sample_arguments(world)[tool]) for tool in RECORDS]
+    box = RemoteToolBox(served.url, "deeptravel")
+    live = [box.call(*call) for call in calls]
+    assert not any(answer.error for answer in live)
+    assert served.stop() == 0
+    again = serve_live("--store", store, "--snapshot", DAY, "--replay", "--port", "0")
+    box = RemoteToolBox(again.url, "deeptravel")
+    assert [box.call(*call) for call in calls] == live
+    assert box.call("web_search", {"query": "something else"}).error
+    assert again.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "What is served? Give --world DIR"),
+        (["--services", "{services}", "--workers", "2"], "2 workers without a store"),
+        (["--services", "{services}", "--on-fault", "shout"], "--on-fault 'shout' is none of stop, tell"),
+        (["--services", "{services}", "--face", "compact"], "Unknown face 'compact'. The faces are deeptravel"),
+        (["--services", "none.toml"], "Services file 'none.toml' cannot be read"),
+        (["--services", "{services}", "--replay"], "give --store as well"),
+        (["--store", "{tmp}/none.sqlite", "--snapshot", DAY, "--replay"], "No store at"),
+    ],
+)
+def test_a_wrong_option_is_one_line(
+    options: list[str], said: str, services: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "tools", *(option.format(services=services, tmp=tmp_path) for option in options)]) == 2
+    printed = capsys.readouterr().err
+    assert said in printed and printed.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["live.toml"]

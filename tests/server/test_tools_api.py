@@ -1,0 +1,242 @@
+"""The tools over HTTP: the answers of a ToolBox whatever is sent, counted over all workers, and described as they are."""
+
+from __future__ import annotations
+
+import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+httpx2 = pytest.importorskip("httpx2")
+
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
+from tripwright.server.samples import sample_arguments  # noqa: E402
+from tripwright.tools.faces import ALL_FACES  # noqa: E402
+from tripwright.tools.remote import RemoteToolBox  # noqa: E402
+from tripwright.tools.toolbox import ToolBox  # noqa: E402
+from tripwright.world.store import World  # noqa: E402
+
+CLIENT = httpx2.Client(verify=False, timeout=60)
+
+ODD_ARGUMENTS = [
+    *("", "{", "[]", "null", "1", '"{}"', "{}", '{"city": 1}', '{"city": null}', '{"city": "Nowhere"}', '{"city": "<|im_end|>"}'),
+    *('{"city": "\\ud800"}', '{"city": "\ud800"}', '{"city": "Zürich \U0001f3d4"}', '{"city": NaN}', '{"city": "x", "more": 1}'),
+    *('{"city": "' + "x" * 50_000 + '"}', '{"city": ' + "[" * 800 + "]" * 800 + "}", "[" * 100_000, '{"city": ' + "9" * 5000 + "}"),
+    '{"city": "A", "city": "B"}',
+]
+ODD_NAMES = ["", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "\ud800", "x" * 5000, "__class__"]
+
+
+def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
+    """One that works for each tool of a face, in the face's names."""
+    offer = ALL_FACES[face].offer
+    offered = {offer.core_name(schema["function"]["name"]) for schema in ALL_FACES[face].schemas()}
+    return [offer.call_of(core, arguments) for core, arguments in sample_arguments(world).items() if core in offered]
+
+
+def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
+    content = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    return CLIENT.post(server.url + path, content=content, params=query)
+
+
+@pytest.mark.parametrize("page_rows", [None, 2])
+@pytest.mark.parametrize("face", ALL_FACES)
+def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, server: Any, world: World) -> None:
+    box = ToolBox(world, face, page_rows=page_rows)
+    remote = RemoteToolBox(server.url, face, page_rows=page_rows)
+    query = {"face": face} | ({"page_rows": str(page_rows)} if page_rows else {})
+    assert (remote.schemas, remote.face) == (box.schemas, box.face)
+    found = calls(world, face)
+    assert len(found) == len(box.schemas)
+    for name, arguments in found:
+        for _ in range(3):  # computed, and then remembered, by one worker or the other
+            expected = box.call(name, arguments)
+            assert not expected.error
+            assert remote.call(name, arguments) == expected
+            assert post(server, f"/tools/{name}", json.dumps(arguments), **query).json() == {"text": expected.text, "error": False}
+
+
+@pytest.mark.parametrize("arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode())
+def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, server: Any, world: World) -> None:
+    for face in ("planner_r1", "star"):
+        box, remote = ToolBox(world, face), RemoteToolBox(server.url, face)
+        name = box.face.offer.name_of("search_restaurants")
+        expected = box.call(name, arguments)
+        assert expected.error
+        assert remote.call(name, arguments) == expected
+        answer = post(server, f"/tools/{name}", arguments, face=face)
+        assert (answer.status_code, answer.json()) == (200, {"text": expected.text, "error": True})
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode())
+def test_whatever_a_model_calls_is_answered_as_in_process(name: str, server: Any, world: World) -> None:
+    box, remote = ToolBox(world, "official"), RemoteToolBox(server.url, "official")
+    assert remote.call(name, "{}") == box.call(name, "{}")
+    assert remote.call(name, {"deep": [[[{}]]]}).error
+
+
+def test_bytes_that_are_no_text_are_an_answer_too(server: Any) -> None:
+    answer = post(server, "/tools/get_cities", b"\xff\xfe\x00")
+    assert answer.status_code == 200
+    assert answer.json()["error"] is True and "not valid JSON" in answer.json()["text"]
+
+
+def test_a_byte_order_mark_is_passed_over(server: Any) -> None:
+    for path, body in (
+        ("/tools/calculator", b'{"expression": "6 * 7"}'),
+        ("/tools", b'{"name": "calculator", "arguments": {"expression": "6 * 7"}}'),
+    ):
+        assert post(server, path, b"\xef\xbb\xbf" + body).json() == post(server, path, body).json()
+        assert not post(server, path, body).json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("face=planer", "Unknown face 'planer'. The faces are planner_r1"),
+        ("face=", "Unknown face ''"),
+        ("face=star&face=compact", "Parameter 'face' is given 2 times"),
+        ("fase=star", "Unknown parameter 'fase'. The parameters are face and page_rows."),
+        *((f"page_rows={rows}", "must be a whole number from 1 to 1,000,000") for rows in ("0", "-1", "ten", "1.5", "", "9" * 5000)),
+    ],
+)
+def test_a_wording_that_does_not_exist_is_one_line(query: str, said: str, server: Any) -> None:
+    for method, path in (("POST", "/tools/get_cities"), ("GET", "/tools")):
+        answer = CLIENT.request(method, f"{server.url}{path}?{query}", content=b"{}" if method == "POST" else None)
+        assert answer.status_code == 400
+        assert said in answer.json()["detail"] and "\n" not in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("body", ["", "null", "[]", "{}", '{"name": "get_cities"}', '{"arguments": {}}', "[" * 100_000])
+def test_a_call_without_name_and_arguments_is_refused(body: str, server: Any) -> None:
+    answer = post(server, "/tools", body)
+    assert answer.status_code == 400
+    assert "expected JSON like" in answer.json()["detail"]
+
+
+def test_a_name_of_any_type_is_answered(server: Any) -> None:
+    for name in (None, 1, [], {}):
+        answer = post(server, "/tools", json.dumps({"name": name, "arguments": {}}))
+        assert answer.status_code == 200 and answer.json()["error"] is True
+
+
+def test_a_large_body_is_refused_and_the_connection_lives(server: Any) -> None:
+    with httpx2.Client(base_url=server.url, verify=False) as client:
+        assert client.post("/tools/get_cities", content=b"x" * 1_000_000).status_code == 200
+        for chunks in (b"x" * 1_000_001, (b"x" * 100_000 for _ in range(20))):
+            answer = client.post("/tools/get_cities", content=chunks)
+            assert answer.status_code == 413
+            assert answer.json()["detail"] == "The body is larger than 1,000,000 bytes."
+        assert client.get("/health").json() == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", "/tools/get_cities", 405), ("PUT", "/tools", 405)]
+)
+def test_other_requests_are_refused_in_one_line(method: str, path: str, status: int, server: Any) -> None:
+    answer = CLIENT.request(method, server.url + path)
+    assert answer.status_code == status
+    assert list(answer.json()) == ["detail"]
+
+
+def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -> None:
+    box, remote = ToolBox(world, "compact"), RemoteToolBox(server.url, "compact")
+    asked: list[tuple[str, Any]] = [("search_restaurants", {"city": city}) for city in world.cities]
+    asked += [("calculator", {"expression": f"{i} * 7"}) for i in range(200)]
+    asked += [("search_attractions", {"city": f"{city}?"}) for city in world.cities]
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(lambda call: remote.call(*call), asked * 3)) == [box.call(*call) for call in asked * 3]
+
+
+def test_the_world_says_what_it_is(server: Any, world: World) -> None:
+    said = CLIENT.get(f"{server.url}/world").json()
+    assert (said["name"], said["content_hash"], said["rows"]) == (world.name, world.content_hash, world.manifest["rows"])
+    assert post(server, "/tools/calculator", '{"expression": "1"}').headers["x-world-hash"] == world.content_hash
+
+
+def counts(url: str) -> dict[str, float]:
+    lines = [line for line in CLIENT.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_metrics_add_up_over_workers(serve: Any) -> None:
+    server = serve("--port", "0", "--workers", "2")
+    for i in range(30):
+        with httpx2.Client(verify=False, timeout=60) as client:  # on a connection of its own, so that both workers get some
+            client.post(f"{server.url}/tools/calculator", json={"expression": f"{i % 10} + 1"})
+        post(server, "/tools/CitySearch", "{}", face="official")
+        post(server, "/tools/book", "{}")
+    post(server, "/tools/calculator", "{}", face="none")
+    post(server, "/tools/calculator", b"x" * 2_000_000)
+    found = counts(server.url)
+    calls_counted = {name: value for name, value in found.items() if name.startswith("tripwright_tool_seconds_count") and value}
+    assert calls_counted == {
+        'tripwright_tool_seconds_count{outcome="ok",tool="calculator"}': 30,
+        'tripwright_tool_seconds_count{outcome="error",tool="get_cities"}': 30,
+        'tripwright_tool_seconds_count{outcome="error",tool="unknown"}': 30,
+    }
+    assert found['tripwright_tool_seconds_bucket{le="+Inf",outcome="ok",tool="calculator"}'] == 30
+    assert found['tripwright_tool_seconds_sum{outcome="ok",tool="calculator"}'] > 0
+    assert found['tripwright_refused_requests_total{status="400"}'] == found['tripwright_refused_requests_total{status="413"}'] == 1
+    assert found["tripwright_server_faults_total"] == 0
+    memory = [value for name, value in found.items() if name.startswith("tripwright_worker_memory_bytes")]
+    assert len(memory) == 2 and min(memory) > 1e6
+    assert all(f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found for tool in CORE_NAMES)
+
+
+def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """With the parts it refers to, for a validator that has not seen the document."""
+    return {**schema, "components": document["components"]}
+
+
+def test_the_description_is_valid_and_true(server: Any) -> None:
+    validator = pytest.importorskip("openapi_spec_validator")
+    jsonschema = pytest.importorskip("jsonschema")
+    document = CLIENT.get(f"{server.url}/openapi.json").json()
+    validator.validate(document)
+    tools = {path for path in document["paths"] if path.startswith("/tools/")}
+    assert tools == {f"/tools/{schema['function']['name']}" for face in ALL_FACES.values() for schema in face.schemas()}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            for face, example in body.get("examples", {None: {}}).items():
+                if example:
+                    jsonschema.validate(example["value"], resolved(document, body["schema"]))
+                answer = CLIENT.request(method.upper(), server.url + path, params={"face": face} if face else {}, json=example.get("value"))
+                media, described = next(iter(operation["responses"]["200"]["content"].items()))
+                assert answer.status_code == 200 and answer.headers["content-type"].startswith(media), (path, face)
+                if media == "application/json":
+                    jsonschema.validate(answer.json(), resolved(document, described["schema"]))
+                    assert answer.json().get("error") in (None, False), (path, face, answer.text)
+    refused = post(server, "/tools/get_cities", "{}", face="none")
+    jsonschema.validate(refused.json(), resolved(document, {"$ref": "#/components/schemas/Problem"}))
+
+
+def test_the_page_for_people_needs_nothing_from_elsewhere(server: Any) -> None:
+    page = CLIENT.get(f"{server.url}/docs").text
+    assert "POST /tools/search_flights" in page and f"{server.url}/tools/search_flights?face=planner_r1" in page
+    assert "<script" not in page and "src=" not in page
+
+
+def test_who_sends_rubbish_is_named_and_cannot_flood_the_log(serve: Any) -> None:
+    served = serve("--port", "0")
+    peers = []
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
+            peers.append(f"127.0.0.1:{connection.getsockname()[1]}")
+            connection.sendall(b"\x00\x01\x02\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 400 Bad Request")
+    asked = {"connection": "Upgrade", "upgrade": "websocket"}
+    assert CLIENT.get(f"{served.url}/health", headers=asked).json() == {"status": "ok"}
+    assert served.stop() == 0
+    assert served.said[1:] == [f"tripwright: {peers[0]} sent what is no HTTP request"]
+
+
+def test_rubbish_instead_of_http_hurts_nobody_else(server: Any) -> None:
+    for rubbish in (b"\x00\x01\x02\r\n\r\n", b"POST /tools/get_cities HTTP/1.1\r\ncontent-length: 50\r\n\r\n{"):
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(rubbish)
+    assert CLIENT.get(f"{server.url}/health").status_code == 200

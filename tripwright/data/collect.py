@@ -1,0 +1,142 @@
+"""Runs → trajectories (rows S4, D6): the episodes that pass the strict rules, or their verifier, in a clean format, and why the others were
+left.
+
+The subtle things: an episode is counted under the first reason that it meets, in the order ending, rules, format, choice, so that the
+counts add up to all episodes; which of several good episodes of a request is kept depends on the episodes alone, never on the order
+in which they finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tripwright.data.files import Episode, Run, replacing
+from tripwright.data.judging import Judging, judging_of
+from tripwright.transcript import Transcript
+from tripwright.world.store import World
+
+Order = Literal["first", "shortest"]
+ORDERS: tuple[str, ...] = ("first", "shortest")
+
+DUPLICATE = "the same turns as another"
+ONE_OF_MANY = "more than asked for of one request"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of several good episodes of a request are kept. `most_per_query` None: all."""
+
+    dedup: bool = False
+    most_per_query: int | None = None
+    order: Order = "first"
+
+
+@dataclass
+class Collected:
+    """Counts of episodes, and the rules (or verifiers) that judged them. `dropped` goes from the most frequent reason to the rarest."""
+
+    rules: str
+    episodes: int = 0
+    kept: int = 0
+    requests: int = 0
+    judged_again: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    by_run: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "episodes": self.episodes,
+            "kept": self.kept,
+            "requests": self.requests,
+            "judged_again": self.judged_again,
+            "dropped": dict(self.dropped.most_common()),
+            "runs": self.by_run,
+        }
+
+
+@dataclass(frozen=True)
+class _Good:
+    run: Run
+    id: str
+    request: str
+    size: tuple[int, int]  # tool calls, characters
+    turns: str  # a digest of what the agent said
+
+
+def collect(
+    runs: Sequence[Run], out: Path, worlds: Iterable[World] = (), rules: str | None = None, choice: Choice | None = None
+) -> Collected:
+    """Writes the good episodes of `runs` to `out`, one JSON object per line, by run and id.
+
+    A plan judged under other rules, or of a world that is given, is judged here; `rules` None are the strict ones. What a verifier judged
+    has none of this. Raises UserError where a world is missing, and for runs of two kinds.
+    """
+    judging = judging_of(runs, worlds, rules)
+    found, good = Collected(judging.rules), []
+    for run in runs:
+        counts = found.by_run[run.label] = {"episodes": 0, "kept": 0}
+        for episode in run.episodes():
+            counts["episodes"] += 1
+            if (reason := judging.problem(run, episode)) is None:
+                good.append(_Good(run, episode.id, f"{run.world_hash} {episode.request}", _size(episode.transcript), _turns(episode)))
+            else:
+                found.dropped[reason] += 1
+    kept = _chosen(good, choice or Choice(), found.dropped)
+    found.episodes, found.kept = sum(counts["episodes"] for counts in found.by_run.values()), len(kept)
+    found.requests, found.judged_again = len({one.request for one in kept}), judging.judged
+    with replacing(out) as lines:
+        for run in runs:
+            ids = [one.id for one in kept if one.run is run]
+            found.by_run[run.label]["kept"] = len(ids)
+            for episode in run.episodes(ids):
+                lines.write(json.dumps(_trajectory(judging, run, episode)).encode() + b"\n")
+    return found
+
+
+def _trajectory(judging: Judging, run: Run, episode: Episode) -> dict[str, Any]:
+    """The line of the run, with what it needs to be used alone."""
+    return {
+        **episode.record,
+        "id": f"{run.label}/{episode.id}",
+        "verdict": judging.verdict(run, episode),
+        "rules": judging.rules_of(run),
+        "world_hash": run.world_hash,
+        "policy": run.card.get("policy"),
+        "dialect": run.dialect.name,
+        "tools": run.tools,
+    }
+
+
+def _chosen(good: list[_Good], choice: Choice, dropped: Counter[str]) -> list[_Good]:
+    """In the order given. Of equal ones the first is kept."""
+    by_request: dict[str, list[_Good]] = defaultdict(list)
+    for one in good:
+        by_request[one.request].append(one)
+    kept: set[int] = set()
+    for group in by_request.values():
+        ranked = sorted(group, key=lambda one: one.size) if choice.order == "shortest" else group
+        if choice.dedup:
+            unique: dict[str, _Good] = {}
+            for one in ranked:
+                unique.setdefault(one.turns, one)
+            ranked = list(unique.values())
+        kept |= {id(one) for one in ranked[: choice.most_per_query]}
+        dropped.update({DUPLICATE: len(group) - len(ranked)} if len(ranked) < len(group) else {})
+        over = len(ranked[choice.most_per_query :]) if choice.most_per_query is not None else 0
+        dropped.update({ONE_OF_MANY: over} if over else {})
+    return [one for one in good if id(one) in kept]
+
+
+def _size(transcript: Transcript) -> tuple[int, int]:
+    return len(transcript.calls), sum(len(segment.text) for segment in transcript.segments)
+
+
+def _turns(episode: Episode) -> str:
+    said = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

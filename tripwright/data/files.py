@@ -1,0 +1,212 @@
+"""Run folders and files of trajectories, read one line at a time: token ids make them large.
+
+A **trajectory** is a line of a run's transcripts.jsonl that was found worth keeping, with what a reader needs to use it alone: the
+dialect, the schemas of the tools that the chat template was given, the policy and the world's hash.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from tripwright.agent.dialect import DIALECTS, Dialect
+from tripwright.data.kinds import AnyRequest, Kind, kind_of, kind_of_dialect, kind_of_line, text_key
+from tripwright.domains.travelplanner.query import first_problem
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.evals.run import SCORE, TRANSCRIPTS
+from tripwright.tools.faces import face_named
+from tripwright.transcript import Transcript
+
+CARD = "run_card.json"
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One line, read. `record` is the line as it stands."""
+
+    id: str
+    query: AnyRequest
+    transcript: Transcript
+    record: dict[str, Any]
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.query)
+
+    @property
+    def request(self) -> str:
+        """Equal for samples of the same request in the same world."""
+        return f"{self.record.get('world_hash') or self.record.get('world')} {text_key(self.query)}"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder. `label` opens the ids of its trajectories."""
+
+    folder: Path
+    label: str
+    card: dict[str, Any]
+    dialect: Dialect
+    page_rows: int | None
+    offsets: dict[str, tuple[int, int]]  # id → line number, place in the file; of an episode tried again, the last try's
+
+    @property
+    def rules(self) -> str:
+        return str(self.card.get("rules"))
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of_dialect(self.dialect)
+
+    @property
+    def world_hash(self) -> str | None:
+        """Of what answered the tools: a world's content, or services and the day they were asked."""
+        return self.kind.place(self.card.get("world") or {})
+
+    @property
+    def tools(self) -> list[dict[str, Any]] | None:
+        """What the chat template was given of the tools."""
+        return face_named(self.dialect.face).schemas(paged=self.page_rows is not None) if self.dialect.tools_in_prompt else None
+
+    def episodes(self, ids: Iterable[str] | None = None) -> Iterator[Episode]:
+        """In the order of their ids: that of the lines depends on which episode ended first."""
+        path = self.folder / TRANSCRIPTS
+        with path.open("rb") as lines:
+            for key in sorted(self.offsets) if ids is None else ids:
+                number, offset = self.offsets[key]
+                lines.seek(offset)
+                yield read_episode(lines.readline(), path, number, self.kind)
+
+
+def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
+    """`unfinished` takes what a run holds that was stopped, or still goes on."""
+    folders = list(folders)
+    names = [folder.resolve().name for folder in folders]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UserError("The same run folder is given twice. Name each run once.")
+    labels = [name if names.count(name) == 1 else folder.as_posix() for name, folder in zip(names, folders, strict=True)]
+    return [_open_run(folder, label, unfinished) for folder, label in zip(folders, labels, strict=True)]
+
+
+def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
+    path = folder / TRANSCRIPTS
+    if not path.is_file() or not (folder / CARD).is_file():
+        raise UserError(f"No run at '{folder}': expected a folder with {CARD} and {TRANSCRIPTS}, as made by 'tripwright run'.")
+    card = _json_object(folder / CARD, "run card")
+    dialect = card.get("dialect")
+    name = dialect.get("name") if isinstance(dialect, dict) else None
+    if name not in DIALECTS:
+        raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(DIALECTS)}.")
+    assert isinstance(dialect, dict)
+    offsets = _offsets(path)
+    if not unfinished:
+        _check_finished(folder, len(offsets))
+    return Run(folder, label, card, DIALECTS[name], (dialect.get("limits") or {}).get("page_rows"), offsets)
+
+
+def _check_finished(folder: Path, episodes: int) -> None:
+    how = "Give the command of that run again to finish it, or take what is there with --unfinished."
+    if not (folder / SCORE).is_file():
+        raise UserError(f"The run '{folder}' is not finished: it has {episodes} episodes and no {SCORE}. {how}")
+    score = _json_object(folder / SCORE, "score")
+    scored = score.get("n", 0) + score.get("unscored", 0)
+    if scored != episodes:
+        raise UserError(f"The run '{folder}' is not finished: its {SCORE} speaks of {scored} episodes, it has {episodes}. {how}")
+
+
+def _json_object(path: Path, what: str) -> dict[str, Any]:
+    try:
+        found = read_json(path.read_bytes())
+    except NotJson:
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(f"'{path}' is not a {what}. Make the run again in a new folder.")
+    return found
+
+
+def _offsets(path: Path) -> dict[str, tuple[int, int]]:
+    """Where each episode's last line begins. A line that is still being written is no line yet."""
+    found: dict[str, tuple[int, int]] = {}
+    place = 0
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.endswith(b"\n"):
+                found[str(_line_object(line, path, number)["id"])] = number, place
+            place += len(line)
+    return found
+
+
+def read_episode(line: bytes, path: Path, number: int, kind: Kind | None = None) -> Episode:
+    """`kind` None: what the line says. Raises UserError that names the line and what is wrong with it."""
+    record = _line_object(line, path, number)
+    kind = kind or kind_of_line(record)
+    if missing := [key for key in (kind.key, "transcript", "plan", "verdict") if key not in record]:
+        raise _no_episode(path, number, f"it has no '{missing[0]}'")
+    try:
+        query, transcript = kind.request.model_validate(record[kind.key]), Transcript.from_json(record["transcript"])
+    except ValidationError as error:
+        raise _no_episode(path, number, f"{kind.key} {first_problem(error)}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _no_episode(path, number, "its transcript cannot be read") from None
+    return Episode(str(record["id"]), query, transcript, record)
+
+
+def _line_object(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        record = read_json(line)
+    except NotJson as problem:
+        raise _no_episode(path, number, f"not JSON ({problem})") from None
+    if not isinstance(record, dict) or "id" not in record:
+        raise _no_episode(path, number, "expected a JSON object with an 'id'")
+    return record
+
+
+def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
+    """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order. Raises UserError for an empty file,
+    and where another kind of requests begins."""
+    kind: Kind | None = None
+    for path in paths:
+        if not path.is_file():
+            raise UserError(f"No file of trajectories at '{path}'. Expected a JSONL file, as made by 'tripwright data collect'.")
+        empty = True
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    empty = False
+                    episode = read_episode(line, path, number)
+                    kind = kind or episode.kind
+                    if episode.kind is not kind:
+                        raise UserError(f"{path}:{number}: of {episode.kind.name}, after {kind.name}: take those of one kind at a time.")
+                    yield episode
+        if empty:
+            raise UserError(f"No trajectories in '{path}': it is empty.")
+
+
+def _no_episode(path: Path, number: int, why: str) -> UserError:
+    return UserError(f"{path}:{number}: not an episode of a run: {why}.")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write piece by piece, which takes its place when all is well and leaves nothing behind when not."""
+    if path.is_dir():
+        raise UserError(f"'{path}' is a folder. Name a file to write.")
+    new_folders = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as out:
+            yield out
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # someone else has put something there
+            for folder in new_folders:
+                folder.rmdir()
+        raise

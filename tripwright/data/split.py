@@ -1,0 +1,173 @@
+"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of levels (and days, or wishes) of the
+whole in every part.
+
+Where the counts allow it the mix is exact. Where they do not, each part has the whole number below or above its exact share, chosen so
+that the parts' sizes and the groups' sizes still add up (a controlled rounding; the largest remainders go first). Which request goes
+where depends on the seed and on the requests alone, not on the order of the files or of their lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tripwright.data.kinds import QUERIES, AnyRequest, Kind, asked_for, kind_of, kind_of_file, one_kind, text_key
+from tripwright.domains.travelplanner.queries.splits import refuse_other_parts
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+
+KEEPS = ("level", "days")  # of TravelPlanner's queries; the kind of the requests says which there are
+REST = "the rest"  # what goes into no part
+
+
+@dataclass(frozen=True)
+class Request:
+    query: AnyRequest
+    source: str  # file:line
+    key: str
+
+    def mark(self, name: str) -> str:
+        return str(self.query.level if name == "level" else kind_of(self.query).marks(self.query)[name])
+
+    def lot(self, drawn: str) -> str:
+        """By which requests are shuffled: equal for equal draws, whatever came before in the files."""
+        return hashlib.sha256(f"{drawn} {self.key}".encode()).hexdigest()
+
+
+@dataclass
+class Merged:
+    requests: list[Request] = field(default_factory=list)
+    duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
+    differing: int = 0  # of the duplicates, those that ask for something else by their fields
+    kind: Kind = QUERIES
+
+
+def merge(paths: Sequence[Path]) -> Merged:
+    """Every request once: of those with the same text the first is kept. Raises UserError for files of two kinds, and for different
+    requests with one id."""
+    merged = Merged(kind=one_kind([(path, kind) for path in paths if (kind := kind_of_file(path))] or [("", QUERIES)]))
+    first: dict[str, Request] = {}
+    for path in paths:
+        for line, query in merged.kind.read_file(path):
+            request = Request(query, f"{path.name}:{line}", text_key(query))
+            if (known := first.setdefault(request.key, request)) is request:
+                merged.requests.append(request)
+            else:
+                merged.duplicates.append((request.source, known.source))
+                merged.differing += asked_for(known.query) != asked_for(query)
+    if not merged.requests:
+        raise UserError(f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one query record per line.")
+    _check_ids(merged.requests)
+    return merged
+
+
+def _check_ids(requests: Sequence[Request]) -> None:
+    """A traveller's request goes by its id, in its run and beside its proof."""
+    known: dict[str, str] = {}
+    for request in requests:
+        id = getattr(request.query, "id", "") if kind_of(request.query).goes_by_id else ""
+        if id and (there := known.setdefault(id, request.source)) != request.source:
+            raise UserError(
+                f"'{request.source}' has the id '{id}' of '{there}' and asks for something else: make them with different seeds."
+            )
+
+
+def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str] = KEEPS) -> dict[str, list[Request]]:
+    """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within it."""
+    rest = len(requests) - sum(sizes.values())
+    if rest < 0:
+        raise UserError(f"--parts ask for {sum(sizes.values())} requests, and there are {len(requests)} different ones.")
+    parts = _divide(sorted(requests, key=lambda request: request.lot(f"part {seed}")), [*sizes.values(), rest], tuple(keep))
+    named = dict(zip([*sizes, REST], parts, strict=True))
+    return {name: sorted(part, key=lambda request: request.lot(f"place {seed}")) for name, part in named.items()}
+
+
+def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) -> list[list[Request]]:
+    if not keep:
+        ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
+        return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    groups: dict[str, list[Request]] = {}
+    for request in requests:
+        groups.setdefault(request.mark(keep[0]), []).append(request)
+    names = sorted(groups)
+    table = rounded_shares(sizes, [len(groups[name]) for name in names])
+    parts: list[list[Request]] = [[] for _ in sizes]
+    for name, column in zip(names, zip(*table, strict=True), strict=True):
+        for part, found in zip(parts, _divide(groups[name], list(column), keep[1:]), strict=True):
+            part += found
+    return parts
+
+
+def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int]]:
+    """Whole numbers with these sums of rows and columns, each the floor or the ceiling of row · column / total.
+
+    What the floors leave is a flow of ones from rows to columns through the cells with a remainder; one always exists, because the
+    remainders themselves are a fractional one. Cells with the largest remainders are tried first.
+    """
+    total = sum(rows)
+    if total != sum(columns):
+        raise ValueError(f"rows add up to {total}, columns to {sum(columns)}")
+    if not total:
+        return [[0] * len(columns) for _ in rows]
+    table = [[row * column // total for column in columns] for row in rows]
+    remainder = [[row * column % total for column in columns] for row in rows]
+    wanted = [column - sum(table[i][j] for i in range(len(rows))) for j, column in enumerate(columns)]
+    raised: set[tuple[int, int]] = set()
+    ranked = [sorted((j for j in range(len(columns)) if cells[j]), key=lambda j: (-cells[j], j)) for cells in remainder]
+
+    def raise_one(row: int, seen: set[int]) -> bool:
+        """One more for this row, if need be by moving ones that other rows have."""
+        for column in ranked[row]:
+            if (row, column) in raised or column in seen:
+                continue
+            seen.add(column)
+            holders = [other for other, held in raised if held == column]
+            if len(holders) < wanted[column]:
+                raised.add((row, column))
+                return True
+            for other in sorted(holders):
+                if raise_one(other, seen):
+                    raised.remove((other, column))
+                    raised.add((row, column))
+                    return True
+        return False
+
+    for i, row in enumerate(rows):
+        for _ in range(row - sum(table[i])):
+            if not raise_one(i, set()):
+                raise AssertionError("a controlled rounding always exists")
+    return [[table[i][j] + ((i, j) in raised) for j in range(len(columns))] for i in range(len(rows))]
+
+
+def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]) -> dict[str, Path]:
+    """One file per part. Each query says where it comes from; `idx`, where records have one, counts anew (two files count from 0).
+    A traveller's request stays as it is: it has no fields but its own."""
+    places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
+    for path in places.values():
+        if path.resolve() in {given.resolve() for given in inputs}:
+            raise UserError(f"'{path}' is one of the files to be divided. Name another folder for --out.")
+        if path.is_dir():
+            raise UserError(f"'{path}' is a folder. Name another folder for --out.")
+    refuse_other_parts(out, places.values())
+    out.mkdir(parents=True, exist_ok=True)
+    numbered = any("idx" in (request.query.model_extra or {}) for part in parts.values() for request in part)
+    for name, path in places.items():
+        write_atomically(path, "".join(_line(request, place if numbered else None) for place, request in enumerate(parts[name])))
+    return places
+
+
+def mix(requests: Sequence[Request], keep: Sequence[str] = KEEPS) -> dict[str, int]:
+    """ "easy 3" → how many."""
+    found = Counter(" ".join(map(request.mark, keep)) for request in requests)
+    return dict(sorted(found.items()))
+
+
+def _line(request: Request, idx: int | None) -> str:
+    if kind_of(request.query).goes_by_id:
+        return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
+    numbered = {} if idx is None else {"idx": idx}
+    return json.dumps({**numbered, **request.query.record(), **numbered, "source": request.source}, ensure_ascii=False) + "\n"

@@ -1,0 +1,80 @@
+"""What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and length of the plan, by difficulty.
+
+A trajectory's length is that of all its messages: prompt, request, turns and tool answers. What a chat template writes around them
+(role marks, schemas of the tools) is not counted. The plan is the text of the answer. Travellers' requests are counted
+with and without wishes, too (row D12).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tripwright.data.files import Episode
+from tripwright.data.tokens import CHARACTERS, Ruler
+from tripwright.domains.travelplanner.scoring.tally import LEVELS, UNKNOWN
+
+ALL = "all"
+TABLE = "levels"
+Group = tuple[str, str]  # a table, and the name of its row
+MEANS = ("tool_calls", "turns", "length", "agent_length", "plan_length")  # agent: the turns, which are what is trained on
+
+
+def statistics(trajectories: Iterable[Episode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
+    """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max", and the mean of each of MEANS}}; of
+    travellers' requests also "wishes": "with" and "without" → the same."""
+    measured: dict[Group, list[dict[str, int]]] = {}
+    requests: dict[Group, set[str]] = {}
+    dialects: Counter[str] = Counter()
+    for trajectory in trajectories:
+        level = trajectory.query.level if trajectory.query.level in LEVELS else UNKNOWN
+        dialects[str(trajectory.record.get("dialect", UNKNOWN))] += 1
+        marks = [(name, str(mark)) for name, mark in trajectory.kind.marks(trajectory.query).items() if name in trajectory.kind.tabled]
+        for group in ((TABLE, str(level)), (TABLE, ALL), *marks):
+            measured.setdefault(group, []).append(_measures(trajectory, ruler))
+            requests.setdefault(group, set()).add(trajectory.request)
+    total = len(measured.get((TABLE, ALL), ()))
+    groups = [group for level in (*LEVELS, UNKNOWN, ALL) if (group := (TABLE, level)) in measured]
+    groups += sorted(group for group in measured if group[0] != TABLE)
+    tables: dict[str, dict[str, Any]] = {TABLE: {}}
+    for table, name in groups:
+        tables.setdefault(table, {})[name] = _row(measured[table, name], len(requests[table, name]), total)
+    return {"unit": ruler.unit, "tokenizer": ruler.tokenizer, "dialects": dict(dialects.most_common()), **tables}
+
+
+def _measures(trajectory: Episode, ruler: Ruler) -> dict[str, int]:
+    transcript = trajectory.transcript
+    lengths = [(segment.role, ruler.length(segment.text)) for segment in transcript.segments]
+    return {
+        "tool_calls": len(transcript.calls),
+        "turns": transcript.turns,
+        "length": sum(length for _, length in lengths),
+        "agent_length": sum(length for role, length in lengths if role == "assistant"),
+        "plan_length": ruler.length(transcript.answer or ""),
+    }
+
+
+def _row(rows: list[dict[str, int]], requests: int, total: int) -> dict[str, Any]:
+    means = {name: sum(row[name] for row in rows) / len(rows) for name in MEANS}
+    return {"n": len(rows), "share": len(rows) / total, "requests": requests, **means, "length_max": max(row["length"] for row in rows)}
+
+
+def statistics_table(found: dict[str, Any]) -> str:
+    """For people: the columns of Table 8, and turns. The other tables follow that of the levels."""
+    of = f" of '{found['tokenizer']}'" if found["tokenizer"] else ""
+    lines = [
+        f"lengths in {found['unit']}{of}; dialects: {', '.join(f'{name} {n}' for name, n in found['dialects'].items())}",
+        f"{'level':<8} {'entries':>16} {'requests':>8} {'calls':>6} {'turns':>6} {'length':>9} {'agent':>9} {'plan':>8} {'longest':>8}",
+        *_table_rows(found[TABLE]),
+    ]
+    for name in [name for name in found if name not in ("unit", "tokenizer", "dialects", TABLE)]:
+        lines += [name, *_table_rows(found[name])]
+    return "\n".join(lines)
+
+
+def _table_rows(rows: dict[str, Any]) -> Iterator[str]:
+    for name, row in rows.items():
+        entries = f"{row['n']:,} ({row['share']:.1%})"
+        lengths = f"{row['length']:>9,.1f} {row['agent_length']:>9,.1f} {row['plan_length']:>8,.1f} {row['length_max']:>8,}"
+        yield f"{name:<8} {entries:>16} {row['requests']:>8,} {row['tool_calls']:>6.1f} {row['turns']:>6.1f} {lengths}"

@@ -1,0 +1,167 @@
+"""From markdown back to an answer (row D11): the inverse of `write_markdown`, for both of its forms and nothing else.
+
+What a model words freely is not read here; the verifiers have their own reader for that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date as Date
+from datetime import timedelta
+
+from tripwright.domains.deeptravel.answer.advice import Advice, Card, Leg, Part, PartKind, Recommendation, Stay, Visit, Way
+from tripwright.domains.deeptravel.answer.advice_writing import COMPACT_HEADINGS, COMPACT_RISKS, HEADINGS, RISKS, UNPRICED, arrival_day
+
+_FULL = {heading: kind for kind, heading in HEADINGS.items()}
+_COMPACT = {heading: kind for kind, heading in COMPACT_HEADINGS.items()}
+_DAY, _NUMBER = r"\d{4}-\d{2}-\d{2}", r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
+_AT = rf"(\d{{2}}:\d{{2}})(?: on ({_DAY}))?"
+_PART = re.compile(rf"### (.+?)(?: \(({_DAY})(?: to ({_DAY}))?\))?")
+_WAY_TITLE = re.compile(r"(.+) (flight|train)(?: \((.*) → (.*)\))?")
+_TIMES = re.compile(rf"departs (?:(.+) )?{_AT}, arrives (?:(.+) )?{_AT}(?: \((?:(\d+) h)? ?(?:(\d+) min)?\))?")
+_PRICE = re.compile(rf"({_NUMBER}) (\S+) (?:per person|for one room(?:, \d+ nights?)?)")
+_STAY = re.compile(r"(?:(.+?)(?:; |$))??(?:room: (.+))?")
+_LEG = re.compile(rf"({_NUMBER}) min (.+?)(?:, ({_NUMBER}) km)?(?: from (.+))?")
+_CARD = re.compile(r"\[call (\d+), row (\d+)\]")
+_ITEM = re.compile(r"- (.+?)((?: ?\[call \d+, row \d+\],?)*)")
+_PRICED = re.compile(rf"(.+?)(?: ({_NUMBER}) ([A-Z]{{3}}))?")
+_COMPACT_WAY = re.compile(rf"(flight|train) (.+) {_AT}-(\d{{2}}:\d{{2}})(?: \(([+-]\d+) day\))?")
+_COMPACT_VISIT = re.compile(rf"(.+?)(?:, ({_NUMBER}) min (.+))?")
+
+
+class NotAdvice(ValueError):
+    """A text that is not in the format, with its first line that is not."""
+
+
+def read_markdown(text: str) -> Advice:
+    """Raises NotAdvice."""
+    try:
+        return _read(text)
+    except NotAdvice:
+        raise
+    except ValueError as problem:  # a day that is none
+        raise NotAdvice(str(problem)) from None
+
+
+def _read(text: str) -> Advice:
+    opening, *sections = re.split(r"^(?=### )", text, flags=re.MULTILINE)
+    parts: list[Part] = []
+    risks: tuple[str, ...] = ()
+    for place, section in enumerate(sections, start=1):
+        heading, *lines = [line.strip() for line in section.splitlines() if line.strip()]
+        if heading in (f"### {RISKS}", f"### {COMPACT_RISKS}"):
+            if place < len(sections):
+                raise NotAdvice(f"nothing follows the risks: {sections[place].splitlines()[0]}")
+            risks = tuple(_bullet(line) for line in lines)
+            continue
+        parts.append(_part(heading, lines))
+    return Advice(" ".join(opening.split()), tuple(parts), risks)
+
+
+def _part(heading: str, lines: Sequence[str]) -> Part:
+    found = _PART.fullmatch(heading)
+    title = found[1] if found else ""
+    kind = _FULL.get(title)
+    if title == HEADINGS["visits"]:  # the one heading that both forms share: in the full one every visit has a title of its own
+        kind = "visits" if any(line.startswith("#### ") for line in lines) else None
+    if found is None or (kind or _COMPACT.get(title)) is None:
+        raise NotAdvice(f"no heading of an answer: {heading[:80]}")
+    first, last = found[2] or "", found[3]
+    if not first and title != HEADINGS["visits"]:
+        raise NotAdvice(f"no day in the heading: {heading[:80]}")
+    starts = "#### " if kind else "- "
+    note = lines[0] if lines and not lines[0].startswith(starts) else ""
+    rest = lines[1:] if note else lines
+    if kind:
+        return Part(kind, first, last, tuple(_section(kind, lines, first) for lines in _cut(rest)), note)
+    return Part(_COMPACT[title], first, last, tuple(_line(_COMPACT[title], line, first) for line in rest), note)
+
+
+def _cut(lines: Sequence[str]) -> list[list[str]]:
+    """At the titles; the first line is one."""
+    sections: list[list[str]] = []
+    for line in lines:
+        if line.startswith("#### "):
+            sections.append([])
+        sections[-1].append(line)
+    return sections
+
+
+def _section(kind: PartKind, lines: Sequence[str], day: str) -> Recommendation:
+    title, said = lines[0].removeprefix("#### "), dict(map(_field, lines[1:]))
+    why, evidence = said.get("Why", ""), _cards(said.get("Evidence", ""))
+    if kind == "visits":
+        leg = _leg(*_matched(_LEG, said["Way there"]).groups()) if "Way there" in said else None
+        return Visit(title, said.get("Recommendation", ""), leg, why, evidence)
+    price, currency = _price(said.get("Price", UNPRICED))
+    if kind == "stay":
+        address, room = _matched(_STAY, said.get("Recommendation", "")).groups(default="")
+        return Stay(title, address, room, price, currency, why, evidence)
+    number, mode, depart_city, arrive_city = _matched(_WAY_TITLE, title).groups(default="")
+    times = _matched(_TIMES, said.get("Recommendation", ""))
+    depart_place, left, left_on, arrive_place, there, there_on, hours, minutes = times.groups()
+    return Way(
+        number,
+        "flight" if mode == "flight" else "train",
+        f"{left_on or day}T{left}",
+        f"{there_on or day}T{there}",
+        60 * int(hours or 0) + int(minutes or 0) if hours or minutes else None,
+        price,
+        currency,
+        depart_city,
+        depart_place or "",
+        arrive_city,
+        arrive_place or "",
+        why,
+        evidence,
+    )
+
+
+def _line(kind: PartKind, line: str, day: str) -> Recommendation:
+    said, cards = _matched(_ITEM, line).groups()
+    if kind == "visits":
+        name, minutes, mode = _matched(_COMPACT_VISIT, said).groups()
+        return Visit(name, leg=Leg(mode, float(minutes)) if mode else None, evidence=_cards(cards))
+    what, amount, currency = _matched(_PRICED, said).groups()
+    price = float(amount) if amount else None
+    if kind == "stay":
+        return Stay(what, price=price, currency=currency or "", evidence=_cards(cards))
+    mode, number, left, left_on, there, later = _matched(_COMPACT_WAY, what).groups()
+    arrives_on = Date.fromisoformat(arrival_day(f"{left_on or day}T{left}", there)) + timedelta(days=int(later or 0))
+    mode_said = "flight" if mode == "flight" else "train"
+    moments = f"{left_on or day}T{left}", f"{arrives_on}T{there}"
+    return Way(number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards))  # type: ignore[arg-type]
+
+
+def _leg(minutes: str, mode: str, far: str | None, origin: str | None) -> Leg:
+    return Leg(mode, float(minutes), origin or "", float(far) if far else None)
+
+
+def _price(said: str) -> tuple[float | None, str]:
+    if said == UNPRICED:
+        return None, ""
+    found = _matched(_PRICE, said)
+    return float(found[1]), found[2]
+
+
+def _cards(text: str) -> tuple[Card, ...]:
+    return tuple(Card(int(call), int(row)) for call, row in _CARD.findall(text))
+
+
+def _field(line: str) -> tuple[str, str]:
+    found = _matched(re.compile(r"- \*\*([A-Z][a-z ]+)\*\*: (.*)"), line)
+    return found[1], found[2]
+
+
+def _bullet(line: str) -> str:
+    if not line.startswith("- "):
+        raise NotAdvice(f"no bullet: {line[:80]}")
+    return line[2:]
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
+    found = pattern.fullmatch(text)
+    if found is None:
+        raise NotAdvice(f"not in the format of an answer: {text[:80]}")
+    return found

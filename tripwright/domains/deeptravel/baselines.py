@@ -1,0 +1,99 @@
+"""Errands without a mind: take the first row of every answer, or the cheapest. They measure how much of a pass rate the requests give away.
+
+They ask for what the trip needs, decide nothing, and write their answer in the format of row D11; no wish is looked at, so what they fail
+on is what a request asks to be decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from tripwright.agent.session import Session
+from tripwright.agent.turn import write_call
+from tripwright.domains.deeptravel.expert.answer import write_answer
+from tripwright.domains.deeptravel.expert.choice import Choice
+from tripwright.domains.deeptravel.expert.findings import Findings
+from tripwright.domains.deeptravel.expert.play import COMPACT_FACE, checked_request
+from tripwright.domains.deeptravel.expert.seen import SeenRow, read_answer
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests import intents
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
+from tripwright.policies.base import say
+
+Pick = Literal["first", "cheapest"]
+_WISHES = (
+    *("transport", "depart_after", "arrive_by", "return_after", "return_by"),
+    *("total_budget", "nightly_budget", "hotel", "hotel_near"),
+)
+
+
+class ErrandRows:
+    """ "first" asks for trains only where no flight goes; "cheapest" compares both."""
+
+    def __init__(self, pick: Pick):
+        self.name, self._pick = f"errand-{'first-row' if pick == 'first' else pick}", pick
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        """Raises UserError where a session asks for something else than a traveller's request, or in a face that cannot be read."""
+        for session in sessions:
+            request = checked_request(session, self.name)
+            found = self._found(session, request)
+            if not session.done:
+                say(session, f"<answer>{write_answer(found, session.tools.face.name == COMPACT_FACE)}</answer>")
+            yield session
+
+    def _found(self, session: Session, request: TravelRequest) -> Findings:
+        found = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
+        found.there = self._way(session, request, request.origin, request.destination, request.depart_date)
+        if request.return_date:
+            found.back = self._way(session, request, request.destination, request.origin, request.return_date)
+        if intents.nights_of(request):
+            stay = {"checkin_date": request.depart_date, "checkout_date": intents.checkout_of(request)}
+            found.stay = self._of(self._ask(session, request, "hotel_search", city_name=request.destination, **stay))
+        for place in request.visit:
+            self._visit(session, request, place, found)
+        return found
+
+    def _way(self, session: Session, request: TravelRequest, origin: str, destination: str, day: str) -> Choice:
+        asked = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
+        rows = self._ask(session, request, "flight_search", **asked)
+        if not rows or self._pick == "cheapest":
+            rows = [*rows, *self._ask(session, request, "train_search", **asked)]
+        return self._of([row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)])
+
+    def _visit(self, session: Session, request: TravelRequest, place: str, found: Findings) -> None:
+        """The place and the first way to it, from the hotel or from where the journey ends."""
+        first = (found.stay.first or found.there.first) if found.there.first else None
+        start = first.record if first is not None else None
+        if isinstance(start, FlightOffer | TrainOffer):
+            begin = start.arrive_airport if isinstance(start, FlightOffer) else start.arrive_station
+        else:
+            begin = start.name if isinstance(start, HotelOffer) else ""
+        at = self._ask(session, request, "poi_search", query=place, city_name=request.destination)
+        ways = self._ask(session, request, "route_planning", origin_name=begin, destination_name=place, city_name=request.destination)
+        if at:
+            found.places[place] = at[0]
+        if ways:
+            found.visits[place] = ways[0]
+
+    def _of(self, rows: Sequence[SeenRow]) -> Choice:
+        if self._pick == "cheapest":
+            rows = sorted(rows, key=_price)
+        return Choice(tuple(rows[:1]))
+
+    def _ask(self, session: Session, request: TravelRequest, tool: str, **arguments: Any) -> list[SeenRow]:
+        """Nothing once the session has ended or its last turn is due, which is the answer's."""
+        dialect, transcript = session.dialect, session.transcript
+        if session.done or transcript.turns >= dialect.max_turns - 1 or len(transcript.calls) >= dialect.max_calls:
+            return []
+        say(session, write_call(tool, arguments))
+        if session.done:
+            return []
+        shown, call = transcript.segments[-1].text, len(transcript.calls)
+        return list(read_answer(shown, session.tools.face, tool, arguments, call, request.currency).rows)
+
+
+def _price(row: SeenRow) -> float:
+    return math.inf if row.record.price is None else float(row.record.price.amount)

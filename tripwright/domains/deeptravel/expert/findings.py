@@ -1,0 +1,32 @@
+"""What one errand has come to, before it is written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripwright.domains.deeptravel.expert.choice import Choice
+from tripwright.domains.deeptravel.expert.seen import SeenRow
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.tools.answers import HotelOffer
+
+
+@dataclass
+class Findings:
+    """`near`: the way from a hotel to the place it is to be near. `visits`: the way to a place. `places`: where a place lies. `total`: what
+    the first choices cost the party, None where that is not known. `searched`: means of transport that were asked for, by direction."""
+
+    request: TravelRequest
+    there: Choice = Choice()
+    back: Choice | None = None
+    stay: Choice = Choice()
+    near: dict[str, SeenRow] = field(default_factory=dict)
+    visits: dict[str, SeenRow] = field(default_factory=dict)
+    places: dict[str, SeenRow] = field(default_factory=dict)
+    searched: dict[str, list[str]] = field(default_factory=dict)
+    stay_note: str = ""
+    total: float | None = None
+
+    def km_away(self, hotel: HotelOffer) -> float | None:
+        """From the place it is to be near; None where nobody has looked."""
+        way = self.near.get(hotel.name)
+        return way.record.distance_km if way else None

@@ -1,0 +1,65 @@
+"""The errand expert's words: what a wish is called, what a search was for, how many people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tripwright.domains.deeptravel.answer.advice_writing import amount
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.intents import Wish, nights_of
+from tripwright.domains.deeptravel.tools.answers import FlightOffer
+from tripwright.domains.travelplanner.queries.phrases import NUMBERS
+from tripwright.domains.travelplanner.queries.wording_parts import listed
+
+
+def trip(request: TravelRequest) -> str:
+    """From Suzhou to Wuhan on 2026-06-26 and back on 2026-06-28 (2 nights), for two people."""
+    nights = nights_of(request)
+    stay = f" ({nights} night{'s' * (nights != 1)})" if nights else ""
+    back = f" and back on {request.return_date}" if request.return_date else ", one way"
+    return f"From {request.origin} to {request.destination} on {request.depart_date}{back}{stay}, for {people(request.party_size)}"
+
+
+def people(count: int) -> str:
+    number = NUMBERS[count - 1] if count <= len(NUMBERS) else str(count)
+    return f"{number} {'person' if count == 1 else 'people'}"
+
+
+def wish(request: TravelRequest, kind: Wish) -> str:
+    """As something that a row does: 'arrives by 15:00'."""
+    money = f" {request.currency}"
+    said = {
+        "transport": f"is a {request.transport}",
+        "depart_after": f"departs not before {request.depart_after}",
+        "arrive_by": f"arrives by {request.arrive_by}",
+        "return_after": f"departs not before {request.return_after}",
+        "return_by": f"arrives by {request.return_by}",
+        "nightly_budget": f"costs at most {amount(request.nightly_budget or 0)}{money} a night",
+        "hotel": f"is {request.hotel}",
+        "hotel_near": f"is near {request.hotel_near}",
+    }
+    return said[kind]
+
+
+def wishes(request: TravelRequest, kinds: Sequence[Wish]) -> str:
+    return listed([wish(request, kind) for kind in kinds if getattr(request, kind)], last_comma=False)
+
+
+OF_WAY_THERE: tuple[Wish, ...] = ("depart_after", "arrive_by")
+OF_WAY_BACK: tuple[Wish, ...] = ("return_after", "return_by")
+OF_STAY: tuple[Wish, ...] = ("nightly_budget", "hotel", "hotel_near")
+
+
+def wished(request: TravelRequest, kinds: Sequence[Wish]) -> str:
+    """Those of these wishes that the request has; empty where it has none."""
+    kept = [kind for kind in kinds if getattr(request, kind)]
+    return wishes(request, kept) if kept else ""
+
+
+def mode_of(record: object) -> str:
+    return "flight" if isinstance(record, FlightOffer) else "train"
+
+
+def either(modes: Sequence[str]) -> str:
+    """'flight or train'; both where nothing was searched."""
+    return " or ".join(dict.fromkeys(modes)) or "flight or train"

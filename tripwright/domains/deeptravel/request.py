@@ -1,0 +1,53 @@
+"""A request as DeepTravel's travellers make it (row D8): atomic intents, and the words that say them.
+
+Not TravelPlanner's query (`domains/travelplanner/query.py`): one city, there and back, by the clock, and each intent may be missing. The words are what the
+agent reads; the intents are what its answer is held against.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Transport = Literal["flight", "train"]
+Level = Literal["easy", "medium", "hard"]
+_DAY = r"^\d{4}-\d{2}-\d{2}$"
+_CLOCK = r"^\d{2}:\d{2}$"
+
+
+class TravelRequest(BaseModel):
+    """Days are ISO dates, times "HH:MM" local to the city they are about, money in `currency` for the whole party where it says total."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = ""
+    query: str = ""  # the words
+    origin: str
+    destination: str
+    depart_date: str = Field(pattern=_DAY)
+    return_date: str | None = Field(None, pattern=_DAY)  # None: one way, and without a stay unless `nights`
+    nights: int | None = Field(None, ge=0)  # None: from depart_date to return_date
+    party_size: int = Field(1, ge=1, le=99)
+    transport: Transport | None = None
+    depart_after: str | None = Field(None, pattern=_CLOCK)
+    arrive_by: str | None = Field(None, pattern=_CLOCK)
+    return_after: str | None = Field(None, pattern=_CLOCK)
+    return_by: str | None = Field(None, pattern=_CLOCK)  # at home
+    currency: str = "USD"
+    total_budget: float | None = Field(None, gt=0)  # ways and stay together
+    nightly_budget: float | None = Field(None, gt=0)  # one room
+    hotel: str | None = None  # a name or a chain
+    hotel_near: str | None = None  # a place
+    visit: tuple[str, ...] = ()  # places to see, with the way to each
+    level: Level | None = None
+
+    @property
+    def constrained(self) -> bool:
+        """Whether any personal wish goes with it (the two halves of row D12)."""
+        wishes = (self.transport, self.depart_after, self.arrive_by, self.return_after, self.return_by, self.total_budget)
+        return any(wish is not None for wish in (*wishes, self.nightly_budget, self.hotel, self.hotel_near)) or bool(self.visit)
+
+    def record(self) -> dict[str, Any]:
+        """One line of a request file; what was not said is left out."""
+        return self.model_dump(mode="json", exclude_none=True)

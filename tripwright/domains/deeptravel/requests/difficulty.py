@@ -1,0 +1,103 @@
+"""How hard a request is, by trying (A.3.1): one minus the share of k attempts that passed; and which requests are then for which stage.
+
+An attempt that our side spoilt is no attempt (law 4). A request that was tried less often than asked for has no difficulty: a share of
+one attempt is not a measurement.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tripwright.domains.deeptravel.request import Level, TravelRequest
+from tripwright.errors import NotJson, UserError, read_json
+
+EASY, HARD = 0.25, 0.75  # up to which difficulty a request is easy; from which on it is hard
+OTHER_SHARE = 0.1  # of a stage's requests that are of the other kind
+
+
+class Tried(NamedTuple):
+    attempts: int
+    passed: int
+
+    @property
+    def difficulty(self) -> float:
+        return round(1 - self.passed / self.attempts, 6)
+
+    @property
+    def level(self) -> Level:
+        return "easy" if self.difficulty <= EASY else "hard" if self.difficulty >= HARD else "medium"
+
+
+@dataclass(frozen=True)
+class Stages:
+    """`sft`: what the cold start learns from, mostly easy; `rl`: what reinforcement learning goes on with, mostly hard. No request is in
+    both. `left` were not tried often enough, and keep the level that they had."""
+
+    sft: list[TravelRequest]
+    rl: list[TravelRequest]
+    left: list[TravelRequest]
+
+
+def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
+    """The words of a request → how often it was tried and passed, over files of episodes (a run's transcripts.jsonl).
+
+    Of an episode that was played again the last scored one counts; unscored ones do not. Raises UserError for a line that is no episode.
+    """
+    verdicts: dict[str, dict[tuple[Path, str], bool]] = defaultdict(dict)
+    for path in paths:
+        place = path / "transcripts.jsonl" if path.is_dir() else path
+        if not place.is_file():
+            raise UserError(f"No episodes at '{path}'. Expected a run's folder, or its transcripts.jsonl.")
+        with place.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    record = read_json(line)
+                    asked = record.get("request") or record["query"]
+                    text, name, verdict = str(asked["query"]), str(record["id"]), record["verdict"]
+                    final = None if verdict is None else bool(verdict["final"])
+                except (NotJson, KeyError, TypeError, AttributeError):
+                    raise UserError(f"{place}:{number}: not an episode of a run. Expected the lines of a transcripts.jsonl.") from None
+                if final is not None:
+                    verdicts[text][place.resolve(), name] = final
+    return {text: Tried(len(found), sum(found.values())) for text, found in verdicts.items()}
+
+
+def measured(requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2) -> dict[str, Tried]:
+    """Id → attempts, of the requests that were tried at least so often. Raises UserError where there are none."""
+    found = {request.id: tried for request in requests if (tried := attempts.get(request.query)) and tried.attempts >= least}
+    if not found:
+        raise UserError(
+            f"None of the {len(requests)} requests has {least} scored attempts (requests tried at all: "
+            f"{sum(request.query in attempts for request in requests)}). Run each several times first."
+        )
+    return found
+
+
+def staged(requests: Sequence[TravelRequest], tried: dict[str, Tried], other_share: float = OTHER_SHARE, seed: int = 0) -> Stages:
+    """Easy requests for the cold start, the others for RL, and in each a small share of the other kind. Levels are those measured.
+
+    A request that was never passed goes to RL too: the replay of failed groups (row D7) is made for it.
+    """
+    rng = random.Random(f"{seed}/stages")
+    known = [request.model_copy(update={"level": tried[request.id].level}) for request in requests if request.id in tried]
+    easy = [request for request in known if request.level == "easy"]
+    hard = [request for request in known if request.level != "easy"]
+    to_sft = _share(len(easy), len(hard), other_share)
+    to_rl = _share(len(hard), len(easy), other_share)
+    moved_hard, moved_easy = (set(rng.sample(range(len(kind)), count)) for kind, count in ((hard, to_sft), (easy, to_rl)))
+    sft = {request.id for place, request in enumerate(easy) if place not in moved_easy} | {hard[place].id for place in moved_hard}
+    return Stages(
+        [request for request in known if request.id in sft],
+        [request for request in known if request.id not in sft],
+        [request for request in requests if request.id not in tried],
+    )
+
+
+def _share(own: int, others: int, share: float) -> int:
+    """How many of the `others` make up about this share beside `own`; no more than half of them."""
+    return min(round(own * share / (1 - share)), others // 2)

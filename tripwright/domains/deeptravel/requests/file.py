@@ -1,0 +1,58 @@
+"""Files of travellers' requests: one JSON object a line, and beside it the proofs, one a line, by the id of the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.travelplanner.query import first_problem
+from tripwright.errors import UserError
+from tripwright.files import json_lines, write_atomically
+
+
+def iter_requests(path: str | Path) -> Iterator[tuple[int, TravelRequest]]:
+    """(line number, request) for every line that is not empty. Raises UserError at the first that is no request."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"No request file at '{path}'. Expected a JSONL file, as made by 'tripwright request make'.")
+    for number, record in json_lines(path):
+        if not isinstance(record, dict):
+            raise UserError(f"{path}:{number}: expected a request, which is a JSON object, found {repr(record)[:60]}.")
+        try:
+            yield number, TravelRequest.model_validate(record)
+        except ValidationError as error:
+            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+
+
+def read_requests(path: str | Path) -> list[TravelRequest]:
+    """All of them. Raises UserError, also where there are none, where one has no id, or where two have the same."""
+    found: list[TravelRequest] = []
+    lines: dict[str, int] = {}
+    for number, request in iter_requests(path):
+        if not request.id:
+            raise UserError(f"{path}:{number}: a request without an id. Expected a file made by 'tripwright request make'.")
+        if request.id in lines:
+            raise UserError(f"{path}:{number}: the id '{request.id}' is that of line {lines[request.id]} too.")
+        lines[request.id] = number
+        found.append(request)
+    if not found:
+        raise UserError(f"No requests in '{path}'. Expected a JSONL file, as made by 'tripwright request make'.")
+    return found
+
+
+def write_requests(path: Path, requests: Iterable[TravelRequest]) -> None:
+    write_atomically(path, lines_of(request.record() for request in requests))
+
+
+def lines_of(records: Iterable[dict[str, Any]]) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def proofs_beside(path: Path) -> Path:
+    """requests.jsonl → requests.proofs.jsonl."""
+    return path.with_name(f"{path.stem}.proofs{path.suffix}")

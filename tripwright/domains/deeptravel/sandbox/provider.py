@@ -1,0 +1,54 @@
+"""What a vendor has to offer to stand behind a tool: a name, a version, terms, and one blocking call.
+
+A provider does one attempt and waits for nothing. Retries, rate limits, single flight and memory belong to the sandbox, so that every
+vendor gets them alike. What a vendor cannot do today (a timeout, a 503, a limit) is a `ProviderFault` and our side's fault; what does not
+exist or cannot be asked so is an answer (`Found` with a note).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from tripwright.domains.deeptravel.tools.answers import Found
+
+FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"]
+PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))  # worth another attempt
+
+
+class ProviderFault(Exception):
+    """Our side could not answer. `retry_after_s` is what the vendor asked to be left alone for."""
+
+    def __init__(self, kind: FaultKind, message: str, retry_after_s: float | None = None):
+        super().__init__(message)
+        self.kind: FaultKind = kind
+        self.retry_after_s = retry_after_s
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a vendor wants to be treated. `requests_per_second` is one budget for everything that is asked of this vendor."""
+
+    requests_per_second: float | None = None
+    burst: int = 1
+    may_store: bool = True
+    attribution: str = ""
+    terms_url: str = ""
+
+
+class Provider(Protocol):
+    """`tools` are those of row D1 that it answers. Threads may share one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def tools(self) -> frozenset[str]: ...
+    @property
+    def terms(self) -> Terms: ...
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+        """One attempt. `arguments` are complete and of the right types. Raises ProviderFault and nothing else."""
+        ...

@@ -1,0 +1,111 @@
+"""A new day's snapshot from an old one (row D2's daily refresh): the same questions, asked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from tripwright.domains.deeptravel.sandbox.keys import checked_day, complete_arguments
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.sandbox import Asked, Sandbox
+from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
+from tripwright.errors import UserError
+
+DAILY = ("flight_search", "train_search", "hotel_search")  # what row D2 refreshes daily; places and ways stay
+
+
+@dataclass
+class Refreshed:
+    """`known` were in the new day already; `unanswered` are questions by tool whose vendor failed; `problems` say how, once a tool."""
+
+    questions: int
+    carried: int = 0
+    known: int = 0
+    answered: int = 0
+    unanswered: Counter[str] = field(default_factory=Counter)
+    problems: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def done(self) -> int:
+        return self.known + self.answered + self.unanswered.total()
+
+
+def refresh(
+    sandbox: Sandbox, from_day: str, tools: Sequence[str] = DAILY, threads: int = 8, report: Callable[[Refreshed], None] | None = None
+) -> Refreshed:
+    """Asks every question of `from_day` to one of `tools` again, under the day of `sandbox`, which records. The answers of all other tools
+    are carried over as they are, so that the new day is whole.
+
+    What the new day has is not asked again: a refresh that was stopped goes on where it was. Raises UserError.
+    """
+    store, to_day = sandbox.store, sandbox.snapshot
+    if store is None or sandbox.mode != "record" or checked_day(from_day) == to_day:
+        raise UserError(f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'}, mode {sandbox.mode}.")
+    questions, carried = _divide(store, from_day, tools)
+    if not questions and not carried:
+        raise UserError(f"The store {store.name} has no snapshot of {from_day}.")
+    if missing := sorted({tool for tool, _ in questions} - sandbox.tools):
+        raise UserError(f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or refresh other tools.")
+    found = Refreshed(len(questions), carried)
+    store.keep_all(
+        Recorded(replace(recorded.question, snapshot=to_day), recorded.body)
+        for recorded in store.recorded(from_day)
+        if recorded.question.tool not in tools
+    )
+    _ask_all(sandbox, questions, threads, found, report or (lambda _: None))
+    return found
+
+
+def _divide(store: Store, from_day: str, tools: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
+    """(the questions to ask, each once whoever answered it; how many answers are carried over)."""
+    questions: dict[tuple[str, str], None] = {}
+    carried = 0
+    for recorded in store.recorded(from_day):
+        if recorded.question.tool in tools:
+            questions[recorded.question.tool, recorded.question.arguments] = None
+        else:
+            carried += 1
+    return sorted(questions), carried
+
+
+def _ask_all(
+    sandbox: Sandbox, questions: list[tuple[str, str]], threads: int, found: Refreshed, report: Callable[[Refreshed], None]
+) -> None:
+    hopeless: set[str] = set()  # a vendor that does not know our key is not asked a thousand times more
+    waiting: dict[Future[Asked], str] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for tool, arguments in questions:
+                if tool in hopeless:
+                    found.unanswered[tool] += 1
+                    continue
+                waiting[pool.submit(sandbox.ask, tool, complete_arguments(arguments))] = tool
+                while len(waiting) >= 2 * threads:
+                    hopeless |= _collect(waiting, found)
+                    report(found)
+            while waiting:
+                _collect(waiting, found)
+                report(found)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _collect(waiting: dict[Future[Asked], str], found: Refreshed) -> set[str]:
+    """Counts what came back; returns the tools whose vendor refuses us."""
+    refusing = set()
+    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+        tool = waiting.pop(future)
+        try:
+            if future.result().hit:
+                found.known += 1
+            else:
+                found.answered += 1
+        except ProviderFault as fault:
+            found.unanswered[tool] += 1
+            found.problems.setdefault(tool, str(fault))
+            if fault.kind == "unauthorized":
+                refusing.add(tool)
+    return refusing

@@ -1,0 +1,227 @@
+"""The answers of one day as a thing of its own: its contents and hash, one file to hand on, and a new day asked anew (row D2).
+
+A file is gzip over lines of JSON. The first says what it is: format, day, counts, and the SHA-256 of all lines after it. The others are
+the answers, ordered by key. Equal snapshots are equal bytes, whichever store they come from.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tripwright.domains.deeptravel.sandbox.keys import Question, checked_day
+from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
+from tripwright.errors import UserError
+from tripwright.files import make_parent
+
+FORMAT = "tripwright snapshot"
+FORMAT_VERSION = 1
+_GZIP = b"\x1f\x8b"  # how every such file begins
+_A_SNAPSHOT = "a day's answers as 'tripwright sandbox export' writes them (gzip over lines of JSON, DAY.jsonl.gz)"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is in one day. `tools` are answers by tool and vendor; `content_hash` is over every question and answer."""
+
+    snapshot: str
+    answers: int
+    tools: dict[str, dict[str, int]]
+    content_hash: str
+
+    def header(self) -> dict[str, Any]:
+        return {"format": FORMAT, "version": FORMAT_VERSION, **asdict(self)}
+
+
+class _Tally:
+    """Counts and hashes lines as they go by."""
+
+    def __init__(self, day: str):
+        self._day, self._hash = day, hashlib.sha256()
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, line: bytes, question: Question) -> None:
+        self._hash.update(line)
+        self._counts[question.tool, question.provider] += 1
+
+    def snapshot(self) -> Snapshot:
+        tools: dict[str, dict[str, int]] = {}
+        for (tool, provider), answers in sorted(self._counts.items()):
+            tools.setdefault(tool, {})[provider] = answers
+        return Snapshot(self._day, self._counts.total(), tools, self._hash.hexdigest())
+
+
+def describe(store: Store, day: str) -> Snapshot:
+    """Reads the whole day. Raises UserError where the store has none of it."""
+    tally = _Tally(checked_day(day))
+    for recorded in store.recorded(day):
+        tally.add(_line(recorded), recorded.question)
+    return _not_empty(tally.snapshot(), store)
+
+
+def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
+    """Writes one day as one file, whole or not at all. What is recorded meanwhile may or may not be in it; header and lines agree."""
+    tally = _Tally(checked_day(day))
+    if out.is_dir():
+        raise UserError(f"'{out}' is a folder: name the file to write, for instance {out / f'{day}.jsonl.gz'}.")
+    make_parent(out)
+    partial = out.with_name(out.name + ".partial")
+    with tempfile.TemporaryFile(dir=out.parent) as lines, partial.open("wb") as file:
+        with _zipped(lines) as zipped:
+            for recorded in store.recorded(day):
+                line = _line(recorded)
+                tally.add(line, recorded.question)
+                zipped.write(line)
+        found = tally.snapshot()
+        if found.answers:
+            with _zipped(file) as zipped:
+                zipped.write(_json_line(found.header()))
+            lines.seek(0)
+            shutil.copyfileobj(lines, file)  # gzip reads two archives one after the other as one
+            file.flush()
+            os.fsync(file.fileno())
+    if not found.answers:
+        partial.unlink()
+    _not_empty(found, store)
+    os.replace(partial, out)
+    return found
+
+
+def import_snapshot(path: Path, store: Store) -> Snapshot:
+    """Adds a file's answers to a store: all of them or none, and none that contradicts what the store has. Raises UserError."""
+    found = check_file(path)
+    differing = sum(store.find(recorded.question.key) not in (None, recorded.body) for _, recorded in _read(path, found.snapshot))
+    if differing:
+        raise UserError(
+            f"'{path}' contradicts the store {store.name}: {differing:,} answers of {found.snapshot} differ. "
+            "Drop that day first, or name another store."
+        )
+    store.keep_all(recorded for _, recorded in _read(path, found.snapshot))
+    return found
+
+
+def check_file(path: Path) -> Snapshot:
+    """What a file holds, read to its end. Raises UserError where it is not what it says."""
+    if not path.is_file():
+        raise UserError(f"No snapshot at '{path}': expected {_A_SNAPSHOT}.")
+    with path.open("rb") as file:
+        if file.read(len(_GZIP)) != _GZIP:
+            raise UserError(f"'{path}' is no snapshot: found a file that is not gzip, expected {_A_SNAPSHOT}.")
+    try:
+        with gzip.open(path) as lines:
+            header = _object(lines.readline())
+        if header.get("format") != FORMAT:
+            raise UserError(f"'{path}' is no snapshot: found gzip over something else, expected {_A_SNAPSHOT}.")
+        if header.get("version") != FORMAT_VERSION:
+            raise UserError(f"'{path}' is a snapshot of version {header.get('version')}; this tripwright reads version {FORMAT_VERSION}.")
+        day = checked_day(str(header.get("snapshot")))
+        tally = _Tally(day)
+        for line, recorded in _read(path, day):
+            tally.add(line, recorded.question)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise _damaged(path, str(error)) from None
+    found = tally.snapshot()
+    if found.header() != header:
+        said = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
+        raise _damaged(path, f"its header says {said}, it holds {found.answers} with hash {found.content_hash}")
+    return found
+
+
+def _read(path: Path, day: str) -> Iterator[tuple[bytes, Recorded]]:
+    with gzip.open(path) as lines:
+        next(lines)
+        for number, line in enumerate(lines, start=2):
+            entry = _object(line)
+            try:
+                question = Question(entry["tool"], entry["provider"], entry["version"], entry["arguments"], day)
+                body = entry["answer"].encode()
+                fits = question.key == entry["key"] and Found.from_json(body).source.may_store
+            except (LookupError, TypeError, ValueError, AttributeError):
+                fits = False
+            if not fits:
+                raise _damaged(path, f"line {number} is no answer of {day} that may be kept")
+            yield line, Recorded(question, body)
+
+
+def _line(recorded: Recorded) -> bytes:
+    """The answer as a text inside JSON, so that its bytes come back as they were."""
+    asked = recorded.question
+    said = {"tool": asked.tool, "provider": asked.provider, "version": asked.version, "arguments": asked.arguments}
+    return _json_line({"key": asked.key, **said, "answer": recorded.body.decode()})
+
+
+def _json_line(entry: Mapping[str, Any]) -> bytes:
+    return (json.dumps(entry, ensure_ascii=False) + "\n").encode()
+
+
+def _zipped(file: Any) -> gzip.GzipFile:
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # no name, no time: equal bytes
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _damaged(path: Path, why: str) -> UserError:
+    return UserError(f"'{path}' is damaged: {why}. Nothing was imported; export the snapshot again.")
+
+
+def _not_empty(found: Snapshot, store: Store) -> Snapshot:
+    if not found.answers:
+        days = sorted({count.snapshot for count in store.counts()})
+        has = f"it has {', '.join(days)}" if days else "it is empty"
+        raise UserError(f"The store {store.name} has no snapshot of {found.snapshot}: {has}.")
+    return found
+
+
+@dataclass(frozen=True)
+class RecordedProvider:
+    """Stands for a vendor in replay, where none is asked: no key and no client are needed to train on what was recorded."""
+
+    name: str
+    version: str
+    tools: frozenset[str]
+    terms: Terms = Terms()
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+        raise ProviderFault("unauthorized", f"{self.name} is only replayed here.")
+
+
+def recorded_providers(
+    store: Store, day: str, chosen: Mapping[str, str] | None = None, offered: Iterable[str] = RECORDS
+) -> dict[str, Provider]:
+    """Who answers which tool in a snapshot. Where several did, `chosen` says which, as "duffel" or as "duffel 2.1". Raises UserError.
+
+    A tool of `offered` that nobody was asked for stands there too, with nothing recorded: an agent is to see the tools that it saw then.
+    """
+    who: dict[str, dict[tuple[str, str], None]] = {}
+    for count in store.counts():
+        if count.snapshot == checked_day(day):
+            who.setdefault(count.tool, {})[count.provider, count.version] = None
+    found: dict[str, Provider] = {}
+    for tool, pairs in who.items():
+        wanted = (chosen or {}).get(tool)
+        fitting = [pair for pair in pairs if wanted is None or wanted in (pair[0], " ".join(pair))]
+        if len(fitting) != 1:
+            has = ", ".join(f"'{name} {version}'" for name, version in pairs)
+            raise UserError(f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found {wanted or 'no choice'}.")
+        found[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
+    for tool in offered:
+        found.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
+    return found

@@ -1,0 +1,126 @@
+"""The store of one machine: a SQLite file that any number of its processes share."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, Recorded, SqlStore
+from tripwright.errors import UserError
+from tripwright.files import make_parent
+
+BUSY_SECONDS = 60.0  # how long a writer waits for the others before it gives up
+
+
+class _Connected:
+    """The connection of one process. Its threads take turns: a statement takes microseconds."""
+
+    def __init__(self, path: Path, create: bool):
+        self.pid, self.lock = os.getpid(), threading.RLock()
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        self.db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+class SqliteStore(SqlStore):
+    """One file in write-ahead mode: readers never wait, writers wait for each other."""
+
+    NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+    MOST = "max"
+
+    def __init__(self, path: str | Path, create: bool = True):
+        super().__init__(str(path))
+        self._path = Path(path)
+        if self._path.is_dir():
+            raise UserError(f"'{path}' is a folder: a store is a file, for instance {self._path / 'live.sqlite'}.")
+        if not create and not self._path.is_file():
+            raise UserError(f"No store at '{path}': expected a file that recording, 'sandbox refresh' or 'sandbox import' made.")
+        if create:
+            make_parent(self._path)
+        try:
+            self._process = self._connect(create)
+            self._prepare(create)
+        except (sqlite3.DatabaseError, ProviderFault) as error:
+            raise UserError(f"'{path}' cannot be used as a store: {error}.") from None
+        self._check_version()
+
+    def _connect(self, create: bool = False) -> _Connected:
+        connected = _Connected(self._path, create)
+        connected.db.execute("PRAGMA synchronous=NORMAL")  # of leases and limits: the last ones may be lost where the power is cut
+        return connected
+
+    def _prepare(self, create: bool) -> None:
+        tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if "sandbox_about" in tables:
+            return
+        if tables or not create:
+            raise UserError(
+                f"'{self.name}' is no store of live tools: {'found other tables in it' if tables else 'it is empty'}. Name another file."
+            )
+        give_up = time.monotonic() + BUSY_SECONDS
+        while True:  # the change to write-ahead mode does not wait for other processes as everything else does
+            try:
+                self._process.db.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.01)
+        self._in_transaction(lambda db: [db.execute(sql) for sql in SCHEMA])
+
+    def _here(self) -> _Connected:
+        if self._process.pid != os.getpid():  # SQLite forbids using a connection after a fork, and the lock may be held for ever
+            self._inherited, self._process = self._process, self._connect()
+        return self._process
+
+    def _run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        process = self._here()
+        with process.lock:
+            try:
+                return process.db.execute(sql, parameters).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
+
+    def keep(self, recorded: Recorded) -> bytes:
+        with self._synced():
+            return super().keep(recorded)
+
+    def keep_all(self, recorded: Iterable[Recorded]) -> None:
+        with self._synced():
+            self._in_transaction(lambda db: db.executemany(INSERT, (entry.row() for entry in recorded)))
+
+    @contextmanager
+    def _synced(self) -> Iterator[None]:
+        """Commits in here are on the disk before anybody gets the answer: they survive `kill -9` (as all commits do), a crash of the
+        machine, and a cut of the power. One sync takes milliseconds, which is little beside the call that the answer cost."""
+        process = self._here()
+        with process.lock:
+            process.db.execute("PRAGMA synchronous=FULL")
+            try:
+                yield
+            finally:
+                process.db.execute("PRAGMA synchronous=NORMAL")
+
+    def _in_transaction(self, work: Callable[[sqlite3.Connection], object]) -> None:
+        process = self._here()
+        with process.lock:
+            try:
+                process.db.execute("BEGIN IMMEDIATE")
+                try:
+                    work(process.db)
+                    process.db.execute("COMMIT")
+                except BaseException:
+                    process.db.execute("ROLLBACK")
+                    raise
+            except sqlite3.DatabaseError as error:
+                raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
+
+    def close(self) -> None:
+        if self._process.pid == os.getpid():
+            self._process.db.close()

@@ -1,0 +1,174 @@
+"""The six tools of row D1 over any source of live answers: a provider, or the sandbox that remembers what providers said.
+
+Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`. The arguments are the paper's names;
+`depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are optional. What is asked is checked here, so that no vendor is asked for a day
+that is none; what a vendor says is data, and cannot close a tag or end a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, Money, Record, Source
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.travelplanner.tools.catalog import known_date
+from tripwright.tools.errors import ToolError, defused, quoted
+from tripwright.world.store import World
+
+LONGEST_ARGUMENT = 300  # characters
+YEARS = (1900, 2199)  # an argument outside them is a slip of the pen
+
+
+class AskedSource(Protocol):
+    """A provider (`domains/deeptravel/sandbox/provider.py`) or a sandbox (`domains/deeptravel/sandbox/sandbox.py`)."""
+
+    @property
+    def tools(self) -> frozenset[str]: ...
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found | Asked:
+        """Raises ProviderFault."""
+        ...
+
+
+class LiveTools:
+    """The tools, bound to a source. The order of the methods is that of row D1 and of the schemas. They return typed records, or raise
+    ToolError for what was asked wrongly or is not recorded; a ProviderFault passes through.
+
+    `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
+    """
+
+    RECORDS: ClassVar[Mapping[str, type]] = RECORDS
+
+    def __init__(self, source: AskedSource, called: Callable[[str], str] = str):
+        self._source, self._called = source, called
+
+    @classmethod
+    def of_world(cls, world: World, called: Callable[[str], str] = str) -> Self:
+        """Over a closed world, whose today is its first day."""
+        return cls(WorldProvider(world), called)
+
+    def flight_search(
+        self, depart_city_name: str, arrival_city_name: str, depart_date: str, depart_poi: str = "", arrival_poi: str = ""
+    ) -> Found:
+        """Search the flights between two cities on one day, with prices per person.
+
+        Args:
+            depart_city_name: The city to fly from.
+            arrival_city_name: The city to fly to.
+            depart_date: The day of departure, YYYY-MM-DD.
+            depart_poi: A place in the city of departure: the ways from there to the airport are added.
+            arrival_poi: A place in the city of arrival: the ways from the airport to there are added.
+        """
+        known_day(depart_date)
+        cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
+        return self._ask("flight_search", **cities, depart_date=depart_date, depart_poi=depart_poi, arrival_poi=arrival_poi)
+
+    def train_search(self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0) -> Found:
+        """Search the trains between two cities on one day, with prices per person where they are known.
+
+        Args:
+            depart_city_name: The city to leave from.
+            arrival_city_name: The city to reach.
+            depart_date: The day of departure, YYYY-MM-DD.
+            is_transfer: 0 for direct trains only, 1 for journeys with a change of trains too.
+        """
+        known_day(depart_date)
+        if is_transfer not in (0, 1):
+            raise ToolError(f"is_transfer is 0 or 1, found {quoted(is_transfer)}.", "bad_choice")
+        cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
+        return self._ask("train_search", **cities, depart_date=depart_date, is_transfer=is_transfer)
+
+    def route_planning(self, origin_name: str, destination_name: str, city_name: str) -> Found:
+        """Look up the ways between two places of one city: minutes and kilometres by each mode.
+
+        Args:
+            origin_name: The place to start from: a hotel, a station, an airport, a sight.
+            destination_name: The place to reach.
+            city_name: The city that both are in.
+        """
+        return self._ask("route_planning", origin_name=origin_name, destination_name=destination_name, city_name=city_name)
+
+    def hotel_search(self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = "") -> Found:
+        """Search the hotels of a city. Prices are of one room for the whole stay.
+
+        Args:
+            city_name: The city to stay in.
+            checkin_date: The day of arrival, YYYY-MM-DD.
+            checkout_date: The day of departure, YYYY-MM-DD, after checkin_date.
+            hotel_name: Only hotels whose name holds these words.
+        """
+        if known_day(checkout_date) <= known_day(checkin_date):
+            raise ToolError(f"checkout_date {checkout_date} is not after checkin_date {checkin_date}.", "bad_stay")
+        stay = {"checkin_date": checkin_date, "checkout_date": checkout_date}
+        return self._ask("hotel_search", city_name=city_name, **stay, hotel_name=hotel_name)
+
+    def poi_search(self, query: str, city_name: str) -> Found:
+        """Search places of a city by name or by kind, with their addresses.
+
+        Args:
+            query: The name of a place, or a kind of place such as "museum".
+            city_name: The city to search.
+        """
+        return self._ask("poi_search", query=query, city_name=city_name)
+
+    def web_search(self, query: str) -> Found:
+        """Search the web.
+
+        Args:
+            query: A few words to search for.
+        """
+        return self._ask("web_search", query=query)
+
+    def _ask(self, tool: str, **arguments: str | int) -> Found:
+        for name, value in arguments.items():
+            if isinstance(value, str) and len(value) > LONGEST_ARGUMENT:
+                raise ToolError(f"Argument '{name}' has {len(value)} characters, at most {LONGEST_ARGUMENT} are taken.", "too_long")
+        return answer_of(self._source, tool, arguments, self._called(tool))
+
+
+def answer_of(source: AskedSource, tool: str, arguments: Mapping[str, Any], called: str) -> Found:
+    """What the source answers, as data. Raises ToolError for what it refuses or has not recorded, ProviderFault where it cannot answer."""
+    answer = source.ask(tool, arguments)
+    found = answer.found if isinstance(answer, Asked) else answer
+    if isinstance(found, NotRecorded):
+        raise ToolError(f"{called}: this search is not recorded in the snapshot of {found.question.snapshot}.", "not_recorded")
+    if found.refused:
+        raise ToolError(defused(found.note) or f"{called} refused this call.", "refused")
+    return as_data(found)
+
+
+def known_day(date: str) -> Any:
+    """Raises ToolError for what is no day of the calendar in YEARS."""
+    day = known_date(date)
+    if not YEARS[0] <= day.year <= YEARS[1]:
+        raise ToolError(f"Date {quoted(date)} is not in the years {YEARS[0]} to {YEARS[1]}.", "no_such_day")
+    return day
+
+
+def as_data(found: Found) -> Found:
+    """The same answer with every text defused."""
+    return Found(tuple(_data(record) for record in found.records), _data(found.source), defused(found.note))
+
+
+Data = TypeVar("Data", bound=Record | Source)
+
+
+def _data(record: Data) -> Data:
+    return replace(record, **{field.name: as_text_data(getattr(record, field.name)) for field in fields(record)})
+
+
+def as_text_data(value: Any) -> Any:
+    """A value with every text in it defused."""
+    match value:
+        case str():
+            return defused(value)
+        case Money(amount, currency):
+            return Money(amount, defused(currency))
+        case tuple() | list():
+            return type(value)(map(as_text_data, value))
+        case Mapping():
+            return {as_text_data(name): as_text_data(part) for name, part in value.items()}
+    return value

@@ -1,0 +1,102 @@
+"""What answers the live tools of a run: a closed world or services, directly or through the sandbox that remembers (row D2)."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits
+from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
+from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
+from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
+from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
+from tripwright.domains.deeptravel.sandbox.store import Store, open_store
+from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.errors import UserError
+from tripwright.world.store import World
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """As given: a world's folder or a services file, one of them (neither for a replay of what services said); where answers are kept, of
+    which day, and whether only those count."""
+
+    world: Path | None = None
+    services: Path | None = None
+    store: str | None = None
+    snapshot: str | None = None
+    replay: bool = False
+
+
+@dataclass(frozen=True)
+class LiveSource:
+    """`identity` goes into the run card: episodes with other tools, or another day's answers, are never counted together."""
+
+    ask: AskedSource
+    where: str
+    identity: dict[str, Any]
+
+    @property
+    def sandbox(self) -> Sandbox | None:
+        return self.ask if isinstance(self.ask, Sandbox) else None
+
+
+@contextmanager
+def live_source(options: LiveOptions) -> Iterator[LiveSource]:
+    """Raises UserError for options that do not go together, and for what load_services and the sandbox refuse."""
+    if options.world is not None and options.services is not None:
+        raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
+    if options.world is None and options.services is None and not options.replay:
+        raise UserError("Live tools need --world DIR or --services FILE, or a recorded day to --replay; found none of them.")
+    if options.store is None:
+        if options.replay or options.snapshot is not None:
+            raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
+        limits = LocalLimits()
+        yield _source(options, _providers(options, None, limits), None, "live", limits)
+        return
+    store = open_store(options.store, create=not options.replay)
+    try:
+        if options.replay and options.snapshot is None and options.world is None:
+            raise UserError("Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there are.")
+        try:
+            source = _source(options, _providers(options, store, store), store, "replay" if options.replay else "record", store)
+        except ProviderFault as fault:  # the store can be opened and not be read
+            raise UserError(str(fault)) from None
+        yield source
+    finally:
+        store.close()
+
+
+def _providers(options: LiveOptions, store: Store | None, limits: Limits) -> dict[str, Provider]:
+    if options.replay and options.world is None and options.snapshot is not None and store is not None:
+        offered = tools_in(options.services) if options.services is not None else RECORDS
+        return recorded_providers(store, options.snapshot, offered=offered)  # no key and no vendor's client is needed
+    if options.services is not None:
+        return load_services(options.services, limits)
+    assert options.world is not None
+    provider = WorldProvider(World.open(options.world))
+    return dict.fromkeys(sorted(provider.tools), provider)
+
+
+def _source(options: LiveOptions, providers: dict[str, Provider], store: Store | None, mode: Mode, limits: Limits) -> LiveSource:
+    """`limits` keep the budgets of those who are asked for positions; a sandbox without a store keeps its own there too."""
+    first = next(iter(providers.values()))
+    day = options.snapshot or (first.day if isinstance(first, WorldProvider) else datetime.datetime.now(datetime.UTC).date().isoformat())
+    tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
+    identity: dict[str, Any] = {"tools": tools}
+    if store is None:
+        source: AskedSource = first if options.world is not None else Sandbox(providers, limits=limits)
+    else:
+        source = Sandbox(providers, store, mode, day)
+        identity |= {"snapshot": day, "mode": mode, "store": store.name}
+    if isinstance(first, WorldProvider) and options.world is not None:
+        where = first.world.name
+    else:
+        where = f"{store.name} of {day}" if options.replay and store is not None else str(options.services)
+    return LiveSource(source, where, identity)

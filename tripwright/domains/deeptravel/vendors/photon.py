@@ -1,0 +1,58 @@
+"""Photon: places of OpenStreetMap by name and address, `GET /api`.
+
+Interface: https://github.com/komoot/photon/blob/master/docs/api-v1.md, whose example answer is in the tests.
+Terms of the public server: https://photon.komoot.io/, fair use without a published figure, heavy use is throttled and a User-Agent is
+asked for (https://github.com/komoot/photon/issues/479 and …/883); one request a second is our reading of that. The data is
+OpenStreetMap's, under the ODbL. Never called live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tripwright.domains.deeptravel.sandbox.provider import Terms
+from tripwright.domains.deeptravel.tools.answers import Place
+from tripwright.domains.deeptravel.vendors.place_search import PlaceSearch
+from tripwright.domains.deeptravel.vendors.reading import at, position_at, text_at
+from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
+
+
+class Photon(PlaceSearch):
+    name: ClassVar[str] = "photon"
+    public_url: ClassVar[str] = "https://photon.komoot.io"
+    path: ClassVar[str] = "/api"
+    entries: ClassVar[tuple[str, ...]] = ("features",)
+    published_terms: ClassVar[Terms] = Terms(
+        requests_per_second=1.0, attribution=f"Photon, komoot; {OSM_ATTRIBUTION}", terms_url="https://photon.komoot.io/"
+    )
+
+    def settings(self) -> dict[str, object]:
+        return {"api": "v1", "language": self.language, "max_results": self.max_results}
+
+    def parameters(self, text: str) -> Mapping[str, Any]:
+        return {"q": text, "limit": self.max_results, "lang": self.language}
+
+    def place(self, entry: Any, city: str) -> Place | None:
+        """None for what has neither name nor street."""
+        stated = at(entry, "properties")
+        street = _joined(" ", text_at(stated, "street"), text_at(stated, "housenumber"))
+        name = text_at(stated, "name") or street
+        if not name:
+            return None
+        town = _joined(" ", text_at(stated, "postcode"), text_at(stated, "city"))
+        itself = name if text_at(stated, "osm_key") == "place" else ""
+        point = {"lon": at(entry, "geometry", "coordinates", 0), "lat": at(entry, "geometry", "coordinates", 1)}
+        latitude, longitude = position_at(point, "lat", "lon") or (None, None)
+        return Place(
+            name,
+            text_at(stated, "city") or itself or city,
+            _joined(", ", street, text_at(stated, "district"), town, text_at(stated, "state"), text_at(stated, "country")),
+            text_at(stated, "osm_value").replace("_", " "),
+            latitude,
+            longitude,
+        )
+
+
+def _joined(between: str, *parts: str) -> str:
+    return between.join(dict.fromkeys(part for part in parts if part))

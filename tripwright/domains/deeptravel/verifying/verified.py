@@ -1,0 +1,176 @@
+"""Transcripts of a run → the verifiers' verdict on each, by rules or by a judge, and what they come to (rows D3 to D5).
+
+An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and past 1% of all a rate comes with its
+worst case (law 4). An episode that a run played again because of our fault stands in its file twice; the later line counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.verifiers.findings import (
+    PASSING_CONCLUSIONS,
+    Conclusion,
+    TrajectoryFinding,
+    TurnFinding,
+    Unscored,
+    Verifier,
+)
+from tripwright.domains.deeptravel.verifiers.joint import joint
+from tripwright.domains.travelplanner.scoring.lines import described
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.statistics.rates import rate
+from tripwright.transcript import StopReason, Transcript
+
+TOO_MANY_UNSCORED = 0.01
+NO_ANSWER = "no_answer"  # stands among the conclusions: nobody was asked
+EXPECTED = 'expected an object with "request" (a traveller\'s request) and "transcript"'
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One line of a file of transcripts. `id` is the line's own, else the request's, else "line N"."""
+
+    line: int
+    id: str
+    request: TravelRequest
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`reward` is None where it is `unscored`. `trajectory` is None there, and where there was no answer to judge. `turns_saved` were not
+    judged, because what came before had decided."""
+
+    line: int
+    id: str
+    reward: float | None
+    trajectory: TrajectoryFinding | None = None
+    passes: bool | None = None  # the trajectory alone
+    turns: tuple[TurnFinding, ...] = ()
+    turns_saved: int = 0
+    unscored: str | None = None
+    reason: str = ""
+
+    def record(self) -> dict[str, Any]:
+        if self.unscored is not None:
+            return {"line": self.line, "id": self.id, "reward": None, "unscored": self.unscored}
+        return {name: value for name, value in asdict(self).items() if name != "unscored"}
+
+
+def read_episodes(path: Path) -> list[Asked]:
+    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier reads them."""
+    if not path.is_file():
+        raise UserError(f"No transcripts at '{path}'. Expected the transcripts.jsonl of a run: {EXPECTED} per line.")
+    found: list[Asked] = []
+    unscored: dict[str, int] = {}  # id → place in `found`: only such a line is replaced by a later one
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            asked = _asked(line, number, f"{path}:{number}")
+            if asked.id in unscored:
+                found[unscored.pop(asked.id)] = asked
+            else:
+                found.append(asked)
+            if asked.transcript.stop_reason is StopReason.UNSCORED:
+                unscored[asked.id] = next(place for place, each in enumerate(found) if each is asked)
+    if not found:
+        raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
+    return found
+
+
+def _asked(line: bytes, number: int, where: str) -> Asked:
+    try:
+        record = read_json(line)
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
+    if not isinstance(record, dict) or not isinstance(record.get("transcript"), dict) or not isinstance(record.get("request"), dict):
+        raise UserError(f"{where}: {EXPECTED}, found {described(record)}.")
+    try:
+        request = TravelRequest.model_validate(record["request"])
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{where}: request: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+    try:
+        transcript = Transcript.from_json(record["transcript"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{where}: 'transcript' is not one of a run ({type(error).__name__}: {error}).") from None
+    light = [replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments]
+    transcript.segments = light
+    return Asked(number, str(record.get("id") or request.id or f"line {number}"), request, transcript)
+
+
+def verify_all(
+    verifier: Verifier,
+    asked: Iterable[Asked],
+    concurrency: int = 1,
+    every_turn: bool = False,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> Iterator[Verdict]:
+    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without asking.
+
+    With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0, and a calibration sees the turns of bad
+    trajectories too.
+    """
+    waiting, faults = iter(asked), 0
+
+    def while_it_lives() -> Iterator[Asked]:
+        while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
+            yield each
+
+    def work(each: Asked) -> tuple[Asked, Verdict]:
+        return each, verify_one(verifier, each, every_turn, passing)
+
+    for each, verdict in map_unordered(work, while_it_lives(), concurrency):
+        if each.transcript.stop_reason is not StopReason.UNSCORED:  # those say nothing about the verifier
+            faults = faults + 1 if verdict.unscored else 0
+        yield verdict
+    for each in waiting:
+        yield Verdict(each.line, each.id, None, unscored=f"not asked: {MOST_FAULTS} in a row were unscored")
+
+
+def verify_one(verifier: Verifier, asked: Asked, every_turn: bool = False, passing: Sequence[Conclusion] = PASSING_CONCLUSIONS) -> Verdict:
+    """The joint reward of row D5, with what it rests on."""
+    line, id, transcript = asked.line, asked.id, asked.transcript
+    if transcript.stop_reason is StopReason.UNSCORED:
+        return Verdict(line, id, None, unscored=f"the episode is unscored: {transcript.fault or 'no reason given'}")
+    found = joint(verifier, asked.request, transcript, passing=passing, all_turns=every_turn)
+    if found.unscored is not None:
+        return Verdict(line, id, None, unscored=found.unscored)
+    passes = found.trajectory is not None and found.trajectory.passes(passing)
+    turns, calls = found.turns, range(1, len(transcript.calls) + 1)
+    if every_turn and found.trajectory is not None and not passes:
+        try:
+            turns = tuple(verifier.turn(asked.request, transcript, call) for call in calls)
+        except Unscored as fault:
+            return Verdict(line, id, None, unscored=str(fault))
+    return Verdict(line, id, found.reward, found.trajectory, passes, turns, len(calls) - len(turns), reason=found.reason)
+
+
+def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop saved."""
+    scored = [verdict for verdict in verdicts if verdict.unscored is None]
+    rewarded = sum(verdict.reward == 1 for verdict in scored)
+    unscored = len(verdicts) - len(scored)
+    turns = [turn for verdict in scored for turn in verdict.turns]
+    found: dict[str, Any] = {
+        "n": len(verdicts),
+        "unscored": unscored,
+        "reward": rate(rewarded, len(scored)),
+        "trajectory": dict(Counter(verdict.trajectory.conclusion if verdict.trajectory else NO_ANSWER for verdict in scored).most_common()),
+        "turn": dict(Counter(turn.conclusion for turn in turns).most_common()),
+        "turns": len(turns) + sum(verdict.turns_saved for verdict in scored),
+        "turns_saved": sum(verdict.turns_saved for verdict in scored),
+    }
+    if unscored > TOO_MANY_UNSCORED * len(verdicts):
+        found["worst_case"] = rate(rewarded, len(verdicts))  # every unscored one counted as failed
+    return found

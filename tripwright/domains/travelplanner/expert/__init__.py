@@ -1,0 +1,44 @@
+"""The expert as a policy: through the real tools it plays the oracle's plan (style "direct"), or one that it finds itself.
+
+Style "direct" is what the cold start of training learns from: the shortest way to a plan that is known. The styles "careful" and "brief"
+know nothing but what tools have answered, so they also play where the world is out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tripwright.agent.session import Session
+from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
+from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
+from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
+from tripwright.policies.base import at_hand, say, trip_query
+
+__all__ = ["STYLES", "ExpertPolicy", "ExpertStyle", "expert_solution", "expert_turns", "style_named"]
+
+
+class ExpertPolicy:
+    def __init__(self, style: ExpertStyle = DIRECT):
+        self.style = style
+        self.name = "expert" if style.name == "direct" else f"expert-{style.name}"
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        for session in sessions:
+            if self.style.name == "direct":
+                _play_direct(session)
+            else:
+                play_careful(session, self.style)
+            yield session
+
+
+def _play_direct(session: Session) -> None:
+    dialect = session.dialect
+    for text in expert_turns(
+        trip_query(session), at_hand(session, "The expert"), session.tools.face, dialect.plan_format, dialect.page_rows
+    ):
+        for _ in range(MOST_TRIES):
+            say(session, text)
+            if session.done or not unanswered(session):
+                break
+        if session.done:
+            break

@@ -1,0 +1,47 @@
+"""Distinct meals for one city or several, as cheap as the restaurants seen allow, that serve every wanted cuisine somewhere."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from tripwright.domains.travelplanner.expert.reading import Row
+
+Picked = tuple[Row, ...]
+Menus = dict[int, tuple[float, Picked]]  # cuisines served, as bits → (cost per person, restaurants)
+
+
+def menus(rows: Sequence[Row], wanted: Sequence[str], least: int, most: int) -> Menus:
+    """For every set of wanted cuisines, the cheapest `least` to `most` of these restaurants that serve it."""
+    cheapest = sorted(rows, key=_cost)
+    masks = [sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row["cuisines"]) for row in cheapest]
+    best: dict[tuple[int, int], tuple[float, Picked]] = {(0, 0): (0.0, ())}
+    for index, row in enumerate(cheapest):
+        if index >= most and not masks[index]:  # of those that serve nothing wanted, only the cheapest can matter
+            continue
+        for (count, served), (cost, picked) in list(best.items()):
+            key, total = (count + 1, served | masks[index]), cost + _cost(row)
+            if count < most and (key not in best or total < best[key][0]):
+                best[key] = total, (*picked, row)
+    found: Menus = {}
+    for (count, served), (cost, picked) in best.items():
+        if count >= least and (served not in found or cost < found[served][0]):
+            found[served] = cost, picked
+    return found
+
+
+def cheapest_together(cities: Sequence[Menus], wanted: Sequence[str]) -> tuple[float, tuple[Picked, ...]] | None:
+    """One menu a city that serve everything wanted between them, with the cost per person; None where that cannot be."""
+    together: dict[int, tuple[float, tuple[Picked, ...]]] = {0: (0.0, ())}
+    for found in cities:
+        merged: dict[int, tuple[float, tuple[Picked, ...]]] = {}
+        for (served, (cost, picked)), (here, (more, row)) in itertools.product(together.items(), found.items()):
+            key, total = served | here, cost + more
+            if key not in merged or total < merged[key][0]:
+                merged[key] = total, (*picked, row)
+        together = merged
+    return together.get((1 << len(wanted)) - 1)
+
+
+def _cost(row: Row) -> float:
+    return float(row["average_cost_usd"])

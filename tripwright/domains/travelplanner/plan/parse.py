@@ -1,0 +1,103 @@
+"""From a model's text to a plan, without ever raising, hanging or guessing.
+
+A model may write anything, so every way in which an answer can be wrong is a value (`problem`, one line), not an exception. Only
+Markdown fences are forgiven: the JSON must be valid and must follow the schema of row P3. Nothing in the text is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pydantic import TypeAdapter, ValidationError
+
+from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
+
+OPEN, CLOSE = "<answer>", "</answer>"
+_DAYS = TypeAdapter(list[DayPlan])
+
+
+@dataclass(frozen=True)
+class ParsedAnswer:
+    """Exactly one of the two is None."""
+
+    days: list[DayPlan] | None
+    problem: str | None
+
+
+def extract_answer(text: str) -> str | None:
+    """What the last <answer> block holds; None where there is no block, or the last one is not closed."""
+    start = text.rfind(OPEN)
+    if start < 0:
+        return None
+    start += len(OPEN)
+    end = text.find(CLOSE, start)
+    return None if end < 0 else text[start:end].strip()
+
+
+def parse_answer(text: str) -> ParsedAnswer:
+    """The plan in a response, or in the bare contents of its answer block (a text without any answer tag)."""
+    answer = extract_answer(text) if OPEN in text or CLOSE in text else text
+    if answer is None:
+        return _problem(f"the last {OPEN} block is not complete: expected {OPEN} [ … ] {CLOSE}")
+    try:
+        return parse_days(json.loads(_without_fence(answer), parse_constant=_refuse_constant))
+    except json.JSONDecodeError as error:
+        return _problem(f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
+    except RecursionError:
+        return _problem("the answer is nested too deeply to be a plan")
+    except ValueError as error:  # NaN, Infinity, an integer of thousands of digits
+        return _problem(f"the answer is not valid JSON: {error}")
+
+
+def parse_days(days: Any) -> ParsedAnswer:
+    """The same for JSON data that is already read."""
+    if not isinstance(days, list):
+        return _problem(f"a plan is a JSON array of day objects, found {_json_type(days)}")
+    if not days:
+        return _problem("the plan has no days")
+    try:
+        return ParsedAnswer(_DAYS.validate_python(days), None)
+    except ValidationError as error:
+        return _problem(_first_problem(error))
+    except RecursionError:
+        return _problem("the answer is nested too deeply to be a plan")
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False)[0]
+    index, *path = problem["loc"]
+    where = ".".join(str(part) for part in path if part not in ONE_OF_TAGS)
+    found = "" if problem["type"] == "missing" else f", found {_shown(problem['input'])}"
+    field = f" field '{where}':" if where else ""
+    return f"day {int(index) + 1}:{field} {problem['msg'][:1].lower()}{problem['msg'][1:]}{found}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return _json_type(value)
+    shown = ascii(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def _json_type(value: Any) -> str:
+    return {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
+
+
+def _without_fence(text: str) -> str:
+    """```json … ``` → …; anything else stays as it is."""
+    text = text.strip()
+    if not (text.startswith("```") and text.endswith("```") and len(text) >= 6):
+        return text
+    inside = text[3:-3]
+    language, newline, rest = inside.partition("\n")
+    return rest if newline and language.strip().lower() in ("", "json") else inside
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _problem(text: str) -> ParsedAnswer:
+    return ParsedAnswer(None, " ".join(ascii(text)[1:-1].split()) if not text.isprintable() else text)

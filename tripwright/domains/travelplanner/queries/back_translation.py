@@ -1,0 +1,193 @@
+"""Structured requests → words, by LLMs behind endpoints, each text read back field by field before it is kept (row S3).
+
+The reader is the judge of a text: a wish left out, a wrong date or a second amount is told to the model, and after some attempts the
+text is rejected. The one thing that no reader sees is a wish in words of which it has never heard; the instructions forbid inventing any.
+Whose fault was it (law 4): an endpoint that does not answer leaves the request unscored; a model that words it wrongly has it rejected.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tripwright.domains.travelplanner.queries.reading import Gazetteer
+from tripwright.domains.travelplanner.queries.wording import Style, word_query
+from tripwright.domains.travelplanner.queries.wording_check import Mismatch, mismatches
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.llm.client import ChatEndpoint, Completion, Fault
+from tripwright.llm.threads import MOST_FAULTS, map_unordered
+
+LONGEST_WORDING = 1_500  # characters; the official requests have at most 500
+GRAMMAR_TRIES = 20
+
+SYSTEM = """You write the requests of travellers to a travel planner. You are given a request as JSON fields. Answer with one request in
+plain English and nothing else: no title, no quotation marks, no list, no explanation, no answer to the request.
+
+Say every field, and nothing that is not in the fields: no further wish, number, place, name or reason. Places are spelt as given.
+"days" is the length of the trip; "date" holds its days, of which you say the first and the last, with month, day and year.
+"visiting_city_number" cities of "dest", a state, are visited; where it is 1, "dest" is the city. Do not name other cities.
+"people_number": say how many travel, with the number; 1 is a person travelling alone. "budget" is in US dollars for everybody together.
+"local_constraint" holds wishes; say nothing about those that are null.
+"house rule": what the accommodation must allow (smoking, parties, children under 10, visitors, pets).
+"cuisine": every cuisine that the traveller wants to eat. "room type": shared room, not shared room, private room or entire room.
+"transportation": "no flight" means that they do not want to fly, "no self-driving" that they do not want to drive themselves."""
+
+MANNERS = (
+    "Write as a polite question.",
+    "Write as a plain statement of what is needed.",
+    "Write in two sentences at most.",
+    "Write in short sentences.",
+    "Begin with who travels.",
+    "Begin with the dates.",
+    "Begin with the destination.",
+    "Mention the budget early.",
+    "Mention the wishes before the budget.",
+    "Write informally, as to a friend.",
+    "Write formally, as to a travel agency.",
+    "Write dates like 'March 16th'.",
+)
+REFUSED = "the answer is not one request in plain English"
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One text that was not kept: who wrote it, the fields that it got wrong ("text" for none that can be read), and what was wrong."""
+
+    model: str
+    fields: tuple[str, ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Worded:
+    """`text` is None where nothing was accepted; then `problem` says why, and `unscored` that no endpoint could be asked."""
+
+    text: str | None
+    worded_by: str | None
+    rejected: tuple[Rejection, ...] = ()
+    problem: str | None = None
+    unscored: bool = False
+
+    @property
+    def attempts(self) -> int:
+        return len(self.rejected) + (self.text is not None)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Endpoints and how they share the work: in turn, or drawn by `weights` from the seed. Threads may share one."""
+
+    endpoints: Sequence[ChatEndpoint]
+    weights: Sequence[float] | None = None
+    seed: int = 0
+    _silent: dict[int, int] = field(default_factory=dict)  # faults in a row, by endpoint
+
+    def __post_init__(self) -> None:
+        weights = self.weights
+        if not self.endpoints:
+            raise UserError("No endpoint to word requests: expected one or more.")
+        if weights is not None and (len(weights) != len(self.endpoints) or min(weights) < 0 or not 0 < sum(weights) < float("inf")):
+            raise UserError(f"{len(self.endpoints)} endpoints need as many weights, none negative and not all 0, found {list(weights)}.")
+
+    def order(self, index: int) -> list[int]:
+        """Whom to ask about request `index`, then who stands in should that one not answer. Endpoints that are dead are left out."""
+        count = len(self.endpoints)
+        if self.weights is None:
+            first = (index + self.seed) % count
+        else:
+            first = random.Random(f"tripwright-wording-{self.seed}-{index}").choices(range(count), self.weights)[0]
+        allowed = [at for at in range(count) if self.weights is None or self.weights[at] > 0]
+        turn = sorted(allowed, key=lambda at: (at - first) % count)
+        return [at for at in turn if self._silent.get(at, 0) < MOST_FAULTS]
+
+    def note(self, at: int, fault: bool) -> None:
+        self._silent[at] = self._silent.get(at, 0) + 1 if fault else 0
+
+
+def back_translate(query: Query, pool: Pool, places: Gazetteer, *, index: int = 0, retries: int = 3) -> Worded:
+    """The request in a model's words, read back exactly. A wrong text is answered with what is wrong with it, up to `retries` times.
+
+    `index` says which request of a file it is: the endpoint and the manner of writing follow from it and the pool's seed.
+    Raises UserError for what can never work (a wrong key, an unknown model).
+    """
+    manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(MANNERS)
+    earlier: tuple[Rejection, ...] = ()  # of an endpoint that died while it was being corrected
+    problem = f"not asked: every endpoint failed {MOST_FAULTS} times in a row"
+    for at in pool.order(index):
+        worded = _asked(pool.endpoints[at], query, places, manner, retries)
+        pool.note(at, worded.unscored)
+        earlier += worded.rejected
+        if not worded.unscored:
+            return replace(worded, rejected=earlier)
+        problem = worded.problem or problem
+    return Worded(None, None, earlier, problem, unscored=True)
+
+
+def _asked(endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int) -> Worded:
+    conversation: list[dict[str, Any]] = messages(query, manner)
+    rejected: list[Rejection] = []
+    for _ in range(retries + 1):
+        outcome = endpoint.complete(conversation)
+        if isinstance(outcome, Fault):
+            if outcome.kind == "context_overflow" and rejected:
+                break  # the exchange outgrew the model: its wording failed, not the endpoint
+            return Worded(None, None, tuple(rejected), outcome.message, unscored=True)
+        text, wrong = understood(outcome, query, places)
+        if not wrong:
+            return Worded(text, endpoint.model, tuple(rejected))
+        said = "; ".join(map(str, wrong))
+        rejected.append(Rejection(endpoint.model, tuple(each.field for each in wrong), said))
+        correction = f"This does not say what it must. {said}. Write the whole request again, every field said once and clearly."
+        conversation = [*messages(query, manner), {"role": "assistant", "content": text}, {"role": "user", "content": correction}]
+    return Worded(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].said}")
+
+
+def messages(query: Query, manner: str) -> list[dict[str, Any]]:
+    record = query.record()
+    names = ("org", "dest", "days", "visiting_city_number", "date", "people_number", "budget", "local_constraint")
+    fields = json.dumps({name: record[name] for name in names}, ensure_ascii=False)
+    return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"{manner}\n\n{fields}"}]
+
+
+def understood(completion: Completion, query: Query, places: Gazetteer) -> tuple[str, list[Mismatch]]:
+    """(the request that a model wrote, on one line; what is wrong with it)"""
+    text = re.sub(r"^.*</think>", "", completion.text, flags=re.S)
+    text = re.sub(r"^\s*```\w*\n(.*?)\n?```\s*$", r"\1", text, flags=re.S)
+    text = " ".join(text.split())
+    if len(text) > 1 and text[0] + text[-1] in ('""', "''", "\u201c\u201d"):
+        text = text[1:-1].strip()
+    if not text or completion.finish_reason == "length" or "<think>" in text or text[0] in "{[#*|" or len(text) > LONGEST_WORDING:
+        return text[:LONGEST_WORDING], [Mismatch("text", "the request", problem=REFUSED)]
+    return text, mismatches(query, text, places)
+
+
+def word_checked(query: Query, places: Gazetteer, *, index: int, seed: int, style: Style = "rich") -> Worded:
+    """The request in the grammar's words, read back exactly. Where a name of this world makes a text unreadable, another is drawn."""
+    rng = random.Random(f"tripwright-grammar-{seed}-{index}")
+    name, rejected = f"grammar:{style}", list[Rejection]()
+    for _ in range(GRAMMAR_TRIES):
+        text = word_query(rng, query, style)
+        wrong = mismatches(query, text, places)
+        if not wrong:
+            return Worded(text, name, tuple(rejected))
+        rejected.append(Rejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong))))
+    return Worded(None, None, tuple(rejected), f"{name}: {rejected[-1].said}")
+
+
+def back_translate_all(
+    pool: Pool, asked: Iterable[tuple[Key, int, Query]], places: Gazetteer, *, retries: int = 3, concurrency: int = 8
+) -> Iterator[tuple[Key, Worded]]:
+    """For every (key, index, query) the wording, in the order they finish, `concurrency` at once. Who is asked follows from the index."""
+
+    def work(each: tuple[Key, int, Query]) -> tuple[Key, Worded]:
+        key, index, query = each
+        return key, back_translate(query, pool, places, index=index, retries=retries)
+
+    yield from map_unordered(work, asked, concurrency)

@@ -1,0 +1,52 @@
+"""The judge: a query, a plan and a world → a verdict, under one of three sets of rules.
+
+`official` is TravelPlanner's evaluator bug for bug, for figures that others can compare; `star` is STAR's variant of it; `strict`
+closes the holes of both and is what training and serving go by. `docs/judging.md` says what each asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.official.judge import judge_official
+from tripwright.domains.travelplanner.rules.star.judge import judge_star
+from tripwright.domains.travelplanner.rules.strict.judge import judge_strict
+from tripwright.errors import UserError
+from tripwright.world.store import World
+
+Rules = Literal["official", "star", "strict"]
+RULES: tuple[str, ...] = ("official", "star", "strict")
+
+
+def check_rules(rules: str) -> None:
+    if rules not in RULES:
+        raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(RULES)}.")
+
+
+def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "official") -> Verdict:
+    """Facts about one plan in the official format. None and [] count as not delivered."""
+    check_rules(rules)
+    if rules == "star":
+        return judge_star(query, plan, world)
+    if rules == "strict":
+        return judge_strict(query, plan, world)
+    return judge_official(query, plan, world)
+
+
+def applicable_hard(query: Query) -> list[str]:
+    """The hard constraints that a request carries, by name: the budget and each wish it states."""
+    wishes = query.local_constraint
+    stated = {
+        "valid_cuisine": bool(wishes.cuisine),
+        "valid_room_rule": wishes.house_rule is not None,
+        "valid_room_type": wishes.room_type is not None,
+        "valid_transportation": wishes.transportation is not None,
+    }
+    return ["valid_cost", *(name for name, asked in stated.items() if asked)]
+
+
+def applicable_hard_count(query: Query) -> int:
+    """How many hard constraints a request carries. Its sum is T4's hard micro denominator."""
+    return len(applicable_hard(query))

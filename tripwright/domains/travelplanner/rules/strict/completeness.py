@@ -1,0 +1,76 @@
+"""Strict rule: everything that the trip needs is there, as text, once, and nothing is said beyond it.
+
+None, [], False and numbers are neither given nor absent: they are wrong. Days after the last one must be empty (annotated plans are
+padded with `{}`), or they would hide what no rule reads. Keys that the format does not have are ignored. The official rule that half
+of all entries be filled has no counterpart: a plan with all that is asked here is above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
+from tripwright.domains.travelplanner.rules.facts import Evidence, shown
+from tripwright.domains.travelplanner.rules.official.completeness import UNUSED_DAY
+from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
+from tripwright.domains.travelplanner.rules.strict.reading import Day
+
+DAY_NUMBERS = ("day", "days")
+
+
+def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
+    query = plan.query
+    if len(plan.days) != query.days:
+        yield Evidence(None, None, f"{len(plan.days)} days", f"{query.days} days")
+    for number, day in enumerate(plan.beyond, start=query.days + 1):
+        if not _is_padding(day):
+            yield Evidence(number, None, "another day", f"nothing after day {query.days}")
+            break
+    visited = plan.cities - {query.org}
+    if len(visited) != query.visiting_city_number:
+        found = f"{len(visited)}: {', '.join(sorted(visited))}" if visited else "none"
+        yield Evidence(None, "current_city", found, f"{query.visiting_city_number} cities to visit")
+    for each in plan.days:
+        yield from _malformed(each)
+        yield from _missing(each, query.days)
+
+
+def _is_padding(day: Any) -> bool:
+    return isinstance(day, dict) and all(day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS_AS_CHECKED if field in day)
+
+
+def _is_number(value: Any, number: int) -> bool:
+    """3, 3.0 and '3' are all day 3: JSON has one type of number, and a number in quotes misleads nobody."""
+    return value == number and not isinstance(value, bool) if isinstance(value, int | float) else value == str(number)
+
+
+def _malformed(day: Day) -> Iterator[Evidence]:
+    if day.raw is None:
+        yield Evidence(day.number, None, "something that is not a day", f"an object with {', '.join(FIELDS_AS_CHECKED)}")
+        return
+    for field in FIELDS_AS_CHECKED:
+        if field not in day.raw:
+            yield Evidence(day.number, field, "no entry", "text, or '-' for nothing")
+        elif not isinstance(day.raw[field], str):
+            yield Evidence(day.number, field, shown(day.raw[field]), "text, or '-' for nothing")
+    for key in DAY_NUMBERS:
+        if key in day.raw and not _is_number(day.raw[key], day.number):
+            yield Evidence(day.number, key, shown(day.raw[key]), f"the number {day.number}: days are counted from 1, in order")
+
+
+def _missing(day: Day, last: int) -> Iterator[Evidence]:
+    """On a day with travel: transport. On a day in one place: meals and something to see. Every night but the last: a bed."""
+    if "current_city" not in day.texts:
+        yield Evidence(day.number, "current_city", "nothing", "a city, or 'from A to B'")
+    if day.travels:
+        if "transportation" not in day.texts:
+            yield Evidence(day.number, "transportation", "nothing", "a way to travel")
+    else:
+        for meal in MEALS:
+            if meal not in day.texts:
+                yield Evidence(day.number, meal, "nothing", "three meals on a day without travel")
+        if not day.sights:
+            yield Evidence(day.number, "attraction", "nothing", "something to see on a day without travel")
+    if day.stay is None and day.number != last:
+        yield Evidence(day.number, "accommodation", "nothing", "a place for the night")

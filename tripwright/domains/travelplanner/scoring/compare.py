@@ -1,0 +1,151 @@
+"""The hacking meter: every plan under two rule sets at once, and what the one passes that the other does not.
+
+The subtle thing: a constraint may not be failed by the second rules but never reached by them (an earlier one shut the gate). It counts
+as not passed, as in every honest rate, and the two are told apart, so that one hole is not shown as five.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripwright.domains.travelplanner.rules.evaluate import check_rules
+from tripwright.domains.travelplanner.rules.facts import Fact, Verdict
+from tripwright.domains.travelplanner.scoring.lines import Line, LineReader
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.score import judge_line
+from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, asked_of, constraint_place
+from tripwright.errors import UserError
+from tripwright.world.store import World
+
+EXAMPLES = 5  # line numbers kept for each difference
+
+FINAL = "final"
+
+
+@dataclass
+class Difference:
+    """Plans that pass under one rule set only."""
+
+    n: int = 0
+    failed: int = 0  # of them, judged and failed by the other rules; the rest were never reached
+    lines: list[int] = field(default_factory=list)
+    example: dict[str, Any] | None = None  # what the other rules said about the first of which they said something
+
+    def add(self, line: int, other: Fact | None, failed: bool) -> None:
+        self.n += 1
+        self.failed += failed
+        if len(self.lines) < EXAMPLES:
+            self.lines.append(line)
+        if self.example is None and other is not None and other.message:
+            self.example = {"line": line, "constraint": other.name, "message": other.message}
+
+    def record(self) -> dict[str, Any]:
+        return {"n": self.n, "failed": self.failed, "not_reached": self.n - self.failed, "lines": self.lines, "example": self.example}
+
+
+@dataclass
+class Gap:
+    """One constraint, or the final verdict, under both rule sets."""
+
+    passed: list[int] = field(default_factory=lambda: [0, 0])
+    asked: list[int] = field(default_factory=lambda: [0, 0])
+    only: tuple[Difference, Difference] = field(default_factory=lambda: (Difference(), Difference()))
+
+    def add(self, line: int, passed: tuple[bool | None, bool | None], facts: tuple[Fact | None, Fact | None]) -> None:
+        """`passed` is None where the constraint does not exist for this plan: what one rule set does not ask for is no difference."""
+        for side in (0, 1):
+            self.passed[side] += passed[side] is True
+            self.asked[side] += passed[side] is not None
+            if passed[side] is True and passed[1 - side] is False:
+                other = facts[1 - side]
+                self.only[side].add(line, other, other is not None and other.passed is False)
+
+    def record(self, rules: tuple[str, str]) -> dict[str, Any]:
+        values = [k / n if n else None for k, n in zip(self.passed, self.asked, strict=True)]
+        return {
+            **{
+                name: {"value": values[side], "numerator": self.passed[side], "denominator": self.asked[side]}
+                for side, name in enumerate(rules)
+            },
+            "gap": None if values[0] is None or values[1] is None else values[0] - values[1],
+            **{f"only_{name}": self.only[side].record() for side, name in enumerate(rules)},
+        }
+
+
+@dataclass(frozen=True)
+class ComparedLine:
+    line: Line
+    verdicts: tuple[Verdict, Verdict]
+
+    def record(self) -> dict[str, Any]:
+        """One object of `score --compare --json`: the final verdicts and the constraints whose states differ."""
+        rules = [verdict.rules for verdict in self.verdicts]
+        facts = [_facts(verdict) for verdict in self.verdicts]
+        states = [{name: str(fact.state) for name, fact in each.items()} for each in facts]
+        names = sorted(set(states[0]) | set(states[1]), key=constraint_place)
+        return {
+            "line": self.line.number,
+            "final": {rule: verdict.final for rule, verdict in zip(rules, self.verdicts, strict=True)},
+            "error": {rule: verdict.error for rule, verdict in zip(rules, self.verdicts, strict=True)},
+            "differ": {
+                name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
+                for name in names
+                if states[0].get(name) != states[1].get(name)
+            },
+            **({"problem": self.line.problem} if self.line.problem else {}),
+        }
+
+
+class HackingMeter:
+    """The gaps so far, in constant memory."""
+
+    def __init__(self, rules: tuple[str, str]):
+        self.rules, self.n, self.bad_lines = rules, 0, 0
+        self._gaps: dict[str, Gap] = {FINAL: Gap()}
+
+    def add(self, compared: ComparedLine) -> None:
+        line, verdicts = compared.line, compared.verdicts
+        self.n += 1
+        self.bad_lines += line.error == BAD_LINE
+        asked = [commonsense | hard for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)]
+        facts = [_facts(verdict) for verdict in verdicts]
+        self._gaps[FINAL].add(
+            line.number, (verdicts[0].final, verdicts[1].final), (_first_failure(verdicts[0]), _first_failure(verdicts[1]))
+        )
+        for name in asked[0] | asked[1]:
+            passed = (asked[0].get(name), asked[1].get(name))
+            self._gaps.setdefault(name, Gap()).add(line.number, passed, (facts[0].get(name), facts[1].get(name)))
+
+    def summary(self) -> dict[str, Any]:
+        names = sorted((name for name in self._gaps if name != FINAL), key=constraint_place)
+        return {
+            "kind": "comparison",
+            "rules": list(self.rules),
+            "n": self.n,
+            "bad_lines": self.bad_lines,
+            FINAL: self._gaps[FINAL].record(self.rules),
+            "constraints": {name: self._gaps[name].record(self.rules) for name in names},
+        }
+
+
+def compared_lines(
+    path: str | Path, world: World, rules: tuple[str, str], queries: QueryFile | None = None, split: str | None = None
+) -> Iterator[ComparedLine]:
+    """Every non-empty line, in order, judged twice."""
+    for each in rules:
+        check_rules(each)
+    if rules[0] == rules[1]:
+        raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
+    for line in LineReader(world, queries, split).read(path):
+        yield ComparedLine(line, (judge_line(line, world, rules[0]), judge_line(line, world, rules[1])))
+
+
+def _facts(verdict: Verdict) -> dict[str, Fact]:
+    return {**(verdict.commonsense or {}), **(verdict.hard or {})}
+
+
+def _first_failure(verdict: Verdict) -> Fact | None:
+    return next((fact for fact in _facts(verdict).values() if fact.passed is False), None)

@@ -1,0 +1,146 @@
+"""A file of plans → one request and one plan in the official format per line, whoever judges or counts them then.
+
+The subtle things: a line that cannot be read is a value, with its number and the reason, and stops nothing else. P3's plans are
+recognised by their 'city' key and translated; one that breaks the schema is not delivered (its reward would be 0, row P4). Fields
+that a request lacks are read from its text and named in `inferred`. With a query file, the request is always the file's own: a
+submission cannot soften what it answers. Where a split is named, a second plan for the same request is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
+from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
+from tripwright.domains.travelplanner.query import Query, first_problem
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
+from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, check_split, split_size
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.world.store import World
+
+BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks P3's schema
+NOT_INFERRED = "RequestNotInferred"  # the `error` of a plan whose request could not be read from its text: our reader's limit
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the file. `query` is None where it cannot be read; `problem` then says why, as for a plan off its schema."""
+
+    number: int
+    query: Query | None
+    plan: list[Any] | None = None  # official format
+    error: str | None = None  # BAD_LINE, BAD_PLAN or NOT_INFERRED
+    problem: str | None = None
+    inferred: tuple[str, ...] = ()
+
+
+class LineReader:
+    """`split` and `queries` as for `score`."""
+
+    def __init__(self, world: World, queries: QueryFile | None = None, split: str | None = None):
+        check_split(split)
+        self._world, self._queries, self._split = world, queries, split
+        self._city_of, self._places = city_lookup(world), Gazetteer(world.cities)
+        self._requests: dict[int, tuple[Query, tuple[str, ...]]] = {}  # of the query file, by place
+        self._answered: dict[str, int] = {}  # where a split is named: text of the request → line
+
+    def read(self, path: str | Path) -> Iterator[Line]:
+        """Every non-empty line, in order, one at a time."""
+        path = Path(path)
+        if not path.is_file():
+            raise UserError(f'No plan file at \'{path}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield self._line(number, line)
+
+    def _line(self, number: int, line: bytes) -> Line:
+        try:
+            record = read_record(line)
+            query, inferred = self._request(record)
+            self._check_first(number, query)
+        except (BadLine, UnknownQuery) as problem:
+            return Line(number, None, None, BAD_LINE, f"line {number}: {problem}")
+        except CouldNotInfer as problem:
+            return Line(number, None, record["plan"], NOT_INFERRED, f"line {number}: {problem}: delivered, and counted as failed")
+        plan, problem_of_plan = record["plan"], None
+        if plan and is_p3(plan):
+            answer = parse_days(plan)
+            if answer.days is None:
+                return Line(number, query, None, BAD_PLAN, f"line {number}: {answer.problem}", inferred)
+            plan = to_official(answer.days, self._city_of)
+        if query.org not in self._world.cities:
+            problem_of_plan = f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}': is it the right world?"
+        return Line(number, query, plan, None, problem_of_plan, inferred)
+
+    def _request(self, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
+        if self._queries is None:
+            return self._query(record.get("query"))
+        place = self._queries.find(record.get("idx"), record.get("query"))
+        if place not in self._requests:
+            self._requests[place] = self._query(self._queries.records[place])
+        return self._requests[place]
+
+    def _query(self, said: Any) -> tuple[Query, tuple[str, ...]]:
+        """A record, or a text alone, with what is missing read from the text."""
+        said = {"query": said} if isinstance(said, str) else said
+        if not isinstance(said, dict):
+            raise BadLine(f"'query' must be a query record or its text, found {described(said)}")
+        completed = complete(said, self._places)
+        return read_query(completed.record), completed.inferred
+
+    def _check_first(self, number: int, query: Query) -> None:
+        if self._split is None or not query.query or len(self._answered) > split_size(self._split):
+            return
+        first = self._answered.setdefault(plain(query.query), number)
+        if first != number:
+            raise BadLine(f"a second plan for the request of line {first}; a split has one plan per request")
+
+
+class BadLine(ValueError):
+    """A line that is not {"query": …, "plan": …}."""
+
+
+def read_record(line: bytes) -> dict[str, Any]:
+    """The line's JSON object, with a "plan" that is a list or None and a "query" or "idx"."""
+    try:
+        record = read_json(line)
+    except NotJson as problem:
+        raise BadLine(f"not JSON ({problem})") from None
+    if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
+        raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
+    if record["plan"] is not None and not isinstance(record["plan"], list):
+        raise BadLine(f"'plan' must be a list of days or null, found {described(record['plan'])}")
+    return record
+
+
+def read_query(record: Any) -> Query:
+    """A query as judged: unlike one that is to be planned, its text, budget and party may be null (the rules then fail the plan)."""
+    if not isinstance(record, dict):
+        raise BadLine(f"'query' must be a query record, found {described(record)}")
+    nulls = {key: None for key in ("query", "budget", "people_number") if key in record and record[key] is None}
+    stand_ins = {"query": "", "budget": 0, "people_number": 1}
+    try:
+        query = Query.model_validate(record | {key: stand_ins[key] for key in nulls})
+    except ValidationError as error:
+        raise BadLine(f"query {first_problem(error)}") from None
+    return query.model_copy(update=nulls) if nulls else query
+
+
+def is_p3(plan: list[Any]) -> bool:
+    days = [day for day in plan if isinstance(day, dict)]
+    return any("city" in day for day in days) and not any("current_city" in day for day in days)
+
+
+def described(value: Any) -> str:
+    if isinstance(value, dict):
+        return "an object with " + (", ".join(ascii(key) for key in list(value)[:8]) or "nothing")
+    return {list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")

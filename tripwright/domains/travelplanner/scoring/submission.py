@@ -1,0 +1,168 @@
+"""The leaderboard's submission file: one line per request, in the order of the split, with idx, text and plan (null where there is none).
+
+The subtle thing: the official evaluation stops at the first plan that it cannot digest, so a submission is checked for what makes it
+crash or silently skip an entry as well as for its order. A submission is a format, not a verdict: nothing here says whether a plan is good.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tripwright.domains.travelplanner.plan.parse import parse_days
+from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_official
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.lines import BadLine, described, is_p3, read_record
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery
+from tripwright.errors import UserError
+from tripwright.world.store import World
+
+TRANSCRIPTS = "transcripts.jsonl"  # of a run folder
+
+_ROUTE = re.compile(r"from .+? to [^,]+")
+_TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
+
+
+class Submission:
+    """Plans by request. `notes` are the lines that gave no plan, each with its number and the reason."""
+
+    def __init__(self, queries: QueryFile, world: World | None = None):
+        self._queries, self._city_of = queries, city_lookup(world) if world else None
+        self._plans: dict[int, list[Any]] = {}
+        self._line_of: dict[int, tuple[str, int]] = {}  # place of a request → id of the answer, its line
+        self.notes: list[str] = []
+
+    @property
+    def delivered(self) -> int:
+        return len(self._plans)
+
+    def read(self, source: Path) -> None:
+        """A plans file as `score` reads it, or a run folder."""
+        path = source / TRANSCRIPTS if source.is_dir() else source
+        if not path.is_file():
+            raise UserError(f"No plans at '{path}'. Expected a plans file or the folder of a run, with its {TRANSCRIPTS}.")
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    self._take(path, number, line)
+
+    def lines(self) -> Iterator[str]:
+        for place, record in enumerate(self._queries.records):
+            line = {"idx": self._queries.ids[place], "query": record["query"], "plan": self._plans.get(place)}
+            yield json.dumps(line, ensure_ascii=False) + "\n"
+
+    def _take(self, path: Path, number: int, line: bytes) -> None:
+        try:
+            record = read_record(line)
+            place = self._queries.find(record.get("idx"), record.get("query"))
+        except (BadLine, UnknownQuery) as problem:
+            self.notes.append(f"line {number}: {problem}")
+            return
+        answer = str(record["id"]) if "transcript" in record else f"line {number}"  # of a run, the later line of an id counts
+        taken, first = self._line_of.setdefault(place, (answer, number))
+        if taken != answer:
+            raise UserError(f"{path}:{number}: a second plan for the request of line {first}. A submission has one plan per request.")
+        self._plans.pop(place, None)
+        if plan := self._official(path, number, record["plan"]):
+            self._plans[place] = plan
+
+    def _official(self, path: Path, number: int, plan: list[Any] | None) -> list[Any] | None:
+        if not plan or not is_p3(plan):
+            return plan
+        if self._city_of is None:
+            raise UserError(f"{path}:{number}: the plan is in Planner-R1's schema, which names no cities; give the world with --world.")
+        answer = parse_days(plan)
+        if answer.days is None:
+            self.notes.append(f"line {number}: {answer.problem}")
+            return None
+        return to_official(answer.days, self._city_of)
+
+
+def check_submission(path: Path, queries: QueryFile | None = None) -> Iterator[tuple[int, str]]:
+    """(line, problem) for everything that is not as the leaderboard wants it."""
+    if not path.is_file():
+        raise UserError(f"No submission file at '{path}'.")
+    number, start = 0, None
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = read_record(line)
+            except BadLine as problem:
+                yield number, str(problem)
+                continue
+            if queries is not None and number > len(queries.records):
+                yield number, f"one line too many: the split has {len(queries.records)} requests"
+                continue
+            idx, place = record.get("idx"), queries.ids[number - 1] if queries is not None else number - 1
+            if not isinstance(idx, int) or isinstance(idx, bool):
+                yield number, f"'idx' must be a whole number, found {described(idx) if 'idx' in record else 'nothing'}"
+            else:
+                start = start if start is not None else 1 if idx == place + 1 else 0  # official files count from either
+                if idx != place + start:
+                    yield number, f"idx {idx} is out of order: expected {place + start}"
+            yield from ((number, problem) for problem in _problems_of_line(record, queries.records[number - 1] if queries else None))
+    if not number:
+        yield 1, "the file is empty"
+    elif queries is not None and number < len(queries.records):
+        yield number, f"the file ends after {number} of {len(queries.records)} requests; a missing plan is null"
+
+
+def _problems_of_line(record: dict[str, Any], wanted: dict[str, Any] | None) -> Iterator[str]:
+    """`wanted`: the request at this place of the split, where it is known."""
+    text, plan = record.get("query"), record["plan"]
+    if not isinstance(text, str):
+        yield f"'query' must be the text of the request, found {described(text) if 'query' in record else 'nothing'}"
+    elif wanted is not None and text != wanted["query"]:
+        yield "'query' is not the text of the request at this place of the split"
+    days = wanted.get("days") if wanted else None
+    if plan is not None:
+        yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
+
+
+def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
+    if is_p3(plan):
+        yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
+        return
+    used = max((number for number, day in enumerate(plan, start=1) if day), default=0)
+    for number, day in enumerate(plan[: max(used, days)], start=1):
+        if not isinstance(day, dict):
+            yield f"day {number}: expected an object, found {described(day)}"
+        elif not day:
+            yield f"day {number} is empty: only the days after the trip may be {{}}"
+        else:
+            yield from (f"day {number}: {problem}" for problem in _problems_of_day(day))
+
+
+def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
+    for key in FIELDS_AS_CHECKED:
+        if key not in day:
+            yield f"'{key}' is missing"
+        elif not isinstance(day[key], str):
+            yield f"'{key}' must be text, '-' for none, found {described(day[key])}"
+        elif problem := _problem_of_entry(key, day[key]):
+            yield f"'{key}' is {ascii(day[key])[:80]}: {problem}"
+
+
+def _problem_of_entry(key: str, said: str) -> str | None:
+    """The forms of the official format; '-' is none."""
+    if key == "current_city":
+        wrong = not said.strip() or ("from" in said and not _ROUTE.fullmatch(said))
+        return "expected a city, or 'from A to B' on a day of travel" if wrong else None
+    if said == "-":
+        return None
+    if key == "transportation":
+        wanted = "expected 'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …', 'Taxi, from A to B, …' or '-'"
+        return None if _TRANSPORT.fullmatch(said) else wanted
+    if key == "attraction":
+        pieces = said.split(";")
+        whole = len(pieces) > 1 and pieces[-1] == "" and all(_names_a_place(piece) for piece in pieces[:-1])
+        return None if whole else "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
+    return None if _names_a_place(said) else "expected 'Name, City' or '-'"
+
+
+def _names_a_place(said: str) -> bool:
+    name, comma, city = said.rpartition(",")
+    return bool(comma and name.strip() and city.strip())

@@ -1,0 +1,39 @@
+"""A face for tiny models: short rows without spaces, cheapest first, the NAME LAST.
+
+A small causal model reads left to right, so by the time it meets a name it has already read what decides whether to copy it.
+"""
+
+from __future__ import annotations
+
+from tripwright.domains.travelplanner.tools.catalog import Route
+from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
+from tripwright.tools.face import Column, Face, Table, number
+from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
+
+COMPACT = Face(
+    name="compact",
+    write=write_arrays,
+    tables={
+        Flight: Table(
+            (Column("price", "price_usd", number), Column("duration", "duration"), Column("number", "number")),
+            cheapest_first="price_usd",
+        ),
+        Accommodation: Table(
+            (
+                Column("price", "price_usd", number),
+                Column("room_type", "room_type"),
+                Column("minimum_nights", "minimum_nights", number),
+                Column("maximum_occupancy", "maximum_occupancy"),
+                Column("house_rules", "house_rules"),
+                Column("name", "name"),
+            ),
+            cheapest_first="price_usd",
+        ),
+        Restaurant: Table(
+            (Column("average_cost", "average_cost_usd", number), Column("cuisines", "cuisines"), Column("name", "name")),
+            cheapest_first="average_cost_usd",
+        ),
+        Attraction: Table((Column("name", "name"),)),
+        Route: Table((Column("duration", "duration"), Column("distance", "distance"), Column("cost", "cost_usd"))),
+    },
+)

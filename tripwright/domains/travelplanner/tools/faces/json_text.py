@@ -1,0 +1,98 @@
+"""Results as JSON text, for faces whose models were taught to read it.
+
+The text is what `json.dumps` gives, but tables are put together from texts of their values: an answer of many rows is what a tool server
+spends its time on, and the same prices, times and kinds of rooms come again and again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, lru_cache
+from json.encoder import encode_basestring
+from operator import call
+from typing import Any, get_type_hints
+
+from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
+from tripwright.tools.face import Face, Refusal, Rows, Table, Written, as_it_is, number
+
+_REMEMBERED = 4096  # texts of values, for each column
+
+
+def write_objects(face: Face, result: Written) -> str:
+    """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and says where it stands."""
+    if isinstance(result, Route):
+        return next(_filled(_object_form, face, [result]))
+    if not isinstance(result, Rows):
+        return json.dumps(_object(result), ensure_ascii=False)
+    rows = f"[{', '.join(_filled(_object_form, face, result.records))}]"
+    return f'{{"rows": {rows}, {json.dumps(_place(result))[1:]}' if result.pages > 1 else rows
+
+
+def write_arrays(face: Face, result: Written) -> str:
+    """{"rows": [[…], …]} without spaces, values in the order of the columns; a road as one object with labels."""
+    if isinstance(result, Route):
+        return next(_filled(_tight_object_form, face, [result]))
+    if not isinstance(result, Rows):
+        return _tight(_object(result))
+    rows = f'{{"rows":[{",".join(_filled(_array_form, face, result.records))}]'
+    return f"{rows},{_tight(_place(result))[1:]}" if result.pages > 1 else f"{rows}}}"
+
+
+def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) -> Iterator[str]:
+    """Each record as JSON: the form has a %s for each value of a row."""
+    if not records:
+        return iter(())
+    record: Any = type(records[0])
+    table = face.tables[record]
+    fill, values, writers = form(table).__mod__, table.values, _value_writers(table, record)
+    return (fill(tuple(map(call, writers, values(found)))) for found in records)
+
+
+@cache
+def _object_form(table: Table) -> str:
+    return f"{{{', '.join(f'{label}: %s' for label in _label_texts(table))}}}"
+
+
+@cache
+def _tight_object_form(table: Table) -> str:
+    return f"{{{','.join(f'{label}:%s' for label in _label_texts(table))}}}"
+
+
+@cache
+def _array_form(table: Table) -> str:
+    return f"[{','.join('%s' for _ in table.columns)}]"
+
+
+def _label_texts(table: Table) -> Iterator[str]:
+    return (json.dumps(label, ensure_ascii=False).replace("%", "%%") for label in table.labels)
+
+
+@cache
+def _value_writers(table: Table, record: Any) -> tuple[Callable[[Any], str], ...]:
+    """Column by column, from a record's value to its JSON text."""
+    is_text = {name for name, kind in get_type_hints(record).items() if kind is str}
+    return tuple(
+        encode_basestring if column.form is as_it_is and column.field in is_text else _remembering(column.form) for column in table.columns
+    )
+
+
+def _remembering(form: Callable[[Any], Any]) -> Callable[[Any], str]:
+    return lru_cache(_REMEMBERED, typed=True)(lambda value: json.dumps(form(value), ensure_ascii=False))
+
+
+def _object(result: CityList | Number | Refusal) -> dict[str, Any]:
+    match result:
+        case Number(value):
+            return {"result": number(value)}
+        case CityList(_, cities):
+            return {"cities": list(cities)}
+    return {"error": result.problem}
+
+
+def _place(rows: Rows) -> dict[str, int]:
+    return {"page": rows.page, "pages": rows.pages, "total_rows": rows.total}
+
+
+def _tight(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,157 @@
+"""The face of TravelPlanner's own tools: tables as `DataFrame.to_string(index=False)` of pandas prints them, in the authors' columns and
+types, and the sentences of their tools and of their ReAct loop, "(sic)" ones included.
+
+Calls are JSON here, so the arguments have the core's names where the authors' actions have places (`FlightSearch[origin, …]`). A search
+that an imported world does not cover has no sentence of theirs and is answered in the core's words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
+from tripwright.tools.errors import ErrorKind
+from tripwright.tools.face import Column, Face, Refusal, Rows, Sentences, Table, Written, number
+from tripwright.tools.signatures import Named
+from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
+
+DECIMALS = 6  # pandas' display.precision
+_ESCAPES = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n"})  # some names go over several lines
+
+
+def write_frame(face: Face, result: Written) -> str:
+    match result:
+        case Rows():
+            if not result.records:
+                return "No information."
+            frame = to_string(face.tables[type(result.records[0])].columns, result.records)
+            return f"{frame}\n{result.place}" if result.place else frame
+        case CityList(_, cities):
+            return str(list(cities))
+        case Number(value):
+            return f"{number(value)}"
+        case Refusal(problem):
+            return " ".join(problem.splitlines())  # a model's own words may hold line breaks
+    road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
+    return f"{result.mode}, {road}, cost: {result.cost_usd}"
+
+
+def to_string(columns: Sequence[Column], records: Sequence[Any]) -> str:
+    """As pandas prints the table of these records: columns right-aligned with one blank between them, the header above."""
+    return "\n".join(" ".join(line) for line in zip(*(_printed(column, records) for column in columns), strict=True))
+
+
+def _printed(column: Column, records: Sequence[Any]) -> Iterator[str]:
+    """Header and values of one column, all of one width. Above numbers the header has a blank before it."""
+    values = column.of(records)
+    if all(isinstance(value, float) for value in values):
+        header, texts = f" {column.label}", _decimals(values)
+    elif all(isinstance(value, int | float) for value in values):  # pandas makes one fraction a column of fractions
+        header = f" {column.label}"
+        texts = [str(value) for value in values] if all(isinstance(value, int) for value in values) else _decimals(values)
+    else:
+        header, texts = column.label, [_escaped(str(value)) for value in values]
+    width = max(len(header), *map(len, texts))
+    return (text.rjust(width) for text in (header, *texts))
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else text.translate(_ESCAPES)
+
+
+def _decimals(values: Sequence[float]) -> list[str]:
+    """As many decimals as the longest needs, one to DECIMALS."""
+    texts = [f"{value:.{DECIMALS}f}" for value in values]
+    spare = min(len(text) - len(text.rstrip("0")) for text in texts)
+    cut = min(spare, DECIMALS - 1)
+    return [text[: len(text) - cut] for text in texts]
+
+
+def coordinate(text: str) -> float | str:
+    """A number where the source has one: coordinates are texts in a world."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return value if math.isfinite(value) else text
+
+
+def _illegal(action: str) -> Sentences:
+    said = f"Illegal {action}. Please try again."
+    kinds: tuple[ErrorKind, ...] = ("unknown_argument", "missing_argument", "wrong_type", "not_json")
+    return {**dict.fromkeys(kinds, said), "unknown_city": "{city} is not valid city in {cities}."}
+
+
+_NO_FLIGHT = "There is no flight from {origin} to {destination} on {date}."
+_NO_ROAD = "{mode}, from {origin} to {destination}, no valid information."
+_NO_DRIVE = "No valid information."
+
+OFFICIAL = Face(
+    name="official",
+    write=write_frame,
+    named={
+        "search_flights": Named("FlightSearch"),
+        "search_ground_transportation": Named("GoogleDistanceMatrix"),
+        "search_accommodations": Named("AccommodationSearch"),
+        "search_restaurants": Named("RestaurantSearch"),
+        "search_attractions": Named("AttractionSearch"),
+        "get_cities": Named("CitySearch"),
+    },
+    words={"mode": {"self-driving": "self-driving", "taxi": "taxi"}},
+    tables={
+        Flight: Table(
+            (
+                *(Column("Flight Number", "number"), Column("Price", "price_usd", number)),
+                *(Column("DepTime", "departure_time"), Column("ArrTime", "arrival_time"), Column("ActualElapsedTime", "duration")),
+                *(Column("FlightDate", "date"), Column("OriginCityName", "origin"), Column("DestCityName", "destination")),
+                Column("Distance", "distance_miles", float),
+            )
+        ),
+        Accommodation: Table(
+            (
+                *(Column("NAME", "name"), Column("price", "price_usd", float), Column("room type", "room_type")),
+                *(Column("house_rules", "house_rules"), Column("minimum nights", "minimum_nights", float)),
+                *(Column("maximum occupancy", "maximum_occupancy"), Column("review rate number", "rating", float)),
+                Column("city", "city"),
+            )
+        ),
+        Restaurant: Table(
+            (
+                *(Column("Name", "name"), Column("Average Cost", "average_cost_usd", number), Column("Cuisines", "cuisines")),
+                *(Column("Aggregate Rating", "rating", float), Column("City", "city")),
+            )
+        ),
+        Attraction: Table(
+            (
+                *(Column("Name", "name"), Column("Latitude", "latitude", coordinate), Column("Longitude", "longitude", coordinate)),
+                *(Column("Address", "address"), Column("Phone", "phone"), Column("Website", "website"), Column("City", "city")),
+            )
+        ),
+        Route: Table(tuple(Column(name, name) for name in Route._fields)),
+    },
+    sentences={
+        "": {
+            "unknown_tool": "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] / AccommodationSearch[city] / "
+            "RestaurantSearch[city] / AttractionSearch[city] / CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode]."
+        },
+        "search_flights": {
+            **_illegal("Flight Search"),
+            "bad_date": "'{date}' is not in the format YYYY-MM-DD",
+            "no_such_day": _NO_FLIGHT,
+            "no_flights": _NO_FLIGHT,
+        },
+        "search_ground_transportation": {
+            **_illegal("GoogleDistanceMatrix"),
+            "no_road": _NO_ROAD,
+            "unknown_city": _NO_ROAD,  # the authors' loop checks the cities of the other tools only
+            "no_road_data": _NO_DRIVE,
+            "road_over_a_day": _NO_DRIVE,
+        },
+        "search_accommodations": {**_illegal("Accommodation Search"), "no_accommodations": "There is no attraction in this city."},  # (sic)
+        "search_restaurants": {**_illegal("Restaurant Search"), "no_restaurants": "There is no restaurant in this city."},
+        "search_attractions": {**_illegal("Attraction Search"), "no_attractions": "There is no attraction in this city."},
+        "get_cities": {**_illegal("City Search"), "unknown_state": "Invalid State"},
+    },
+)

@@ -1,0 +1,180 @@
+"""`tripwright format`: a file of itineraries in words → a file of plans."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tripwright.domains.travelplanner.plan.formatter import format_all
+from tripwright.domains.travelplanner.plan.itinerary import Formatted, parse_itinerary
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.lines import BadLine, described, read_query
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.files import finished_lines, write_atomically
+from tripwright.llm.client import ChatEndpoint
+from tripwright.world.store import World
+
+PARSER = "parser"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One line of the input. `made_from` is its fingerprint: a plan is kept only while its itinerary stays the same."""
+
+    line: int
+    record: Any
+    query: Query
+    text: str
+    made_from: str
+
+
+def format_itineraries(
+    itineraries: Annotated[Path, typer.Argument(help='JSONL, {"query": …, "itinerary": "…" or null} per line.')],
+    out: Annotated[Path, typer.Option(help='JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads them.')],
+    world: Annotated[
+        Path | None, typer.Option(help="World folder: tells which city a place without one lies in.", show_default=False)
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="Let this model read them, instead of the built-in parser.", show_default=False)] = None,
+    base_url: Annotated[str | None, typer.Option(help="The model's endpoint, up to and including /v1.", show_default=False)] = None,
+    concurrency: Annotated[int, typer.Option(help="With a model: requests in flight.", min=1)] = 8,
+    timeout: Annotated[float, typer.Option(help="With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)] = 120.0,
+    retries: Annotated[int, typer.Option(help="With a model: further attempts after a fault.", min=0)] = 4,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Turn itineraries in words into plans in the official format.
+
+    The built-in parser reads its own rendering and common layouts of agents; it never guesses. What cannot be read has a plan of null and
+    a "problem" in the output: it counts as not delivered. With --model an endpoint reads them. An itinerary that it could not be asked
+    about is unscored: it is left out, and the same command tries it again. The key is read from OPENAI_API_KEY.
+
+    Examples:
+      tripwright format itineraries.jsonl --out plans.jsonl --world worlds/real
+      tripwright format itineraries.jsonl --out plans.jsonl --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1
+    """
+    if (model is None) != (base_url is None):
+        raise UserError("--model and --base-url go together: an endpoint needs both, the built-in parser neither.")
+    if out.is_dir():
+        raise UserError(f"'{out}' is a folder: --out names the file of plans to write.")
+    endpoint = ChatEndpoint(base_url, model, timeout_s=timeout, max_retries=retries, temperature=0.0) if model and base_url else None
+    place = World.open(world) if world else None
+    asked = list(_read(itineraries))
+    if not asked:
+        raise UserError(f'No itineraries in \'{itineraries}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per line.')
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if endpoint:
+        counts = _by_model(endpoint, asked, out, concurrency, place)
+    else:
+        counts = _by_parser(asked, out, place)
+    typer.echo(json.dumps(counts) if as_json else _told(counts, out))
+    if counts["unscored"]:
+        print(f"warning: {counts['unscored']} unscored, not in {out}. The same command tries them again.", file=sys.stderr)
+
+
+def _told(counts: dict[str, int], out: Path) -> str:
+    unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
+    return f"{counts['itineraries']} itineraries: {counts['plans']} plans, {counts['unreadable']} not readable{unscored}\n{out}"
+
+
+def _read(path: Path) -> Iterator[Asked]:
+    if not path.is_file():
+        raise UserError(f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per line.')
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield _asked(line, number, f"{path}:{number}")
+
+
+def _asked(line: bytes, number: int, where: str) -> Asked:
+    try:
+        record = read_json(line)
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
+    if not isinstance(record, dict) or "query" not in record or not isinstance(record.get("itinerary", 0), str | None):
+        raise UserError(f'{where}: expected an object with "query" and "itinerary" (text or null), found {described(record)}.')
+    try:
+        query = read_query(record["query"])
+    except BadLine as problem:
+        raise UserError(f"{where}: {problem}.") from None
+    return Asked(number, record["query"], query, record["itinerary"] or "", hashlib.sha256(line.strip()).hexdigest()[:16])
+
+
+# ---- the two ways
+
+
+def _by_parser(asked: list[Asked], out: Path, world: World | None) -> dict[str, int]:
+    """Whole or not at all: it takes seconds."""
+    city_of = city_lookup(world) if world else None
+    progress = _Progress(len(asked), 0)
+    lines, made = [], []
+    for each in asked:
+        made.append(parse_itinerary(each.text, each.query, city_of))
+        lines.append(_line(each, made[-1], PARSER))
+        progress.add(each.line, made[-1])
+    write_atomically(out, "".join(lines))
+    return _counts(len(asked), made)
+
+
+def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency: int, world: World | None) -> dict[str, int]:
+    """One flushed line per itinerary, so that a kill loses only what was in flight; put in order at the end."""
+    kept = _kept(out, {each.line: each for each in asked}, endpoint.model)
+    progress = _Progress(len(asked), len(kept))
+    unscored: list[Formatted] = []
+    with out.open("a", encoding="utf-8") as file:
+        waiting = ((each, each.query, each.text) for each in asked if each.line not in kept)
+        for each, formatted in format_all(endpoint, waiting, concurrency, city_lookup(world) if world else None):
+            if formatted.unscored:
+                unscored.append(formatted)
+            else:
+                kept[each.line] = _line(each, formatted, endpoint.model)
+                file.write(kept[each.line])
+                file.flush()
+            progress.add(each.line, formatted)
+    write_atomically(out, "".join(kept[line] for line in sorted(kept)))
+    records = [json.loads(line) for line in kept.values()]
+    return _counts(len(asked), [*unscored, *(Formatted(record["plan"], record.get("problem")) for record in records)])
+
+
+def _kept(out: Path, asked: dict[int, Asked], formatter: str) -> dict[int, str]:
+    def line_of(record: Any) -> int | None:
+        line: int = record["line"]
+        return line if (asked[line].made_from, formatter) == (record["made_from"], record["formatter"]) else None
+
+    return finished_lines(out, line_of, f"was not made from these itineraries by '{formatter}'")
+
+
+def _line(asked: Asked, formatted: Formatted, formatter: str) -> str:
+    record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
+    problem = {"problem": formatted.problem} if formatted.problem else {}
+    return json.dumps({**record, **problem, "formatter": formatter, "made_from": asked.made_from}) + "\n"
+
+
+def _counts(asked: int, made: list[Formatted]) -> dict[str, int]:
+    plans, unscored = sum(each.plan is not None for each in made), sum(each.unscored for each in made)
+    return {"itineraries": asked, "plans": plans, "unreadable": len(made) - plans - unscored, "unscored": unscored}
+
+
+class _Progress:
+    """A line on stderr for every tenth of the way."""
+
+    def __init__(self, total: int, done: int):
+        self._total, self._done = total, done
+        if done:
+            self._tell(f"{done} of {total} itineraries are there already")
+
+    def add(self, line: int, formatted: Formatted) -> None:
+        self._done += 1
+        if formatted.plan is None:
+            self._tell(f"line {line}: {'unscored: ' if formatted.unscored else ''}{formatted.problem}")
+        if self._done == self._total or 10 * self._done // self._total > 10 * (self._done - 1) // self._total:
+            self._tell(f"{self._done}/{self._total} itineraries")
+
+    def _tell(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,81 @@
+"""`tripwright show`: one plan, with its verdict beside what it concerns."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
+from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
+from tripwright.domains.travelplanner.scoring.plan_file import Found, read_plan
+from tripwright.domains.travelplanner.scoring.plan_page import plan_page
+from tripwright.domains.travelplanner.scoring.plan_text import plan_text
+from tripwright.domains.travelplanner.scoring.plan_view import plan_view
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+from tripwright.world.store import World
+
+
+def show(
+    plan: Annotated[
+        Path, typer.Argument(help='A .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file of plans or transcripts.')
+    ],
+    world: Annotated[Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)] = None,
+    rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = "strict",
+    line: Annotated[str | None, typer.Option(help=".jsonl: a line number or a transcript's id; the first line if left out.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write one self-contained page.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, as 'score --json' does.")] = False,
+) -> None:
+    """Show one plan: each day with its prices, what is wrong beside the day and the item it concerns, and the cost against the budget.
+
+    Examples:
+      tripwright show plans.jsonl --line 3 --world worlds/real
+      tripwright show runs/a/transcripts.jsonl --line q000007 --world worlds/nano --rules official
+      tripwright show plan.json --world worlds/real --html plan.html
+    """
+    check_rules(rules)
+    if html and html.is_dir():
+        raise UserError(f"'{html}' is a folder: --html names the page to write.")
+    place = World.open(world) if world else None
+    found = read_plan(plan, line, place)
+    verdict = _verdict(found, place, cast(Rules, rules))
+    if as_json:
+        if verdict is None:
+            raise UserError("--json prints a verdict, which needs --world DIR and a plan with its request.")
+        typer.echo(json.dumps(verdict.to_contract(int(found.where.rpartition(":")[2]) if ":" in found.where else 1)))
+    view = plan_view(found.query, found.plan, verdict, _notes(found, place))
+    if html:
+        html.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(html, plan_page(view, found.where, place.name if place else None))
+        print(f"page: {html}", file=sys.stderr)
+    if not as_json:
+        typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        if plan.suffix == ".jsonl" and line is None:
+            print(f"this is {found.where}; --line N shows another", file=sys.stderr)
+
+
+def _verdict(found: Found, world: World | None, rules: Rules) -> Verdict | None:
+    if world is None or found.query is None:
+        return None
+    if found.unreadable:
+        return Verdict.undelivered(rules, BAD_PLAN if found.plan else None)
+    return judge(found.query, found.plan, world, rules)
+
+
+def _notes(found: Found, world: World | None) -> list[str]:
+    notes = list(found.notes)
+    if found.unreadable:
+        notes.append(f"The plan could not be read: {' '.join(found.unreadable.split())}")
+    if found.query is None:
+        notes.append('Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.')
+    elif world is None:
+        notes.append(f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}.")
+    elif found.query.org not in world.cities:
+        notes.append(f"'{found.query.org}' is no city of world '{world.name}': is it the right world?")
+    return notes

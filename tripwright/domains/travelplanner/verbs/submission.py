@@ -1,0 +1,74 @@
+"""`tripwright submission`: write the leaderboard's file, and check one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tripwright.domains.travelplanner.scoring.query_file import QueryFile
+from tripwright.domains.travelplanner.scoring.submission import Submission, check_submission
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
+from tripwright.world.store import World
+
+
+def write(
+    source: Annotated[Path, typer.Argument(metavar="RUN_OR_PLANS", help="Folder of a run, or a plans file as `score` reads it.")],
+    queries: Annotated[Path, typer.Option(help="Requests of the split, in its order.")],
+    out: Annotated[Path, typer.Option(help="The submission file to write.")],
+    world: Annotated[Path | None, typer.Option(help="To convert plans in Planner-R1's schema.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Write a submission for the TravelPlanner leaderboard: official format, order of the split, null for a missing plan.
+
+    Lines that answer none of the requests are named on stderr and left out; the exit code is then 2.
+
+    Examples:
+      tripwright submission write runs/qwen3 --queries validation.jsonl --out submission.jsonl
+      tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real --out submission.jsonl
+    """
+    if out.is_dir():
+        raise UserError(f"'{out}' is a folder. Give the name of the file to write.")
+    asked = QueryFile(queries)
+    submission = Submission(asked, World.open(world) if world else None)
+    submission.read(source)
+    if not (submission.delivered or submission.notes):
+        raise UserError(f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the transcripts of a run.')
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(out, "".join(submission.lines()))
+    count, delivered = len(asked.records), submission.delivered
+    if as_json:
+        typer.echo(json.dumps({"out": str(out), "queries": count, "plans": delivered, "missing": count - delivered}))
+    else:
+        typer.echo(f"{out}: {delivered} plans for {count} requests" + (f", {count - delivered} null" if delivered < count else ""))
+    for note in submission.notes:
+        typer.echo(f"{source}: {note}", err=True)
+    if submission.notes:
+        raise UserError(f"{source}: {len(submission.notes)} lines gave no plan (named above).")
+
+
+def check(
+    submission: Annotated[Path, typer.Argument(metavar="FILE", help="The submission file.")],
+    queries: Annotated[
+        Path | None, typer.Option(help="Requests of the split, to check texts, order and number.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per problem and a summary.")] = False,
+) -> None:
+    """Check a submission's format: one line per problem, and exit code 1 if there is any.
+
+    Examples:
+      tripwright submission check submission.jsonl --queries validation.jsonl
+    """
+    problems = 0
+    for line, problem in check_submission(submission, QueryFile(queries) if queries else None):
+        problems += 1
+        typer.echo(json.dumps({"line": line, "problem": problem}) if as_json else f"{submission}:{line}: {problem}")
+    if as_json:
+        typer.echo(json.dumps({"kind": "summary", "problems": problems}))
+    elif not problems:
+        typer.echo(f"{submission}: the format is right")
+    if problems:
+        raise typer.Exit(1)

@@ -1,0 +1,250 @@
+"""Many sessions over one key-value cache, a pass of the model at a time.
+
+Every pass takes what each row has not read: one token of a row that speaks, a tool answer or a prompt of a row that listens. So no row
+waits for others, and no pass computes for rows that are not there. A finished session's row is given to the next one at once.
+
+What two sessions begin with is read once: a row copies as much of its tokens as another row (or the row's former session) has read
+already, and a row whose beginning is just being read by another waits for that. A prompt shared by a group, the system prompt shared
+by all, and the history shared with a fork are the same case.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.session import Session, Turn
+from tripwright.errors import UserError
+from tripwright.inference.cache import CHUNK, Cache, round_up
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.sampling import Chosen, Sampling, choose, numbers_of
+from tripwright.inference.tool_threads import TurnThreads
+
+READ_TOKENS = 2048  # of prompts and tool answers in one pass: bounds its memory
+WORTH_WAITING = 32  # tokens: as many must be saved, for a row to let another read them first
+
+
+class Source(Protocol):
+    """Where sessions come from, and who is told how they go."""
+
+    signal: str | None  # "entropy" or "surprisal" of the tokens, if somebody looks at it
+
+    def next(self) -> Session | None: ...
+    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
+        """Called after every token of a turn, before the turn is taken: the signal of each of the turn's tokens so far, in nats."""
+        ...
+
+    def finished(self, session: Session) -> None: ...
+
+
+@dataclass
+class Row:
+    """One session in the batch. `opening` is what it had when it came; `unread` ids have no keys and values yet."""
+
+    session: Session
+    slot: int
+    numbers: random.Random
+    opening: list[int]
+    unread: list[int]
+    begun: bool = False  # its place in the cache is its own: something was copied or read
+    busy: bool = False  # its turn is being taken by a thread
+    turn_ids: list[int] = field(default_factory=list)
+    turn_logprobs: list[float] = field(default_factory=list)
+    turn_signal: list[float] = field(default_factory=list)
+
+
+class Batch:
+    def __init__(self, decoder: Decoder, chat: ChatFormat, sampling: Sampling, figures: Counter[str]):
+        self.decoder, self.chat, self.sampling, self.figures = decoder, chat, sampling, figures
+        self.rows: list[Row | None] = []
+        self.stored: list[list[int]] = []  # of every slot: the ids whose keys and values lie in the cache
+        self.cache: Cache | None = None
+        self.admitted = 0
+
+    def play(self, source: Source) -> Iterator[Session]:
+        self.turns = TurnThreads[Row](self.sampling.tool_threads)
+        try:
+            while True:
+                yield from self._admit(source)
+                alive = [row for row in self.rows if row is not None]
+                if not alive:
+                    return
+                ready = [row for row in alive if not row.busy]
+                if ready:
+                    self._pass(ready, source)
+                yield from self._come_back(source, wait=not ready)
+        finally:
+            self.turns.close()
+
+    # ---- rows
+
+    def _admit(self, source: Source) -> Iterator[Session]:
+        """Fills free rows; once there is nothing left to admit, closes the gaps. Yields sessions that are over before a token: our
+        side has failed, or the prompt leaves no room to speak."""
+        while None in self.rows or len(self.rows) < self.sampling.rows:
+            session = source.next()
+            if session is None:
+                self._close_gaps()
+                return
+            numbers = numbers_of(session, self.sampling.seed, self.admitted)
+            self.admitted += 1
+            if not session.done and session.turn_budget < 1:
+                session.overflow()
+            if session.done:
+                source.finished(session)
+                yield session
+                continue
+            self._make_room(session)
+            if None not in self.rows:
+                self.rows.append(None)
+                self.stored.append([])
+            slot = self.rows.index(None)
+            opening = session.transcript.token_ids
+            self.rows[slot] = Row(session, slot, numbers, opening, list(opening))
+
+    def _make_room(self, session: Session) -> None:
+        positions = session.dialect.context_tokens
+        if positions > len(self.decoder.cos):
+            raise UserError(
+                f"Dialect '{session.dialect.name}' needs {positions:,} positions, this model has {len(self.decoder.cos):,}: "
+                f"set context_tokens to {len(self.decoder.cos):,} at most."
+            )
+        if self.cache is None or self.cache.keys.shape[3] < positions:
+            larger = Cache(self.decoder, self.sampling.rows, round_up(positions), self.sampling.precision)
+            if self.cache is not None:
+                larger.keys[:, :, :, : self.cache.keys.shape[3]] = self.cache.keys
+                larger.values[:, :, :, : self.cache.keys.shape[3]] = self.cache.values
+            self.cache = larger
+
+    def _close_gaps(self) -> None:
+        """The last rows move to free places before them, as soon as a chunk of rows that attend together is saved by it."""
+        alive = [row for row in self.rows if row is not None]
+        if len({row.slot // CHUNK for row in alive}) <= round_up(len(alive), CHUNK) // CHUNK:
+            return
+        for row in reversed(alive):
+            free = self.rows.index(None)
+            if free > row.slot:
+                break
+            if row.begun:
+                self._copy(row.slot, free, len(self.stored[row.slot]))
+            self.rows[row.slot], self.rows[free], row.slot = None, row, free
+        del self.rows[len(alive) :], self.stored[len(alive) :]
+
+    def _copy(self, source: int, target: int, length: int) -> None:
+        assert self.cache is not None
+        if source != target:
+            self.cache.copy_row(source, target, length)
+        self.stored[target] = self.stored[source][:length]
+
+    # ---- one pass
+
+    def _pass(self, ready: list[Row], source: Source) -> None:
+        """Reads what is unread, samples a token for every row that has read all it had, and hands over the turns that ended."""
+        assert self.cache is not None
+        reads = self._schedule(ready)
+        ids = [token for row, count in reads for token in row.unread[:count]]
+        starts, counts = [len(self.stored[row.slot]) for row, _ in reads], [count for _, count in reads]
+        positions = [start + n for start, count in zip(starts, counts, strict=True) for n in range(count)]
+        padding, device = round_up(len(ids), 8) - len(ids), self.decoder.device
+        cache = self.cache.packed([row.slot for row, _ in reads], starts, counts)
+        ids_1N = torch.tensor([ids + ids[-1:] * padding], device=device)
+        hidden_1NE = self.decoder.hidden(ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), cache)
+        speakers, at, end = [], [], 0
+        for row, count in reads:
+            end += count
+            self.figures["prefilled_tokens"] += 0 if row.turn_ids else count
+            self.stored[row.slot] += row.unread[:count]
+            del row.unread[:count]
+            if not row.unread:
+                speakers.append(row)
+                at.append(end - 1)
+        self.figures["passes"] += 1
+        self.figures["row_passes"] += len(reads)
+        self.figures["decoded_tokens"] += len(speakers)
+        if speakers:
+            logits = self.decoder.logits(hidden_1NE[0, torch.tensor(at, device=device)])
+            self._say(speakers, choose(logits, [row.numbers.random() for row in speakers], self.sampling), source)
+
+    def _schedule(self, ready: list[Row]) -> list[tuple[Row, int]]:
+        """(row, how many of its unread tokens) for one pass. Never empty: the first reader never waits."""
+        reads, readers, left = [], list[Row](), READ_TOKENS
+        for row in sorted(ready, key=lambda row: not row.begun):
+            if row.begun and len(row.unread) == 1:
+                reads.append((row, 1))
+                continue
+            if not row.begun and not (left and self._begin(row, readers)):
+                continue
+            readers.append(row)
+            if count := min(left, len(row.unread)):
+                reads.append((row, count))
+                left -= count
+        return reads
+
+    def _begin(self, row: Row, readers: list[Row]) -> bool:
+        """Copies what some slot has of the row's beginning; or says no, where a row that is reading now will soon have more of it."""
+        best, have = row.slot, 0
+        for slot, stored in enumerate(self.stored):
+            shared = common(stored, row.opening)
+            if shared > have:
+                best, have = slot, shared
+        have = min(have, len(row.opening) - 1)  # the last token is read in any case: what it predicts is not kept
+        soon = max((common(other.opening, row.opening) for other in readers), default=0)
+        if min(soon, len(row.opening) - 1) - have >= WORTH_WAITING:
+            return False
+        self._copy(best, row.slot, have)
+        self.figures["copied_tokens"] += have
+        row.unread, row.begun = row.opening[have:], True
+        return True
+
+    # ---- turns
+
+    def _say(self, rows: list[Row], chosen: Chosen, source: Source) -> None:
+        logprobs = chosen.logprobs.tolist()
+        signal = logprobs
+        if source.signal == "entropy":
+            signal = (-(chosen.distribution.exp() * chosen.distribution).nan_to_num(0.0).sum(-1)).tolist()
+        elif source.signal == "surprisal":
+            signal = [-logprob for logprob in logprobs]
+        for row, token, logprob, nats in zip(rows, chosen.tokens.tolist(), logprobs, signal, strict=True):
+            row.turn_ids.append(token)
+            row.turn_logprobs.append(logprob)
+            row.unread = [token]
+            ended = token == self.chat.stop_id or len(row.turn_ids) >= row.session.turn_budget
+            if source.signal:
+                row.turn_signal.append(nats)
+                source.heard(row.session, row.turn_signal, ended)
+            if ended:
+                self._hand_over(row)
+
+    def _hand_over(self, row: Row) -> None:
+        cut = row.turn_ids[-1] != self.chat.stop_id
+        text = self.chat.decode(row.turn_ids if cut else row.turn_ids[:-1])
+        row.busy = True
+        self.turns.submit(row, row.session, Turn(text, row.turn_ids, row.turn_logprobs, cut))
+
+    def _come_back(self, source: Source, wait: bool) -> Iterator[Session]:
+        for row, between in self.turns.finished(wait):
+            row.busy = False
+            row.unread += between
+            row.turn_ids, row.turn_logprobs, row.turn_signal = [], [], []
+            if row.session.done:
+                self.rows[row.slot] = None
+                source.finished(row.session)
+                yield row.session
+
+
+def common(a: list[int], b: list[int]) -> int:
+    """How many tokens two lists have in common at their beginning."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
+    return low

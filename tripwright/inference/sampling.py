@@ -1,0 +1,119 @@
+"""How a local model's tokens are chosen: settings, and the choice itself.
+
+Every episode has its own random numbers, one per token, from the seed and the episode's id. A token is where the episode's number falls
+in the cumulated probabilities. So what an episode samples does not depend on who else is in the batch, when it entered, or on what was
+played before (up to rounding: in another batch shape the last bits of a probability may differ).
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tripwright.agent.session import Session
+from tripwright.errors import UserError
+from tripwright.inference.precision import AUTO, precision_named
+
+BLOCK = 512  # tokens whose probabilities are added up before the choice looks at single ones
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """`temperature` 0 is greedy. `rows` is how many sessions are in the batch at once. `top_p` and `top_k` (rows P9, S10) cut the tail off
+    the distribution, top_k first.
+
+    Log-probabilities are stored of the whole distribution at the given temperature, of the plain one where it is 0. With a tail cut off
+    they are not those of what was sampled from, so on-policy training refuses such settings (`check_on_policy`).
+    """
+
+    temperature: float = 0.0
+    rows: int = 64
+    seed: int = 0
+    dtype: str = AUTO  # one of local_precision.PRECISIONS, or DOUBLE
+    top_p: float = 1.0
+    top_k: int | None = None
+    tool_threads: int = 0  # 0: tools answer at once, in place; n: so many threads wait for slow tools while other rows decode
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 0 or self.rows < 1 or self.tool_threads < 0:
+            found = f"{self.temperature}, {self.rows} and {self.tool_threads}"
+            raise UserError(f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {found}.")
+        if not 0 < self.top_p <= 1 or (self.top_k is not None and self.top_k < 1):
+            raise UserError(f"Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found {self.top_p} and {self.top_k}.")
+
+    @property
+    def precision(self) -> torch.dtype:
+        return precision_named(self.dtype)
+
+    def check_on_policy(self) -> None:
+        """Raises UserError where the stored log-probabilities are not those of the distribution sampled from."""
+        if self.temperature == 0 or self.top_p < 1 or self.top_k is not None:
+            found = f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}"
+            raise UserError(
+                f"On-policy training samples from the whole distribution: found {found}; expected temperature above 0, no others."
+            )
+
+
+def numbers_of(session: Session, seed: int, order: int) -> random.Random:
+    """The episode's own random numbers; a session without an id is known by its place in the order of admission."""
+    name = f"order {order}" if session.id is None else f"id {session.id}"
+    return random.Random(f"{seed} {name}")  # of text: seeded by its digest, equal in every process
+
+
+class Chosen(NamedTuple):
+    tokens: Tensor  # (rows,)
+    logprobs: Tensor  # (rows,)
+    distribution: Tensor  # (rows, vocabulary): log-probabilities at the temperature
+
+
+def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> Chosen:
+    """One token for every row of logits (rows, vocabulary). `uniforms` are from [0, 1), one a row, and unused where greedy."""
+    greedy = sampling.temperature == 0
+    logprobs = torch.log_softmax(logits if greedy else logits / sampling.temperature, dim=-1)
+    if greedy:
+        tokens = logprobs.argmax(-1)
+    else:
+        weights = cut_tail(logprobs.exp(), sampling.top_p, sampling.top_k)
+        tokens = invert(weights, torch.tensor(uniforms, dtype=torch.float64, device=logits.device))
+    return Chosen(tokens, logprobs.gather(1, tokens[:, None])[:, 0], logprobs)
+
+
+def invert(weights: Tensor, uniforms: Tensor) -> Tensor:
+    """Inverse of the cumulated weights (rows, vocabulary) at uniforms (rows,): the index of a token whose weight is above 0, always.
+
+    In two looks, at blocks and then inside one, so that a large vocabulary is gone through once and not cumulated token by token.
+    """
+    rows, vocabulary = weights.shape
+    size = min(BLOCK, vocabulary)
+    blocks = torch.nn.functional.pad(weights, (0, -vocabulary % size)).view(rows, -1, size)
+    sums = blocks.sum(-1, dtype=torch.float64)
+    upto = sums.cumsum(-1)
+    target = uniforms * upto[:, -1]
+    block = _first_beyond(upto, sums, target)
+    each = torch.arange(rows, device=weights.device)
+    inside = blocks[each, block].double()
+    within = _first_beyond(inside.cumsum(-1), inside, target - (upto - sums)[each, block])
+    return block * size + within
+
+
+def _first_beyond(upto: Tensor, weights: Tensor, target: Tensor) -> Tensor:
+    """The first column with a weight whose cumulated sum is above the target; where rounding left none, the last one with a weight."""
+    width, some = weights.shape[-1], weights > 0
+    beyond = (upto > target[:, None]) & some
+    last = width - 1 - some.flip(-1).byte().argmax(-1)
+    return torch.where(beyond.any(-1), beyond.byte().argmax(-1), last)
+
+
+def cut_tail(probabilities: Tensor, top_p: float, top_k: int | None) -> Tensor:
+    """Weights: the probabilities of the `top_k` likeliest tokens, and of these of the fewest that hold `top_p` of what is left."""
+    if top_k is None and top_p >= 1:
+        return probabilities
+    kept, tokens = probabilities.topk(min(top_k or probabilities.shape[-1], probabilities.shape[-1]), dim=-1)  # falling
+    before = kept.cumsum(-1, dtype=torch.float64) - kept
+    if top_p < 1:
+        kept = torch.where(before < top_p * kept.sum(-1, keepdim=True, dtype=torch.float64), kept, 0.0)
+    return torch.zeros_like(probabilities).scatter_(1, tokens, kept)

@@ -1,0 +1,58 @@
+"""What every policy offers: it plays sessions to their end, in whatever order and parallelism suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, runtime_checkable
+
+from tripwright.agent.session import Session, Turn
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+from tripwright.llm.paid import PaidCalls
+from tripwright.tools.faults import FaultyTools
+from tripwright.tools.toolbox import ToolBox
+from tripwright.world.store import World
+
+
+class Policy(Protocol):
+    name: str
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        """Yields each session when it is done. Draws from `sessions` as it goes, so that the iterable may be long and lazy."""
+        ...
+
+
+@runtime_checkable
+class KeepsCalls(Protocol):
+    """A policy whose turns are paid for, with money or with a person's time: a run gives it a journal to keep them in."""
+
+    def keep(self, calls: PaidCalls) -> None:
+        """Before `play`: what is found there is not asked again, and what is answered is written there before it is used."""
+        ...
+
+    def stop(self) -> None:
+        """After `play` was given up: nothing is asked any more. What is under way is kept when it arrives."""
+        ...
+
+
+def trip_query(session: Session) -> Query:
+    """What a session asks, for policies that know TravelPlanner's requests alone."""
+    if not isinstance(session.query, Query):
+        raise UserError(f"This policy plans TravelPlanner's trips, found a request of another kind: '{session.query.query[:80]}'.")
+    return session.query
+
+
+def at_hand(session: Session, who: str) -> World:
+    """The world behind a session's tools, for policies that look into it. `who` starts the sentence of the UserError."""
+    tools = session.tools
+    while isinstance(tools, FaultyTools):
+        tools = tools.tools
+    if not isinstance(tools, ToolBox):
+        raise UserError(f"{who} plans from a world at hand: it cannot play with tools that run elsewhere.")
+    return tools.world
+
+
+def say(session: Session, text: str) -> None:
+    """Takes a turn written as text: encoded once, here, where the session has a tokenizer."""
+    ids = session.chat.said(text) if session.chat else []
+    session.take(Turn(text, ids))

@@ -1,0 +1,144 @@
+"""What a person types and reads in an episode: calls in a short form, answers of tools as tables, an empty plan to fill in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tripwright.agent.dialect import PlanFormat
+from tripwright.agent.session import Session
+from tripwright.agent.turn import write_call
+from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.query import Query
+
+LONGEST_CELL = 48  # characters of a value in a table
+Schemas = Sequence[dict[str, Any]]
+
+
+class Mistyped(ValueError):
+    """A line that is no command: said to the person, who may type another. It never becomes a turn."""
+
+
+def call_of(line: str, schemas: Schemas) -> str:
+    """The tool call that a line means, as text of row P2. Raises Mistyped.
+
+    "flights Rockford, Peoria, 2022-03-16", "search_flights origin=Rockford, …" and 'flights {"origin": …}' mean the same: a tool by any
+    part of its name that no other tool has, its arguments in their order or by name. Of a tool with one argument the whole rest is it.
+    """
+    word, _, rest = line.strip().partition(" ")
+    tool = _tool(word, schemas)
+    properties: dict[str, Any] = tool["parameters"]["properties"]
+    rest = rest.strip()
+    if rest.startswith("{"):
+        try:
+            arguments = json.loads(rest)
+        except ValueError as error:
+            raise Mistyped(f"The arguments are not JSON: {error}.") from None
+        if not isinstance(arguments, dict):
+            raise Mistyped("The arguments are not a JSON object.")
+        return write_call(tool["name"], arguments)
+    return write_call(tool["name"], _arguments(rest, properties, usage(tool)))
+
+
+def _tool(word: str, schemas: Schemas) -> dict[str, Any]:
+    tools = [schema["function"] for schema in schemas]
+    exact = [tool for tool in tools if tool["name"].casefold() == word.casefold()]
+    near = exact or [tool for tool in tools if word.casefold() in tool["name"].casefold()]
+    if len(near) == 1:
+        found: dict[str, Any] = near[0]
+        return found
+    names = ", ".join(tool["name"] for tool in near or tools)
+    raise Mistyped(f"'{word}' may be {names}: type more of it." if near else f"No command and no tool '{word}'. The tools: {names}.")
+
+
+def _arguments(rest: str, properties: dict[str, Any], form: str) -> dict[str, Any]:
+    pieces = [rest] if len(properties) == 1 and rest else [piece.strip() for piece in rest.split(",") if piece.strip()]
+    arguments: dict[str, Any] = {}
+    free = [name for name in properties if not any(piece.startswith(f"{name}=") for piece in pieces)]
+    for piece in pieces:
+        name, equals, value = piece.partition("=")
+        if not (equals and name in properties):
+            if not free:
+                raise Mistyped(f"Too many arguments. Expected: {form}")
+            name, value = free.pop(0), piece
+        arguments[name] = _typed(value.strip(), properties[name].get("type"))
+    return arguments
+
+
+def _typed(value: str, kind: str | None) -> Any:
+    """A number where the tool takes one and this is one; else the text, for the tool to refuse."""
+    if kind in ("integer", "number"):
+        try:
+            return int(value) if kind == "integer" else float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def usage(tool: dict[str, Any]) -> str:
+    """ "search_flights origin, destination, date", optional arguments in brackets."""
+    required = tool["parameters"].get("required", [])
+    names = [name if name in required else f"[{name}]" for name in tool["parameters"]["properties"]]
+    return f"{tool['name']} {', '.join(names)}".strip()
+
+
+def tool_list(schemas: Schemas) -> str:
+    tools = [schema["function"] for schema in schemas]
+    return "\n".join(f"  {usage(tool)}\n      {tool['description']}" for tool in tools)
+
+
+def readable(session: Session) -> str:
+    """The last answer of the tools: rows of JSON as a table, anything else as the model would read it."""
+    segment = session.transcript.segments[-1]
+    try:
+        answer = json.loads(segment.text)
+    except (ValueError, RecursionError):
+        return segment.text
+    place = ""
+    if isinstance(answer, dict) and isinstance(answer.get("rows"), list):
+        place = ", ".join(f"{name} {value}" for name, value in answer.items() if name != "rows")
+        answer = answer["rows"]
+    if not isinstance(answer, list) or not answer:
+        return segment.text
+    if all(isinstance(row, dict) for row in answer):
+        header = list(dict.fromkeys(name for row in answer for name in row))
+        rows = [[row.get(name, "") for name in header] for row in answer]
+    elif all(isinstance(row, list) for row in answer):
+        header, rows = _header(session), answer
+    else:
+        return segment.text
+    return table(header, rows) + (f"\n{place}" if place else "")
+
+
+def _header(session: Session) -> list[str]:
+    call, face = session.transcript.calls[-1], session.tools.face
+    return face.legend().get(face.offer.core_name(call.name) or "", [])
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Columns as wide as their widest value, which is cut at LONGEST_CELL."""
+    lines = [[_cell(value) for value in line] for line in ([header] if header else []) + list(rows)]
+    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(max(map(len, lines)))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip() for line in lines)
+
+
+def _cell(value: Any) -> str:
+    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+
+
+def empty_plan(query: Query, plan_format: PlanFormat) -> str:
+    """Something to fill in: row P3's JSON with one object a day, or the lines of an itinerary."""
+    last = query.days
+    ends: dict[int, dict[str, str]] = {1: {"from": query.org, "to": "…"}, last: {"from": "…", "to": query.org}}
+    if plan_format == "json":
+        blank = dict.fromkeys(("transportation", "attraction", "accommodation", *MEALS), "-")
+        days = [{"days": number, "city": ends.get(number, "…"), **blank} for number in range(1, last + 1)]
+        return "[\n" + ",\n".join(json.dumps(day, ensure_ascii=False) for day in days) + "\n]\n"
+    lines = []
+    for number in range(1, last + 1):
+        end = ends.get(number)
+        lines.append(f"Day {number}: {'from {from} to {to}'.format(**end) if end else '…'}")
+        lines += [f"- {label}: -" for label in ("Travel", "Breakfast", "See", "Lunch", "Dinner", "Stay")]
+    return "\n".join(lines) + "\n"

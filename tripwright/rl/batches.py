@@ -1,0 +1,62 @@
+"""Transcripts as tensors: right-padded rows, which causal attention reads without a mask (no real token comes after the padding)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tripwright.inference.cache import Cache, round_up
+from tripwright.inference.decoder import Decoder
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Next-token prediction over B rows of T positions: `targets[b, t]` follows `ids[b, t]`."""
+
+    ids: Tensor  # (B, T) int64
+    targets: Tensor  # (B, T) int64
+    mask: Tensor  # (B, T) float: 1 where the target was emitted by the agent
+    logprobs: Tensor  # (B, T) float: what the sampler said of the target, 0 elsewhere
+    real: Tensor  # (B, T) bool: False where the row is padded
+
+    def to(self, device: torch.device | str) -> Batch:
+        return Batch(*(getattr(self, name).to(device) for name in ("ids", "targets", "mask", "logprobs", "real")))
+
+
+def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
+    """(token ids, loss mask, log-probabilities) per row → a Batch. Position t predicts token t + 1, so every list is shifted by one."""
+    length = round_up(max(len(ids) for ids, _, _ in rows) - 1)
+    ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
+    targets, mask, logprobs = torch.zeros_like(ids), torch.zeros(len(rows), length), torch.zeros(len(rows), length)
+    real = torch.zeros(len(rows), length, dtype=torch.bool)
+    for b, (tokens, kept, said) in enumerate(rows):
+        n = len(tokens) - 1
+        ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
+        mask[b, :n], logprobs[b, :n] = torch.tensor(kept[1:], dtype=torch.float), torch.tensor(said[1:])
+        real[b, :n] = True
+    return Batch(ids, targets, mask, logprobs, real)
+
+
+def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
+    """(N, vocabulary) and (N,) → the log-probabilities (N,) of the targets."""
+    return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]
+
+
+def token_logits(
+    decoder: Decoder, batch: Batch, where: Tensor | None = None, positions: Tensor | None = None, cache: Cache | None = None
+) -> Tensor:
+    """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without it.
+
+    `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a row is one transcript.
+    """
+    if positions is None:
+        positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
+    hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
+    if where is None:
+        return decoder.logits(hidden)
+    chosen = where.flatten().nonzero()[:, 0]  # index_select, because the backward pass of a boolean index is slower
+    padded = torch.nn.functional.pad(chosen, (0, round_up(len(chosen), 256) - len(chosen)))
+    return decoder.logits(hidden.index_select(0, padded))[: len(chosen)]

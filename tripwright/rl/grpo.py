@@ -1,0 +1,164 @@
+"""GRPO and its family on travel episodes, one step from top to bottom on one page (rows P4–P6, S6, S7, D7).
+
+    trips → G episodes each → judge → reward → advantage within the group → clipped policy gradient on the agent's own tokens
+
+What is special here, each at the line that does it: rollouts whose failure was ours leave their group; groups whose members agree give
+no gradient and are not computed; episodes cut by a limit may count in the normalisation alone; the old log-probabilities are the
+sampler's own. What a term of the loss is stands in `objectives`, what a setting means in `settings`, and neither is decided here.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tripwright.inference.decoder import Decoder
+from tripwright.rl.batches import Batch, collate, logprobs_of
+from tripwright.rl.correction import corrected, said_logits
+from tripwright.rl.credit import advantages_by_evidence
+from tripwright.rl.objectives import clipped_loss, group_advantages, kl_estimate, token_entropy, token_weights
+from tripwright.rl.replay import ReplayBuffer
+from tripwright.rl.rl_loop import RlLoop
+from tripwright.rl.rollouts import Group, Rollout, by_target, reward_table
+from tripwright.rl.settings import GrpoSettings
+
+
+class Grpo(RlLoop[GrpoSettings]):
+    """A `loop.Loop`. The model as it is at first is the reference of the KL term."""
+
+    def set_up(self) -> None:
+        settings = self.settings
+        self.player.branching = settings.branching
+        self.reference = Decoder(copy.deepcopy(self.model).eval()) if settings.kl.beta else None
+        self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
+        if self.replay is not None:
+            self.kept = (*self.kept, "replay")
+
+    def take_step(self) -> dict[str, Any]:
+        settings, scale = self.settings, self.begin_step()
+        groups = self.explore()
+        least = settings.filter.min_std
+        kept = [group for group in groups if least is None or group.std() > least]
+        self.rolled = time.monotonic()
+
+        rollouts: list[Rollout] = []
+        correction: dict[str, float] = {}
+        if kept:
+            totals_PG, scored_PG = reward_table(kept)
+            advantages_PG = group_advantages(totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population)
+            finer = [self.finer(group) for group in kept]
+            rollouts = [
+                Rollout(episode, made, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
+                for p, group in enumerate(kept)
+                for g, (episode, made) in enumerate(zip(group.episodes, group.rewards, strict=True))
+                if made is not None and episode.transcript.stop_reason not in settings.out_of_loss
+            ]
+        if settings.importance.correction != "none":
+            rollouts, correction = corrected(self.decoder, rollouts, settings)
+        figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
+
+        if self.replay is not None:
+            self.replay.remember(groups, sum(self.course.weights))
+            figures["replay_buffer"] = len(self.replay)
+        return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
+
+    def explore(self) -> list[Group]:
+        """The step's groups: replayed trips first, then new ones; with a refill, more until enough of them have something to teach."""
+        settings, weights = self.settings, self.course.weights
+        again = self.replay.due(self.step, settings.prompts) if self.replay is not None else []
+        groups = self.player.play([*again, *self.draw(settings.prompts - len(again))], weights)
+        for group in groups[: len(again)]:
+            group.replayed = True
+        if settings.filter.refill and settings.filter.min_std is not None:
+            for _ in range(settings.filter.max_rounds - 1):
+                missing = settings.prompts - sum(group.std() > settings.filter.min_std for group in groups)
+                if missing <= 0:
+                    break
+                groups += self.player.play(self.draw(missing), weights)
+        return groups
+
+    def finer(self, group: Group) -> list[list[float] | None]:
+        """Advantages of each member's tokens, where the recipe asks for them."""
+        if self.settings.credit == "episode":
+            return [None] * len(group.episodes)
+        return advantages_by_evidence(group, self.player.policy.chat)
+
+    def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
+        """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times the learning rate."""
+        seen, norms = Counter[str](), []
+        for minibatch in self.minibatches(rollouts):
+            if terms := self.learn(minibatch):
+                seen.update(terms)
+                norms.append(self.optimizers.step(scale))
+        n = seen["tokens"]
+        if not n:  # nothing to learn: of these figures only the gradient's is known
+            return {"grad_norm": 0.0}
+        return {
+            "grad_norm": sum(norms) / len(norms),
+            "entropy": seen["entropy"] / n,
+            "clip_fraction": seen["clipped"] / n,
+            "sampler_gap": seen["gap"] / n,  # mean |log-probability now − when it was sampled|, before and between updates
+            **({"kl": seen["kl"] / n} if self.settings.kl.beta else {}),
+        }
+
+    def computes(self, rollout: Rollout) -> bool:
+        """Whether a rollout has a gradient: by its advantage, or because every token is regularised."""
+        regularised = self.settings.kl.beta != 0 or self.settings.entropy_bonus != 0
+        return rollout.tokens > 0 and (rollout.teaches or regularised)
+
+    def learn(self, minibatch: list[Rollout]) -> Counter[str]:
+        """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was nothing to learn."""
+        settings, seen = self.settings, Counter[str]()
+        tokens, tokens_of = sum(r.tokens for r in minibatch), Counter[int]()
+        for r in minibatch:
+            tokens_of[r.group] += r.tokens
+        # Where only the advantage drives, episodes without one have no gradient; their tokens still count in the denominators.
+        live = [r for r in minibatch if self.computes(r)]
+        live.sort(key=lambda r: len(r.episode.transcript.token_ids))
+        for first in range(0, len(live), settings.rows):
+            rows = live[first : first + settings.rows]
+            batch = collate([r.row for r in rows]).to(self.decoder.device)
+            weights_NT = token_weights(
+                batch.mask,
+                settings.aggregation,
+                len(minibatch),
+                tokens,
+                torch.tensor([tokens_of[r.group] for r in rows], device=self.decoder.device),
+                len(tokens_of),
+            )
+            if settings.importance.correction != "none":
+                weights_NT = weights_NT * by_target([r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT)
+            advantages_NT = by_target([r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT)
+            loss, sums = policy_loss(self.decoder, batch, advantages_NT, weights_NT, settings, self.reference)
+            loss.backward()
+            seen.update(sums)
+        return seen
+
+
+def policy_loss(
+    decoder: Decoder, batch: Batch, advantages_NT: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Decoder | None = None
+) -> tuple[Tensor, dict[str, float]]:
+    """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are ever looked at."""
+    said_NT = batch.mask > 0
+    targets, logits = batch.targets[said_NT], said_logits(decoder, batch, settings)  # (tokens said, vocabulary)
+    logprobs = logprobs_of(logits, targets)
+    old = batch.logprobs[said_NT]
+    losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
+    sums = {"tokens": float(len(old)), "clipped": float(clipped.sum()), "gap": float((logprobs - old).detach().abs().sum())}
+    with torch.set_grad_enabled(settings.entropy_bonus != 0):
+        entropy = token_entropy(logits)
+    sums["entropy"] = float(entropy.detach().sum())
+    if settings.entropy_bonus:
+        losses = losses - settings.entropy_bonus * entropy
+    if reference is not None:
+        with torch.no_grad():
+            theirs = logprobs_of(said_logits(reference, batch, settings), targets)
+        divergence = kl_estimate(logprobs, theirs, settings.kl.estimator)
+        losses = losses + settings.kl.beta * divergence
+        sums["kl"] = float(divergence.detach().sum())
+    return (losses * weights_NT[said_NT]).sum(), sums

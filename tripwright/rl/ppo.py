@@ -1,0 +1,140 @@
+"""PPO with a value head, for comparison with the group-based methods: the same episodes, rewards, clip and tokens.
+
+    trips → episodes → judge → reward at the episode's last own token → generalised advantages over the agent's own tokens → clipped
+    policy loss + value loss
+
+The value head is one linear layer on the policy's last hidden state, everywhere the first step's mean reward at the start. It looks at the
+position from which a token is sampled, so it never sees the token it judges. Tokens of tools are skipped: from one own token to the next
+is one step of the episode.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tripwright.inference.precision import autocast, precision_named
+from tripwright.rl.batches import Batch, collate, logprobs_of
+from tripwright.rl.objectives import clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
+from tripwright.rl.rl_loop import RlLoop
+from tripwright.rl.rollouts import Rollout
+from tripwright.rl.settings import PpoSettings
+
+
+class Ppo(RlLoop[PpoSettings]):
+    """A `loop.Loop`. Trains a value head beside the model."""
+
+    kept = (*RlLoop.kept, "value_head", "value_optimizer")
+
+    def set_up(self) -> None:
+        self.value_head = nn.Linear(self.model.config.hidden_size, 1, device=self.decoder.device)
+        nn.init.zeros_(self.value_head.weight)
+        nn.init.zeros_(self.value_head.bias)
+        self.value_optimizer = torch.optim.AdamW(self.value_head.parameters(), lr=self.settings.value_rate, weight_decay=0.0)
+
+    def take_step(self) -> dict[str, Any]:
+        scale = self.begin_step()
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        self.rolled = time.monotonic()
+        rollouts = [
+            Rollout(episode, made, 1.0, p)
+            for p, group in enumerate(groups)
+            for episode, made in zip(group.episodes, group.rewards, strict=True)
+            if made is not None
+        ]
+        rollouts = [r for r in rollouts if r.tokens]
+        return self.end_step(groups, rollouts, scale, self.update(rollouts, scale))
+
+    def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
+        """Advantages from the values as they are now; then `passes` passes in `minibatches` optimizer steps each."""
+        if not rollouts:
+            return {}
+        settings, seen, norms = self.settings, Counter[str](), []
+        if not self.value_optimizer.state:  # its first step: else several would go into the usual reward, through the trunk they share
+            nn.init.constant_(self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts))
+        whole = collate([r.row for r in rollouts]).to(self.decoder.device)
+        values_NT = self._values(whole)
+        rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
+        advantages_NT, returns_NT = gae(rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam)
+        advantages_NT = whiten(advantages_NT, whole.mask)
+        for minibatch in self.minibatches(range(len(rollouts))):
+            minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
+            tokens = sum(rollouts[n].tokens for n in minibatch)
+            for first in range(0, len(minibatch), settings.rows):
+                at = minibatch[first : first + settings.rows]
+                batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
+                width = batch.ids.shape[1]
+                advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
+                weights_NT = token_weights(batch.mask, settings.aggregation, len(minibatch), tokens)
+                loss, sums = self._loss(batch, advantages, values, returns, weights_NT)
+                loss.backward()
+                seen.update(sums)
+            norms.append(self.optimizers.step(scale))
+            for group in self.value_optimizer.param_groups:
+                group["lr"] = settings.value_rate * scale
+            if math.isfinite(norms[-1]):
+                self.value_optimizer.step()
+            self.value_optimizer.zero_grad(set_to_none=True)
+        n = max(1.0, seen["tokens"])
+        own = whole.mask > 0
+        unexplained = (returns_NT - values_NT)[own].var() / returns_NT[own].var().clamp(min=1e-8)
+        return {
+            "grad_norm": sum(norms) / len(norms),
+            "entropy": seen["entropy"] / n,
+            "clip_fraction": seen["clipped"] / n,
+            "sampler_gap": seen["gap"] / n,
+            "value_loss": seen["value_loss"] / n,
+            "value_mean": float(values_NT[own].mean()),
+            "explained_variance": float(1 - unexplained),
+        }
+
+    def _loss(
+        self, batch: Batch, advantages_NT: Tensor, values_NT: Tensor, returns_NT: Tensor, weights_NT: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
+        settings, said_NT = self.settings, batch.mask > 0
+        hidden = self._hidden(batch)[said_NT]
+        with autocast(precision_named(settings.dtype), self.decoder.device.type):
+            logits = self.decoder.logits(hidden) / settings.temperature
+        logprobs = logprobs_of(logits, batch.targets[said_NT])
+        old = batch.logprobs[said_NT]
+        losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
+        values = self.value_head(hidden.float())[:, 0]
+        of_values = value_loss(values, values_NT[said_NT], returns_NT[said_NT], settings.value_clip)
+        with torch.set_grad_enabled(settings.entropy_bonus != 0):
+            entropy = token_entropy(logits)
+        total = losses + settings.value_weight * of_values - settings.entropy_bonus * entropy
+        return (total * weights_NT[said_NT]).sum(), {
+            "tokens": float(len(old)),
+            "clipped": float(clipped.sum()),
+            "gap": float((logprobs - old).detach().abs().sum()),
+            "entropy": float(entropy.detach().sum()),
+            "value_loss": float(of_values.detach().sum()),
+        }
+
+    @torch.no_grad()
+    def _values(self, whole: Batch) -> Tensor:
+        """(N, T) of all rollouts, some rows at a time."""
+        parts = []
+        for first in range(0, len(whole.ids), self.settings.rows):
+            rows = slice(first, first + self.settings.rows)
+            batch = Batch(whole.ids[rows], whole.targets[rows], whole.mask[rows], whole.logprobs[rows], whole.real[rows])
+            parts.append(self.value_head(self._hidden(batch).float())[..., 0])
+        return torch.cat(parts) * whole.mask
+
+    def _hidden(self, batch: Batch) -> Tensor:
+        positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
+        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
+            return self.decoder.hidden(batch.ids, positions)
+
+
+def at_the_end(mask_NT: Tensor, rewards_N: Tensor) -> Tensor:
+    """(N, T): an episode's reward at its last own token, 0 elsewhere."""
+    last_N = mask_NT.shape[1] - 1 - mask_NT.flip(1).argmax(1)
+    rewards_NT = torch.zeros_like(mask_NT)
+    rewards_NT[torch.arange(len(mask_NT), device=mask_NT.device), last_N] = rewards_N.to(mask_NT)
+    return rewards_NT

@@ -1,0 +1,51 @@
+"""DeepTravel's buffer of failed queries (row D7): a query of whose group nothing passed comes back after `every` steps.
+
+The paper prints γ without its value, and no capacity; both are settings. A query that fails again goes to the end of the queue; the oldest
+leave when the buffer is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tripwright.episode import Job
+from tripwright.rl.rollouts import Group
+from tripwright.rl.settings import ReplaySettings
+from tripwright.training.streams import Trips
+
+
+class ReplayBuffer:
+    """Failed queries, oldest first, each once. They are known by their number in the stream of trips, which is what a checkpoint keeps."""
+
+    def __init__(self, settings: ReplaySettings, trips: Trips):
+        self.settings, self.trips = settings, trips
+        self._failed: list[tuple[int, str]] = []  # number and request: in a later epoch the same request has another number
+
+    def __len__(self) -> int:
+        return len(self._failed)
+
+    def remember(self, groups: Iterable[Group], most: float) -> None:
+        """Those of which nothing passed: no member has the stage's full reward, `most`. A replayed one that our side lost waits on; a new
+        one that it lost was never seen to fail."""
+        for group in groups:
+            if any(made is not None and made.total >= most for made in group.rewards) or not (group.scored or group.replayed):
+                continue
+            request = f"{group.task.where}: {group.task.query.query}"
+            self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
+        self._failed = self._failed[-self.settings.capacity :]
+
+    def due(self, step: int, prompts: int) -> list[tuple[int, Job]]:
+        """What is to be played again at this step (counted from 0), taken out of the buffer. Ids say so: the dice fall anew."""
+        if step == 0 or step % self.settings.every:
+            return []
+        count = min(len(self._failed), int(prompts * self.settings.share))
+        taken, self._failed = self._failed[:count], self._failed[count:]
+        tasks = [(number, self.trips.at(number)) for number, _ in taken]
+        return [(number, task.renamed(f"{task.id}@{step}")) for number, task in tasks]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"failed": [list(entry) for entry in self._failed]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._failed = [(number, request) for number, request in state["failed"]]

@@ -1,0 +1,140 @@
+"""What GRPO, PPO and rejection sampling have in common: who plays, how far the run is, and what a checkpoint holds. No learning here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import torch
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.episode import Job
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.rewards.curriculum import Course
+from tripwright.rl.meter import Meter
+from tripwright.rl.metrics import describe
+from tripwright.rl.rollouts import Group, Player, Rollout
+from tripwright.rl.settings import RolloutSettings
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+from tripwright.training.loop import Clock
+from tripwright.training.optim import Optimizers
+from tripwright.training.streams import Trips
+
+S = TypeVar("S", bound=RolloutSettings)
+Item = TypeVar("Item")
+
+
+class RlLoop(Generic[S]):
+    """A `loop.Loop` but for its `take_step`. Trains `model` in place on `trips`; `faults` are of the rollouts' tools (row S9).
+
+    `kept` are the attributes whose state a checkpoint holds, beside the model's.
+    """
+
+    kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
+
+    def __init__(
+        self,
+        model: Any,
+        chat: ChatFormat,
+        dialect: Dialect,
+        trips: Trips,
+        settings: S,
+        seed: int,
+        faults: Faults | None = None,
+        tools: Tools | None = None,
+    ):
+        self.model, self.trips, self.settings, self.step = model, trips, settings, 0
+        self.decoder = Decoder(model)
+        self.optimizers = Optimizers(model, settings.optimizer)
+        rows = settings.sampling_rows or settings.prompts * settings.group
+        sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads)
+        sampling.check_on_policy()
+        policy = LocalPolicy(model, chat, sampling)
+        self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
+        self.course, self.clock = Course(settings.curriculum), Clock(settings.steps, settings.max_minutes)
+        self.shuffle = torch.Generator().manual_seed(seed)
+        self.meter = Meter(model, settings.dtype)
+        self.began = self.rolled = 0.0
+        self.set_up()
+
+    def set_up(self) -> None:
+        """What an algorithm has beside."""
+
+    @property
+    def progress(self) -> float:
+        by_epochs = self.epochs / self.settings.max_epochs if self.settings.max_epochs else 0.0
+        return max(self.clock.progress(self.step), by_epochs)
+
+    @property
+    def epochs(self) -> float:
+        """Passes over the trips so far; 0 where new ones are made for ever."""
+        return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
+
+    def draw(self, count: int) -> list[tuple[int, Job]]:
+        """The next trips, each with its number in the stream."""
+        return [(self.trips.position, next(self.trips)) for _ in range(count)]
+
+    def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
+        """What each optimizer step of a step learns from: `passes` times all of the items, in a new order, in `minibatches` parts."""
+        for _ in range(self.settings.passes):
+            shuffled = [items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()]
+            size = max(1, -(-len(shuffled) // self.settings.minibatches))  # none at all where every rollout is unscored
+            yield from (shuffled[start : start + size] for start in range(0, len(shuffled), size))
+
+    def begin_step(self) -> float:
+        """Starts the step's watch and sets the curriculum's stage. The share of the learning rate that this step has."""
+        self.began = time.monotonic()
+        self.course.begin(self.step, self.epochs)
+        self.player.counted.clear()
+        settings = self.settings
+        return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (1 - (1 - settings.final_rate) * self.progress)
+
+    def end_step(self, groups: Sequence[Group], rollouts: Sequence[Rollout], scale: float, figures: dict[str, Any]) -> dict[str, Any]:
+        """Counts the step; what it was like, with `figures` of the update. `groups` were played, `rollouts` trained on."""
+        now, following = time.monotonic(), self.course.next_weights
+        described = describe(groups)
+        row = {
+            **described,
+            **figures,
+            "curriculum_stage": self.course.stage + 1,
+            "learning_rate": self.settings.optimizer.adamw_learning_rate * scale,
+            **({"epoch": self.epochs} if self.trips.per_epoch else {}),
+            "rollout_seconds": self.rolled - self.began,
+            "update_seconds": now - self.rolled,
+            **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
+            **self.player.counted,
+            **self.recorded(),
+            "rows_per_pass": self.player.policy.figures["rows_per_pass"],
+        }
+        scored = [group for group in groups if group.scored]
+        if scored:  # a step of which nothing was scored says nothing about the stage
+            self.course.end(described["reward_mean"], sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0)
+        self.step += 1
+        return row
+
+    def recorded(self) -> dict[str, int]:
+        """How far the sandbox has helped since this process began (row D2); nothing where tools answer from a closed world."""
+        sandbox = self.trips.live.sandbox if self.trips.live else None
+        if sandbox is None:
+            return {}
+        total = sandbox.counts.as_dict()["total"]
+        return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "shuffle": self.shuffle.get_state(),
+            **{name: getattr(self, name).state_dict() for name in self.kept},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.shuffle.set_state(state["shuffle"])
+        for name in self.kept:
+            getattr(self, name).load_state_dict(state[name])

@@ -1,0 +1,133 @@
+"""Playing and rewarding: tasks in, groups of rewarded episodes out. What is learned from them is not said here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from tripwright.agent.dialect import Dialect
+from tripwright.domains.travelplanner.rules.evaluate import Rules
+from tripwright.episode import Episode, Job, close_session, open_session
+from tripwright.inference.branching import Branching
+from tripwright.inference.local import LocalPolicy
+from tripwright.rewards.shaped import Reward, Weights, reward
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+
+
+@dataclass
+class Group:
+    """The G episodes of one task, in order. `number` is the task's place in the stream of trips."""
+
+    number: int
+    task: Job
+    episodes: list[Episode]
+    rewards: list[Reward | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
+    replayed: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether any member's plan passes every constraint."""
+        return any(e.verdict is not None and e.verdict.final for e in self.episodes)
+
+    @property
+    def scored(self) -> bool:
+        return any(e.scored for e in self.episodes)
+
+    def rewarded(self, weights: Weights) -> list[Reward | None]:
+        return [rewarded(episode, weights) for episode in self.episodes]
+
+    def std(self, weights: Weights | None = None) -> float:
+        """Of the scored members' rewards, over all of them (population)."""
+        made = self.rewards if weights is None else self.rewarded(weights)
+        totals = [r.total for r in made if r is not None]
+        mean = sum(totals) / len(totals) if totals else 0.0
+        return (sum((t - mean) ** 2 for t in totals) / len(totals)) ** 0.5 if totals and min(totals) < max(totals) else 0.0
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One episode as an update sees it. `old_T` (one number per token id) are the log-probabilities that the ratio is taken to: the
+    sampler's, or the trainer's own where the difference between the two is corrected for by `weights_T`."""
+
+    episode: Episode
+    reward: Reward
+    advantage: float
+    group: int = 0
+    old_T: Sequence[float] | None = None
+    weights_T: Sequence[float] | None = None
+    advantages_T: Sequence[float] | None = None  # of each token id, where credit is finer than the episode
+
+    @property
+    def tokens(self) -> int:
+        """Of the agent's own."""
+        return sum(self.episode.transcript.loss_mask)
+
+    @property
+    def teaches(self) -> bool:
+        """Whether any token has an advantage."""
+        return any(self.advantages_T) if self.advantages_T is not None else self.advantage != 0.0
+
+    @property
+    def row(self) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
+        """(token ids, loss mask, log-probabilities) for `batches.collate`."""
+        t = self.episode.transcript
+        return t.token_ids, t.loss_mask, t.logprobs if self.old_T is None else self.old_T
+
+
+@dataclass
+class Player:
+    """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row S9)."""
+
+    policy: LocalPolicy
+    dialect: Dialect
+    group: int
+    rules: Rules = "strict"
+    faults: Faults | None = None
+    branching: Branching | None = None
+    tools: Tools | None = None
+    counted: Counter[str] = field(default_factory=Counter)  # what the engine computed since someone set it back
+
+    def play(self, tasks: Sequence[tuple[int, Job]], weights: Weights) -> list[Group]:
+        """Group members are neighbours, so that they share their prompt's prefill; each has its own seed, the episode's id."""
+        opened = (
+            [
+                open_session(task.renamed(f"{task.id}/{g}"), self.dialect, self.policy.chat, faults=self.faults, tools=self.tools)
+                for g in range(self.group)
+            ]
+            for _, task in tasks
+        )
+        played = self.policy.play_groups(opened, self.branching)
+        found = {episode.task.id: episode for episode in (close_session(session, self.rules) for session in played)}
+        self.counted.update({name: count for name, count in self.policy.figures.items() if name != "rows_per_pass"})
+        groups = [Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group)]) for number, task in tasks]
+        for group in groups:
+            group.rewards = group.rewarded(weights)
+        return groups
+
+
+def reward_table(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
+    """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
+    scored_PG = torch.tensor([[r is not None for r in group.rewards] for group in groups], dtype=torch.bool)
+    totals_PG = torch.tensor([[r.total if r else 0.0 for r in group.rewards] for group in groups])
+    return totals_PG, scored_PG
+
+
+def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
+    """Numbers per token id as (N, T) beside a Batch, where position t is about token t + 1; 0 where there is none."""
+    spread_NT = torch.zeros(like_NT.shape, device=like_NT.device)
+    for n, row in enumerate(rows):
+        spread_NT[n, : len(row) - 1] = torch.as_tensor(row[1:], dtype=torch.float32)
+    return spread_NT
+
+
+def rewarded(episode: Episode, weights: Weights) -> Reward | None:
+    """None: our side failed (law 4)."""
+    if episode.verdict is None:
+        return None
+    asked = episode.asked
+    return reward(episode.verdict, len(asked.hard), episode.schema_valid, weights, len(asked.commonsense))

@@ -1,0 +1,147 @@
+"""The six live tools as a server answers them: from services, through a sandbox that remembers them, or from a recorded day alone.
+
+What is served is worked out once, by the process that starts the workers (`survey`), and handed to them as JSON, so that all of them, and
+those that replace them after midnight, serve the same day under the same hash. The sandbox remembers; this server keeps no answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from tripwright.domains.deeptravel.sandbox.snapshot import describe
+from tripwright.domains.deeptravel.sandbox.store import Store
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
+from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.errors import UserError
+from tripwright.server.answers import Served
+from tripwright.server.samples import Json, live_samples, sample_arguments
+from tripwright.tools.faces import LIVE_FACES, Face
+from tripwright.tools.toolbox import Tools
+from tripwright.world.store import World
+
+DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
+EXAMPLE_CITIES = ("London", "Paris")
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """JSON values. `snapshot` is settled; `samples` are arguments to try each tool with."""
+
+    world: str | None
+    services: str | None
+    store: str | None
+    snapshot: str | None
+    replay: bool
+    on_fault: OnFault
+    what: str
+    content_hash: str
+    rows: dict[str, int]
+    samples: dict[str, Json]
+
+    def record(self) -> Json:
+        return asdict(self)
+
+    def options(self) -> LiveOptions:
+        world, services = (Path(path) if path else None for path in (self.world, self.services))
+        return LiveOptions(world, services, self.store, self.snapshot, self.replay)
+
+
+def survey(options: LiveOptions, on_fault: OnFault) -> LiveSettings:
+    """Opens what is to be served, and closes it again. Raises UserError for what cannot be."""
+    with live_source(options) as source:
+        sandbox = source.sandbox
+        store, day = (sandbox.store, sandbox.snapshot) if sandbox is not None else (None, "")
+        samples, rows = _samples(options, store if options.replay else None, day), dict[str, int]()
+        if options.replay and store is not None:
+            found = describe(store, day)
+            content_hash, rows = found.content_hash, {tool: sum(by.values()) for tool, by in found.tools.items()}
+        else:
+            content_hash = hashlib.sha256(json.dumps(source.identity, sort_keys=True).encode()).hexdigest()
+        offered = {tool: arguments for tool, arguments in samples.items() if tool in source.ask.tools}
+        what = f"the live tools of {_named(source, day, options.replay)}"
+    world, services = (str(path.absolute()) if path else None for path in (options.world, options.services))
+    return LiveSettings(world, services, options.store, day or None, options.replay, on_fault, what, content_hash, rows, offered)
+
+
+class LiveAnswers(Served):
+    """Threads may share one."""
+
+    live = True
+
+    def __init__(self, settings: LiveSettings, default_face: str):
+        self._opened = ExitStack()
+        self._source = self._opened.enter_context(live_source(settings.options()))
+        self._settings = settings
+        faces = {name: LiveToolBox(self._source.ask, face).face for name, face in LIVE_FACES.items()}  # with the tools that there are
+        super().__init__(faces, default_face, cache_bytes=0)
+        self.content_hash, self.what = settings.content_hash, settings.what
+        self.about = _about(settings)
+
+    @property
+    def manifest(self) -> Json:
+        return {
+            "name": self._source.where,
+            "rows": self._settings.rows,
+            **self._source.identity,
+            "content_hash": self.content_hash,
+        }
+
+    @property
+    def samples(self) -> dict[str, Json]:
+        return self._settings.samples
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def _box(self, face: Face, page_rows: int | None) -> Tools:
+        if page_rows is not None:
+            raise UserError("Answers of live tools come in no pages. Leave page_rows out.")
+        return LiveToolBox(self._source.ask, face, on_fault=self._settings.on_fault)
+
+
+def _named(source: LiveSource, day: str, replay: bool) -> str:
+    if replay:
+        return f"{day} as recorded in {source.sandbox.store.name}" if source.sandbox and source.sandbox.store else day
+    kept = f", kept in {source.sandbox.store.name} under {day}" if source.sandbox and source.sandbox.store else ""
+    return f"{source.where}{kept}"
+
+
+def _about(settings: LiveSettings) -> str:
+    if settings.replay:
+        return (
+            f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls get equal answers. What was not asked "
+            "then is an answer with an error."
+        )
+    silent = (
+        "A service that does not answer is status 503, nobody's answer: ask again later."
+        if settings.on_fault == "stop"
+        else "A service that does not answer is an answer with an error, which the agent reads."
+    )
+    kept = "Equal calls get equal answers, those of the first call." if settings.store else "Every call is asked anew."
+    return f"Live tools, asked within the limits of each service. {kept} {silent}"
+
+
+def _samples(options: LiveOptions, replayed: Store | None, day: str) -> dict[str, Json]:
+    """Of a recorded day, questions that were asked then; of a world, things that are in it; else a trip that most services know."""
+    if replayed is not None:
+        return first_questions(replayed, day)
+    if options.world is not None:
+        return sample_arguments(World.open(options.world))
+    return live_samples(*EXAMPLE_CITIES, (date.today() + timedelta(days=DAYS_AHEAD)).isoformat())
+
+
+def first_questions(store: Store, day: str) -> dict[str, Json]:
+    """Tool → the arguments of one question that has an answer in this day."""
+    wanted = {count.tool for count in store.counts() if count.snapshot == day}
+    found: dict[str, Json] = {}
+    for recorded in store.recorded(day):
+        if recorded.question.tool not in found:
+            found[recorded.question.tool] = json.loads(recorded.question.arguments)
+        if found.keys() == wanted:
+            break
+    return found

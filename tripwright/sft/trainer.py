@@ -1,0 +1,238 @@
+"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6), a small weight on what it read.
+
+The weight on observations is an option (0 masks them, as the papers do); a little of it teaches a model made from nothing the
+language of the tools. Where the transcripts come from is the source's affair: an endless stream of the expert's, in which nothing is
+seen twice, or a file that is read for some epochs (`sft_data`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from tripwright.errors import UserError
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.precision import AUTO, autocast, precision_named
+from tripwright.rl.batches import collate, token_logits
+from tripwright.sft.packing import pack
+from tripwright.training.loop import Clock
+from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
+
+POOL = 8  # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step would be padding
+TOO_LONG = ("drop", "cut", "refuse")
+
+
+@dataclass(frozen=True)
+class SftSettings:
+    """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached first ends the stage."""
+
+    steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
+    rows_per_step: int = 4  # transcripts whose gradients make one step
+    observation_weight: float = 0.1
+    max_minutes: float | None = None  # the learning rate follows whichever of steps, epochs and minutes is furthest
+    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
+    optimizer: OptimizerSettings = OptimizerSettings()
+    data: str | None = None  # a file of transcripts or messages; see sft_data
+    expert_transcripts: int | None = None  # as many of the expert's as there are, read in epochs (1,198 in row S4); None: without end
+    max_epochs: float | None = None  # of `data` or of so many transcripts
+    rows: int | None = None  # transcripts per forward pass; None: all of the step's
+    packing: bool = False  # all transcripts of a pass in one row, without padding
+    warm_up: float = 0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
+    final_rate: float = 0.05  # share of the learning rate left at the end of the linear decay
+    max_tokens: int | None = None  # of one transcript of `data`; None: the dialect's context_tokens
+    too_long: str = "drop"  # what becomes of a longer one; one of TOO_LONG
+
+    def __post_init__(self) -> None:
+        if self.too_long not in TOO_LONG:
+            raise UserError(f"unknown too_long '{self.too_long}'. Accepted: {', '.join(TOO_LONG)}.")
+        if self.data is None and self.max_tokens is not None:
+            raise UserError("max_tokens is of a file: give data as well.")
+        if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
+            raise UserError(
+                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end the endless stream otherwise."
+            )
+        if self.data is not None and self.expert_transcripts is not None:
+            raise UserError("data and expert_transcripts exclude each other: the transcripts are a file's or the expert's.")
+        if self.max_epochs is not None and self.max_epochs <= 0:
+            raise UserError(f"max_epochs must be above 0, found {self.max_epochs}.")
+        if self.rows is not None and self.rows < 1:
+            raise UserError(f"rows must be at least 1, found {self.rows}.")
+        if self.max_tokens is not None and self.max_tokens < 2:
+            raise UserError(f"max_tokens must be at least 2, found {self.max_tokens}.")
+        if not 0 <= self.observation_weight <= 1:
+            raise UserError(f"observation_weight is a share, from 0 to 1; found {self.observation_weight}.")
+        if not 0 <= self.warm_up < 1 or not 0 <= self.final_rate <= 1:
+            raise UserError(f"warm_up is from 0 to below 1 and final_rate from 0 to 1; found {self.warm_up} and {self.final_rate}.")
+
+
+class Sample(Protocol):
+    """What is trained on: a `Transcript`, or a `sft_data.Row`. The mask is 1 where the agent emitted the token."""
+
+    @property
+    def token_ids(self) -> Sequence[int]: ...
+    @property
+    def loss_mask(self) -> Sequence[int]: ...
+
+
+class Source(Protocol):
+    """Samples one after the other. Given the state of another, it goes on where that one stood."""
+
+    def __iter__(self) -> Iterator[Sample]: ...
+    def __next__(self) -> Sample: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class FineTuning:
+    """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there are no epochs."""
+
+    def __init__(self, model: Any, source: Source, settings: SftSettings):
+        self.model, self.settings = model, settings
+        self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
+        self.batches = BatchesOfLikeLength(source, settings.rows_per_step)
+        self.step, self.tokens, self.count = 0, 0, getattr(source, "count", None)
+        steps = settings.steps
+        if settings.max_epochs is not None and self.count is not None:
+            of_epochs = math.ceil(settings.max_epochs * self.count / settings.rows_per_step)
+            steps = of_epochs if steps is None else min(steps, of_epochs)
+        self.clock = Clock(steps, settings.max_minutes)
+
+    @property
+    def progress(self) -> float:
+        progress = self.clock.progress(self.step)
+        return 1.0 if progress < 1 and self.batches.over else progress
+
+    def take_step(self) -> dict[str, Any]:
+        scale = warm_up_and_decay(self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate)
+        samples, given = next(self.batches), self.settings.optimizer
+        weights, sums = self._total_weight(samples), Sums()
+        size = self.settings.rows or len(samples)
+        for first in range(0, len(samples), size):
+            self._backward(samples[first : first + size], weights, sums)
+        norm = self.optimizers.step(scale)
+        self.step, self.tokens = self.step + 1, self.tokens + sums.tokens
+        row: dict[str, Any] = {
+            "loss": sums.said_nll / max(1.0, sums.said),
+            "observation_loss": sums.read_nll / max(1.0, sums.read),
+            "grad_norm": norm,
+            "learning_rate": (given.learning_rate if given.name == "muon" else given.adamw_learning_rate) * scale,
+            "tokens": self.tokens,
+            "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
+            "padding": 1 - sums.tokens / max(1, sums.places),
+        }
+        if self.count:
+            row["epoch"] = self.step * self.settings.rows_per_step / self.count
+        return row
+
+    def _total_weight(self, samples: Sequence[Sample]) -> float:
+        said = sum(sum(sample.loss_mask[1:]) for sample in samples)
+        return said + self.settings.observation_weight * (sum(len(sample.token_ids) - 1 for sample in samples) - said)
+
+    def _backward(self, samples: Sequence[Sample], weights: float, sums: Sums) -> None:
+        """Adds the gradient of these samples' share of the step's loss."""
+        positions, blocks = None, None
+        if self.settings.packing:
+            batch, positions, blocks = pack([(sample.token_ids, sample.loss_mask) for sample in samples])
+            positions = positions.to(self.decoder.device)
+        else:
+            batch = collate([(sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids)) for sample in samples])
+        batch = batch.to(self.decoder.device)
+        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
+            logits = token_logits(self.decoder, batch, batch.real, positions, blocks)
+        nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
+        said = batch.mask[batch.real]
+        weight = said + self.settings.observation_weight * (1 - said)
+        ((nll * weight).sum() / weights).backward()
+        sums.add(nll.detach(), said, batch.real)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "model": self.model.state_dict(),
+            "optimizers": self.optimizers.state_dict(),
+            "clock": self.clock.state_dict(),
+            "batches": self.batches.state_dict(),
+            "step": self.step,
+            "tokens": self.tokens,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.model.load_state_dict(state["model"])
+        self.optimizers.load_state_dict(state["optimizers"])
+        self.clock.load_state_dict(state["clock"])
+        self.batches.load_state_dict(state["batches"])
+        self.step, self.tokens = state["step"], state["tokens"]
+
+
+@dataclass
+class Sums:
+    """Over the passes of one step. `places` counts padding too."""
+
+    said_nll: float = 0.0
+    read_nll: float = 0.0
+    said: float = 0.0
+    read: float = 0.0
+    tokens: int = 0
+    places: int = 0
+
+    def add(self, nll: Tensor, said: Tensor, real: Tensor) -> None:
+        self.said_nll += float((nll * said).sum())
+        self.read_nll += float((nll * (1 - said)).sum())
+        self.said += float(said.sum())
+        self.read += float((1 - said).sum())
+        self.tokens += int(real.sum())
+        self.places += real.numel()
+
+
+class BatchesOfLikeLength:
+    """Batches of `rows` samples, cut from pools of POOL batches that are sorted by length and then shuffled.
+
+    The state is that of the source where the present pool began, with the batch's place in the pool: a pool is drawn again, not kept.
+    """
+
+    def __init__(self, source: Source, rows: int):
+        self.source, self.rows = source, rows
+        self.number, self.at = -1, 0  # of the present pool, of the next batch in it
+        self.began: dict[str, Any] = {}
+        self.pool: list[list[Sample]] = []
+
+    @property
+    def over(self) -> bool:
+        """The source has ended, and everything that it gave was handed out."""
+        if self.at == len(self.pool):
+            self._draw()
+        return not self.pool
+
+    def __iter__(self) -> Iterator[list[Sample]]:
+        return self
+
+    def __next__(self) -> list[Sample]:
+        if self.over:
+            raise StopIteration
+        self.at += 1
+        return self.pool[self.at - 1]
+
+    def _draw(self) -> None:
+        self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
+        drawn = sorted(itertools.islice(iter(self.source), POOL * self.rows), key=lambda sample: len(sample.token_ids))
+        self.pool = [drawn[i : i + self.rows] for i in range(0, len(drawn), self.rows)]
+        random.Random(self.number).shuffle(self.pool)
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.at == len(self.pool):  # between two pools: nothing needs to be drawn again
+            return {"source": self.source.state_dict(), "number": self.number, "at": None}
+        return {"source": self.began, "number": self.number, "at": self.at}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.source.load_state_dict(state["source"])
+        self.number, self.at, self.pool = state["number"], 0, []
+        if state["at"] is not None:
+            self.number -= 1
+            self._draw()
+            self.at = state["at"]

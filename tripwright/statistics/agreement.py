@@ -1,0 +1,108 @@
+"""How far a judge can be trusted: its agreement with a reference (the rule form, or people's labels), beyond what chance gives.
+
+Cohen's kappa is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters with these habits would reach by luck. A judge that
+passes everything agrees with a file of nine passes in ten in 90% and has a kappa of 0. The interval resamples whole items (transcripts),
+because the turns of one transcript stand and fall together. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
+from random import Random
+from typing import Any, TypedDict
+
+from tripwright.statistics.rates import CONFIDENCE, RESAMPLES, Rate, clustered_rate, rate
+
+Pair = tuple[Hashable, Hashable]  # what the judge says, what the reference says
+
+
+class Agreement(TypedDict):
+    """`confusion` counts [reference][judge], both in the order of `labels`. `kappa` is None where both say one and the same thing always:
+    then chance explains everything, and nothing was measured. The same holds for resamples; `resamples_undefined` is their share."""
+
+    items: int  # transcripts
+    n: int  # pairs
+    labels: list[str]
+    confusion: list[list[int]]
+    accuracy: Rate
+    kappa: float | None
+    low: float | None
+    high: float | None
+    resamples_undefined: float
+
+
+def cohens_kappa(pairs: Sequence[Pair]) -> float | None:
+    """Unweighted, for any number of labels; None without pairs, or where both raters have one label, the same."""
+    return _kappa(Counter(pairs))
+
+
+def _kappa(cells: Counter[Pair]) -> float | None:
+    judged, reference = Counter[Hashable](), Counter[Hashable]()
+    for (judge, truth), count in cells.items():
+        judged[judge] += count
+        reference[truth] += count
+    n = cells.total()
+    observed = sum(count for (judge, truth), count in cells.items() if judge == truth) * n
+    by_chance = sum(judged[label] * reference[label] for label in judged)
+    # Whole numbers throughout: (p_o - p_e) / (1 - p_e), each times n².
+    return (observed - by_chance) / (n * n - by_chance) if n * n > by_chance else None
+
+
+def agreement(items: Sequence[Sequence[Pair]], labels: Sequence[Hashable] = (True, False), seed: int = 0, n: int = RESAMPLES) -> Agreement:
+    """`items` holds the pairs of each transcript: one at trajectory level, one per turn at turn level, none where a side is silent.
+
+    Raises ValueError for a label that is not in `labels`.
+    """
+    counted = [item for item in items if item]
+    pairs = [pair for item in counted for pair in item]
+    places = {label: place for place, label in enumerate(labels)}
+    if strange := [label for pair in pairs for label in pair if label not in places]:
+        raise ValueError(f"{strange[0]!r} is none of the labels {list(labels)}")
+    confusion = [[0] * len(labels) for _ in labels]
+    for judge, truth in pairs:
+        confusion[places[truth]][places[judge]] += 1
+    low, high, undefined = _interval(counted, seed, n)
+    right = [(sum(judge == truth for judge, truth in item), len(item)) for item in counted]
+    alone = all(of == 1 for _, of in right)  # then items are independent trials, and Wilson's interval is theirs
+    return {
+        "items": len(counted),
+        "n": len(pairs),
+        "labels": [_word(label) for label in labels],
+        "confusion": confusion,
+        "accuracy": rate(sum(k for k, _ in right), len(right)) if alone else clustered_rate(right, seed, n),
+        "kappa": cohens_kappa(pairs),
+        "low": low,
+        "high": high,
+        "resamples_undefined": undefined,
+    }
+
+
+def _interval(items: Sequence[Sequence[Pair]], seed: int, n: int) -> tuple[float | None, float | None, float]:
+    """Percentile bootstrap over items: (low, high, share of resamples without a kappa)."""
+    if len(items) < 2:
+        return None, None, 0.0
+    if cohens_kappa([pair for item in items for pair in item]) is None:
+        return None, None, 1.0
+    rng = Random(seed)
+    # Items with the same pairs are one kind, and a resample only counts kinds: a thousand transcripts have a handful.
+    kinds = Counter(frozenset(Counter(item).items()) for item in items)
+    shapes, cumulated, found = list(kinds), list(accumulate(kinds.values())), list[float | None]()
+    for _ in range(n):
+        cells = Counter[Pair]()
+        for place, times in Counter(rng.choices(range(len(shapes)), cum_weights=cumulated, k=len(items))).items():
+            for pair, count in shapes[place]:
+                cells[pair] += count * times
+        found.append(_kappa(cells))
+    kappas = sorted(kappa for kappa in found if kappa is not None)
+    if not kappas:
+        return None, None, 1.0
+    tail = (1 - CONFIDENCE) / 2
+    ends = (kappas[round(at * (len(kappas) - 1))] for at in (tail, 1 - tail))
+    low, high = ends
+    return low, high, 1 - len(kappas) / n
+
+
+def _word(label: Any) -> str:
+    return {True: "pass", False: "fail", None: "not asked"}[label] if label is None or isinstance(label, bool) else str(label)

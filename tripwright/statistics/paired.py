@@ -1,0 +1,114 @@
+"""Tests of two runs on the same queries (row B5). All are two-sided.
+
+One test serves every figure: if the two runs were equally good, each query's difference could as well have had the other sign. Counting the
+choices of signs that give a sum at least as far from zero is the exact sign-flip (permutation) test; where all differences are +1 and −1
+it is McNemar's exact test, so one sample and several samples of a query are tested alike. With many tests in a table, Holm's procedure
+keeps the chance of any false alarm below 5%.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from random import Random
+from statistics import NormalDist
+
+from tripwright.statistics.rates import CONFIDENCE, Interval, mcnemar_exact
+
+FLIPS = 9999  # random choices of signs where there are too many to count
+SMALLEST_P = 1 / (1 + FLIPS)  # that these can give
+MOST_BITS = 4_000_000  # of the number that holds the exact count
+BISECTIONS = 60
+
+
+def sign_flip(differences: Sequence[Fraction | int], seed: int = 0) -> float:
+    """p-value of "the two runs are equally good", from one difference per query. Exact, or of FLIPS random choices where all are too many.
+
+    With random choices p = (1 + as far or farther) / (1 + FLIPS), which is never 0 and never too small (Phipson and Smyth 2010).
+    """
+    whole = _whole([Fraction(d) for d in differences if d])
+    sizes, observed, total = Counter(map(abs, whole)), abs(sum(whole)), sum(map(abs, whole))
+    if not whole:
+        return 1.0
+    if total == len(whole):  # all of one size
+        ups = sum(d > 0 for d in whole)
+        return mcnemar_exact(ups, len(whole) - ups)
+    if total * (len(whole) + 1) <= MOST_BITS:
+        return _exact(sizes, observed)
+    rng, as_far = Random(seed), 0
+    for _ in range(FLIPS):
+        flipped = sum(size * (2 * rng.getrandbits(count).bit_count() - count) for size, count in sizes.items())
+        as_far += abs(flipped) >= observed
+    return (1 + as_far) / (1 + FLIPS)
+
+
+def _whole(differences: list[Fraction]) -> list[int]:
+    """The same differences in whole units, without a common divisor."""
+    unit = math.lcm(*(d.denominator for d in differences))
+    scaled = [int(d * unit) for d in differences]
+    divisor = math.gcd(*scaled) or 1
+    return [d // divisor for d in scaled]
+
+
+def _exact(sizes: Counter[int], observed: int) -> float:
+    """Share of the 2^m choices of signs whose sum is at least `observed` from zero.
+
+    The choices whose positive differences add up to j are the coefficient of x^j in Π (1 + x^size)^count; the sum is then 2j − total. All
+    coefficients stand in one long integer, in fields of `width` bits (x = 2^width): products of integers are products of polynomials, and
+    a remainder by 2^width − 1 is the sum of the fields.
+    """
+    count = sum(sizes.values())
+    total = sum(size * times for size, times in sizes.items())
+    width = count + 1  # all coefficients together are 2^count
+    product: int = math.prod((1 + (1 << (width * size))) ** times for size, times in sizes.items())
+    lower_tail = product & ((1 << (width * ((total - observed) // 2 + 1))) - 1)
+    choices = lower_tail % ((1 << width) - 1)
+    return min(1.0, 2 * choices / (1 << count))
+
+
+def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+    """Tango's score interval of (gained − lost) / n, the difference of two rates on the same n queries (Tango 1998, Stat. Med. 17:891).
+
+    Its ends are the differences δ whose score statistic (gained − lost − nδ) / √(n(2q + δ(1 − δ))) is ±z, with q the likeliest share of
+    lost queries under δ. Like Wilson's it is not empty where no query differs: then it is ±z² / (n + z²). With n = 0: (−1, 1).
+    """
+    if gained < 0 or lost < 0 or gained + lost > n:
+        raise ValueError(f"a paired interval needs gained + lost <= n, found {gained}, {lost} and n = {n}")
+    if n == 0:
+        return Interval(-1.0, 1.0)
+    z, found = NormalDist().inv_cdf(0.5 + confidence / 2), (gained - lost) / n
+    return Interval(_score_end(gained, lost, n, found, -1.0, z), _score_end(gained, lost, n, found, 1.0, z))
+
+
+def _score_end(gained: int, lost: int, n: int, found: float, end: float, z: float) -> float:
+    """Where the statistic crosses z between what was found and ±1; it grows on the way."""
+    inside, outside = found, end
+    for _ in range(BISECTIONS):
+        middle = (inside + outside) / 2
+        if abs(_score(gained, lost, n, middle)) < z:
+            inside = middle
+        else:
+            outside = middle
+    return (inside + outside) / 2
+
+
+def _score(gained: int, lost: int, n: int, delta: float) -> float:
+    half_b = ((2 * n - gained + lost) * delta - gained - lost) / 2
+    c = -lost * delta * (1 - delta)
+    q = max(0.0, (math.sqrt(max(0.0, half_b * half_b - 2 * n * c)) - half_b) / (2 * n))
+    variance = n * (2 * q + delta * (1 - delta))
+    above = gained - lost - n * delta
+    if variance <= 0:
+        return math.copysign(math.inf, above) if above else 0.0
+    return above / math.sqrt(variance)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values, in the order given: the i-th smallest of m times (m − i + 1), never smaller than one before it (Holm 1979)."""
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
