@@ -21,7 +21,7 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference import batch as local_batch
+from tripwright.inference import batch as local_batch  # noqa: E402
 from tripwright.inference.batch import READ_TOKENS, common  # noqa: E402
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
 

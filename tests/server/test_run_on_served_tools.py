@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server.conftest import Served
 
+from tests.server.conftest import Served
 from tripwright.cli.main import main
 from tripwright.episode import Episode, close_session
 

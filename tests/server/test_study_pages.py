@@ -18,7 +18,7 @@ from tripwright.evals.study.dimensions import paper_dimensions  # noqa: E402
 from tripwright.evals.study.folder import Study  # noqa: E402
 from tripwright.evals.study.labels import read  # noqa: E402
 from tripwright.evals.study.sample import make_study, sources  # noqa: E402
-from tripwright.server import study as pages
+from tripwright.server import study as pages  # noqa: E402
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript  # noqa: E402
 
 Ask = Callable[..., Any]

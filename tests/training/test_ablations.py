@@ -22,7 +22,7 @@ from tripwright.rl.replay import ReplayBuffer  # noqa: E402
 from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
 from tripwright.rl.settings import ReplaySettings  # noqa: E402
 from tripwright.sft.copying import CopySettings  # noqa: E402
-from tripwright.training import stages
+from tripwright.training import stages  # noqa: E402
 from tripwright.training.kinds import ERRANDS  # noqa: E402
 from tripwright.training.nano import NanoShape  # noqa: E402
 from tripwright.training.recipe import load_recipe  # noqa: E402

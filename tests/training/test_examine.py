@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.cli import exam, examine
+from tripwright.cli import exam, examine  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
-from tripwright.training import stages
+from tripwright.training import stages  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")

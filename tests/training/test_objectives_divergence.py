@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl.objectives import KL_ESTIMATORS, divergence, kl_estimate, token_entropy
+from tripwright.rl.objectives import KL_ESTIMATORS, divergence, kl_estimate, token_entropy  # noqa: E402
 
 POLICY, REFERENCE = (0.5, 0.25, 0.25), (0.25, 0.25, 0.5)
 KL = math.log(2) / 4  # ½ ln 2 + ¼ ln ½

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl import objectives as ours
+from tripwright.rl import objectives as ours  # noqa: E402
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("trl.json").read_text())
 

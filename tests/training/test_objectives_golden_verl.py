@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl import objectives as ours
+from tripwright.rl import objectives as ours  # noqa: E402
 
 GOLDEN = json.loads(Path(__file__).with_name("golden").joinpath("verl.json").read_text())
 AGGREGATION = {"token-mean": "token-mean", "seq-mean-token-mean": "trajectory-mean", "seq-mean-token-sum": "trajectory-sum"}

@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.local import load_model  # noqa: E402
 from tripwright.rl.replay import ReplaySettings  # noqa: E402
 from tripwright.rl.settings import Kl  # noqa: E402
-from tripwright.training import run_folder, stages
+from tripwright.training import run_folder, stages  # noqa: E402
 from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 

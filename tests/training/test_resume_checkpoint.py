@@ -14,7 +14,7 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training import checkpoint
+from tripwright.training import checkpoint  # noqa: E402
 from tripwright.training.checkpoint import Checkpoints, CheckpointSettings, process_generators, set_process_generators  # noqa: E402
 
 STATE: dict[str, Any] = {

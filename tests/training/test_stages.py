@@ -15,7 +15,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model  # noqa: E402
-from tripwright.training import stages
+from tripwright.training import stages  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 

@@ -7,7 +7,8 @@
     stage 3 = SUCCESS  λ = [0, 0, 0, 0, 1]   … 1
 
 Of errands (`domains/deeptravel/task.py`) SUCCESS is row D5's joint reward. Two stages have one half of it, for the ablations of
-row D7: "trajectory" reads the trajectory's rubrics alone, "turns" the turns alone, and needs verdicts in which a failed trajectory spares no turn.
+row D7: "trajectory" reads the trajectory's rubrics alone, "turns" the turns alone, and needs verdicts in which a failed trajectory spares
+no turn.
 
 An answer that breaks the plan schema, or no answer, is worth 0, and so is a plan that makes the official code crash, at whatever stage.
 Constraints that were gated (not evaluated) count as failed; constraints nobody asked for count not at all.

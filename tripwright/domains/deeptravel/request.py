@@ -1,6 +1,6 @@
 """A request as DeepTravel's travellers make it (row D8): atomic intents, and the words that say them.
 
-Not TravelPlanner's query (`domains/travelplanner/query.py`): one city, there and back, by the clock, and each intent may be missing. The words are what the
+It is one city, there and back, by the clock, and each intent may be missing. The words are what the
 agent reads; the intents are what its answer is held against.
 """
 

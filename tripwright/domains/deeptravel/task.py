@@ -31,7 +31,7 @@ NO_CALL = "tools"  # the name of the one turn that is missing where nothing was 
 
 @dataclass(frozen=True)
 class Errand:
-    """`where` names what answers; `on_fault` says what a service that does not answer means (`domains/deeptravel/tools/live_box.py`). With `every_turn` a
+    """`where` names what answers; `on_fault` says what a service that does not answer means (`tools/live_box.py`). With `every_turn` a
     trajectory that fails spares no turn: its verdict has both kinds of facts, for rewards that read the turns alone."""
 
     id: str

@@ -200,7 +200,8 @@ def test_a_closed_world_answers_everything(load: Callable[..., Any], tmp_path: P
 
 def test_a_vendor_is_imported_only_when_named_and_its_http_only_when_asked(tmp_path: Path) -> None:
     (tmp_path / "live.toml").write_text('[tools]\nweb_search = "tavily"')
-    code = "import sys; from tripwright.domains.deeptravel.sandbox.services import load_services; load_services(sys.argv[1]); print(*sys.modules)"
+    imported = "from tripwright.domains.deeptravel.sandbox.services import load_services"
+    code = f"import sys; {imported}; load_services(sys.argv[1]); print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "live.toml")], capture_output=True, text=True, check=True)
     loaded = set(ran.stdout.split())
     assert {name for name, (module, _) in VENDORS.items() if module in loaded} == {"tavily", "searxng"}  # they share a reader
