@@ -30,17 +30,17 @@ from typing import Any
 
 import httpx2  # noqa: F401  # before anything is measured: both sides stand on it
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
-from tripwright.episode import Task, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session, open_session
 from tripwright.evals.run import run
 from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
 from tripwright.llm.connections import allow_open_files
 from tripwright.policies.endpoint import EndpointPolicy, messages, turn_text
-from tripwright.tools.faces import face_named
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
@@ -59,10 +59,10 @@ def prepare(folder: Path) -> None:
     (folder / "script.json").write_text(json.dumps(script))
 
 
-def tasks(folder: Path, count: int) -> list[Task]:
+def tasks(folder: Path, count: int) -> list[TripTask]:
     world = World.open(folder / "world")
     queries = read_queries(folder / "queries.jsonl")
-    return [Task(f"q{number:06d}", query, world) for number, query in enumerate(islice(cycle(queries), count))]
+    return [TripTask(f"q{number:06d}", query, world) for number, query in enumerate(islice(cycle(queries), count))]
 
 
 def peak_mib() -> float:

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
+from tripwright.domains import dialect_named
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.tools.toolbox import ToolBox
 from tripwright.training.cold_start import UNSEEN_WORLDS, tasks

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from tripwright.tools.faces import FACES
+from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 

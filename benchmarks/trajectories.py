@@ -17,13 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.domains.travelplanner.expert.careful import play_careful
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.episode import Task, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session, open_session
 from tripwright.files import write_atomically
 from tripwright.policies.base import Policy
 from tripwright.tools.toolbox import ToolBox
@@ -33,7 +34,7 @@ COLUMNS = ("n", "passed", "given_up", "replayed", "turned_back", "calls", "chara
 
 
 def measured(
-    tasks: Iterator[Task], style: ExpertStyle, dialect_name: str, changed: dict[str, Any], count_tokens: Callable[[str], int] | None
+    tasks: Iterator[TripTask], style: ExpertStyle, dialect_name: str, changed: dict[str, Any], count_tokens: Callable[[str], int] | None
 ) -> Iterator[dict[str, Any]]:
     """One record for each episode."""
     dialect = replace(dialect_named(dialect_name), **changed)
@@ -120,7 +121,7 @@ def main() -> None:
         tokenizer = AutoTokenizer.from_pretrained(given.tokenizer)
         count_tokens = lambda text: len(tokenizer.encode(text, add_special_tokens=False))  # noqa: E731
     queries = itertools.islice(iter_queries(given.queries), given.n)
-    tasks = (Task(f"q{number}", query, world) for number, query in queries)
+    tasks = (TripTask(f"q{number}", query, world) for number, query in queries)
     found = summary(list(measured(tasks, style, given.dialect, changed, count_tokens)))
     print(f"style {style.name}, thoughts {style.thoughts}, dialect {given.dialect}, world {world.name}")
     print(table(found))

@@ -47,7 +47,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
 from tripwright.files import write_atomically
 from tripwright.training.cold_start import expert_sessions, tasks

@@ -12,7 +12,8 @@ from trl_step_peer import Job, Measured
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Task
+from tripwright.domains import face_named
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference import batch as local_batch
 from tripwright.inference import local
 from tripwright.inference.sampling import Chosen
@@ -21,7 +22,6 @@ from tripwright.rl.grpo import Grpo
 from tripwright.rl.objectives import Clip
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import GrpoSettings
-from tripwright.tools.faces import face_named
 from tripwright.tools.toolbox import ToolAnswer
 from tripwright.training.cold_start import tasks
 from tripwright.training.optim import OptimizerSettings
@@ -48,10 +48,10 @@ class ScriptedTrips:
         given = itertools.islice(tasks("nano", 0, 8), len(job.users))
         self.trips = [(query.model_copy(update={"query": text}), world) for (query, world), text in zip(given, job.users, strict=True)]
 
-    def __next__(self) -> Task:
+    def __next__(self) -> TripTask:
         place = self.position % len(self.trips)
         self.position += 1
-        return Task(str(place), *self.trips[place])
+        return TripTask(str(place), *self.trips[place])
 
 
 def scripted_batch(job: Job) -> type[local_batch.Batch]:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 from tripwright.world.importer import import_world
 from tripwright.world.store import World

@@ -1,7 +1,8 @@
 """The product in one small file: a request, tools and limits in; a transcript and a verdict out.
 
-Training, evaluation, serving and every bridge open their episodes here and have them judged here. What an episode is *worth* is not
-said here: a trainer weighs the verdict it gets back (law 2).
+Training, evaluation, serving and every bridge open their episodes here and have them judged here. What a request is, which tools there are
+and how an answer is read and judged, a domain says with its `Task`. What an episode is *worth* is not said here: a trainer weighs the
+verdict it gets back (law 2).
 """
 
 from __future__ import annotations
@@ -11,28 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect, PlanFormat
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Request, Session
-from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
-from tripwright.domains.travelplanner.plan.parse import parse_answer
-from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import Rules, applicable_hard, judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, Verdict
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.policies.base import Policy
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
-from tripwright.world.store import World
+from tripwright.verdict import Verdict
+
+Asked = Mapping[str, tuple[str, ...]]  # group of a verdict → the facts that an episode is held to
 
 
-class Job(Protocol):
-    """What an episode is about, whatever its kind: what is asked, where, with which tools, and how an answer is judged."""
+class Task(Protocol):
+    """What an episode is about, whatever its domain: what is asked, where, with which tools, and how an answer is judged."""
 
     @property
     def id(self) -> str:
         """Unique in a run; survives interruptions."""
+        ...
+
+    @property
+    def domain(self) -> str:
+        """Its name in the registry of domains."""
         ...
 
     @property
@@ -42,121 +43,73 @@ class Job(Protocol):
         """The name of the world, or of the services, that answer."""
         ...
 
-    def renamed(self, id: str) -> Job: ...
-    def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
-    def record(self) -> dict[str, Any]:
-        """The request, under the key that says its kind."""
+    @property
+    def compared_rules(self) -> tuple[str, ...]:
+        """Sets of rules by which a training run is watched side by side; () where there is one way to judge."""
         ...
 
-    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
-        """Reads and judges what a finished, scored episode answered."""
+    def renamed(self, id: str) -> Task: ...
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+        """Reads and judges what a finished episode answered."""
         ...
 
     def unscored(self, transcript: Transcript) -> Episode:
         """The episode where our side failed (law 4)."""
         ...
 
-    def asked(self, transcript: Transcript) -> Asked: ...
-    def passes(self, episode: Episode, rules: Rules) -> bool:
+    def asked(self, transcript: Transcript) -> Asked:
+        """What an episode is held to that has no verdict: the worst case of a score counts it as failed."""
+        ...
+
+    def passes(self, episode: Episode, rules: str) -> bool:
         """By these rules, whatever the episode was judged by."""
         ...
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The names of the facts that an episode is held to; `hard` ones are looked at where all of the first passed (law 2)."""
-
-    commonsense: tuple[str, ...]
-    hard: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Episode:
-    """A finished episode. `verdict` is None when our side failed (unscored, law 4); `schema_problem` says why an answer cannot be read."""
+    """A finished episode. `verdict` is None when our side failed (unscored, law 4). `more` is its domain's, for the record: JSON by name."""
 
-    task: Job
+    task: Task
     transcript: Transcript
-    plan: list[dict[str, Any]] | None  # official format
-    schema_problem: str | None
     verdict: Verdict | None
-    more: Mapping[str, Any] = field(default_factory=dict)  # of its kind, for the record
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def scored(self) -> bool:
         return self.verdict is not None
 
     @property
-    def schema_valid(self) -> bool:
-        return self.schema_problem is None and self.verdict is not None
+    def passed(self) -> bool:
+        return self.verdict is not None and self.verdict.final
 
     @property
     def asked(self) -> Asked:
-        return self.task.asked(self.transcript)
-
-    @property
-    def asked_hard(self) -> int:
-        return len(self.asked.hard)
+        if self.verdict is None:
+            return self.task.asked(self.transcript)
+        return {group.name: group.asked for group in self.verdict.groups}
 
     def record(self) -> dict[str, Any]:
         """One line of `transcripts.jsonl`."""
         return {
             "id": self.task.id,
-            **self.task.record(),
+            "domain": self.task.domain,
+            "request": self.task.query.record(),
             "world": self.task.where,
             "transcript": self.transcript.to_json(),
-            "plan": self.plan,
-            "schema_problem": self.schema_problem,
-            "verdict": {key: value for key, value in self.verdict.to_contract(0).items() if key != "line"} if self.verdict else None,
+            "verdict": self.verdict.record() if self.verdict is not None else None,
+            **({} if self.scored else {"asked": {group: list(names) for group, names in self.asked.items()}}),
             **self.more,
         }
 
 
-@dataclass(frozen=True)
-class Task:
-    """One trip of TravelPlanner's to plan in a closed world: tools of row P1, a plan judged by constraints."""
-
-    id: str
-    query: Query
-    world: World
-
-    @property
-    def where(self) -> str:
-        return self.world.name
-
-    def renamed(self, id: str) -> Task:
-        return Task(id, self.query, self.world)
-
-    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
-        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
-
-    def record(self) -> dict[str, Any]:
-        return {"query": self.query.record()}
-
-    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
-        plan: list[dict[str, Any]] | None = None
-        problem: str | None = f"no answer: {transcript.stop_reason}"
-        if transcript.answer is not None:
-            plan, problem = _read_answer(transcript.answer, self, plan_format)
-        return Episode(self, transcript, plan, problem, judge(self.query, plan, self.world, rules))
-
-    def unscored(self, transcript: Transcript) -> Episode:
-        return Episode(self, transcript, None, None, None)
-
-    def asked(self, transcript: Transcript) -> Asked:
-        return Asked(COMMONSENSE_NAMES, tuple(applicable_hard(self.query)))
-
-    def passes(self, episode: Episode, rules: Rules) -> bool:
-        if episode.verdict is not None and episode.verdict.rules == rules:
-            return episode.verdict.final
-        return judge(self.query, episode.plan, self.world, rules).final
-
-
 def play(
     policy: Policy,
-    tasks: Iterable[Job],
+    tasks: Iterable[Task],
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: Rules = "official",
+    rules: str = "official",
     emptied_tools: bool = False,
     faults: Faults | None = None,
     tools: Tools | None = None,
@@ -168,7 +121,7 @@ def play(
 
 
 def open_session(
-    task: Job,
+    task: Task,
     dialect: Dialect,
     chat: ChatFormat | None = None,
     emptied_tools: bool = False,
@@ -183,21 +136,9 @@ def open_session(
     return Session(task.query, tools, dialect, chat, key=task, id=task.id)
 
 
-def close_session(session: Session, rules: Rules = "official") -> Episode:
+def close_session(session: Session, rules: str = "official") -> Episode:
     """Parses and judges what a finished session answered."""
-    task: Job = session.key
+    task: Task = session.key
     if session.transcript.stop_reason is StopReason.UNSCORED:
         return task.unscored(session.transcript)
     return task.judged(session.transcript, session.dialect.plan_format, rules)
-
-
-def _read_answer(answer: str, task: Task, plan_format: PlanFormat) -> tuple[list[dict[str, Any]] | None, str | None]:
-    """(plan in the official format, why there is none)"""
-    city_of = city_lookup(task.world)
-    parsed = parse_answer(answer)
-    if parsed.days is not None:
-        return to_official(parsed.days, city_of), None
-    if plan_format == "json" or answer.startswith(("[", "{", "```json")):
-        return None, parsed.problem
-    read = parse_itinerary(answer, task.query, city_of)
-    return read.plan, read.problem

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+LONGEST_SHOWN = 600  # characters of a foreign text
 BLANKS = " \t\r\n"  # what JSON allows around a value
 
 
@@ -36,3 +41,33 @@ def read_json(text: bytes) -> Any:
         raise TooDeep("nested too deeply") from None
     except ValueError:
         raise NotJson("a number with too many digits") from None
+
+
+def printable(value: Any) -> str:
+    """One line of bounded length, and no control characters from a model's text into somebody's terminal."""
+    try:
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        said = f"({type(value).__name__})"
+    text = " ".join(said[: 4 * LONGEST_SHOWN].split())
+    text = text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
+def described(value: Any) -> str:
+    """What kind of JSON value was found, for a message."""
+    if isinstance(value, dict):
+        return "an object with " + (", ".join(ascii(key) for key in list(value)[:8]) or "nothing")
+    return {list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")
+
+
+def first_problem(error: ValidationError) -> str:
+    """One line for the first problem of a Pydantic error: where, what, and what was found."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"]) or "record"
+    try:
+        found = repr(problem.get("input"))
+    except RecursionError:
+        found = "something nested too deeply to show"
+    message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
+    return f"field '{where}': {message}" + ("" if problem["type"] == "missing" else f" (found {found[:80]})")

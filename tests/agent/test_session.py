@@ -9,9 +9,10 @@ from typing import Any, cast
 import pytest
 
 from tripwright.agent.chat import ChatFormat, Shown
-from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolAnswer, ToolBox, ToolHostDown, Tools

@@ -20,16 +20,15 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai import played, trips
 from tripwright.bridges.inspect_ai.messages import tool_infos
 from tripwright.bridges.inspect_ai.solvers import EPISODE, Table
 from tripwright.cli.main import main
+from tripwright.domains import dialect_named, face_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
-from tripwright.tools.faces import ALL_FACES, face_named
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
@@ -160,7 +159,7 @@ class TokenPolicy:
 
 def test_token_ids_and_log_probabilities_are_kept(folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tripwright.bridges.inspect_ai import tasks
-    from tripwright.policies.choose import Chosen
+    from tripwright.evals.choose import Chosen
 
     policy = TokenPolicy(world)
     monkeypatch.setattr(tasks, "choose_policy", lambda *given: Chosen(policy, None, {"kind": "tokens"}, {}))
@@ -291,10 +290,10 @@ def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_p
     assert {record["transcript"]["stop_reason"] for record in records(log).values()} == {"format_error"}
 
 
-@pytest.mark.parametrize("face", ALL_FACES)
+@pytest.mark.parametrize("face", faces())
 def test_no_part_of_a_tools_schema_is_lost(face: str) -> None:
     """One thing is added: an object takes no further arguments, which providers need who read calls strictly."""
-    schemas = ALL_FACES[face].schemas(paged=True)
+    schemas = faces()[face].schemas(paged=True)
     sent = [{"type": "function", "function": tool.model_dump(exclude_none=True)} for tool in tool_infos(schemas)]
     for schema in schemas:
         schema["function"]["parameters"]["additionalProperties"] = False

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.tools.faces import face_named
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 

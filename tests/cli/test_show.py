@@ -18,11 +18,12 @@ from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
-from tripwright.domains.travelplanner.rules.facts import Cost, Evidence, Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.plan_page import plan_page
 from tripwright.domains.travelplanner.scoring.plan_text import plan_text
 from tripwright.domains.travelplanner.scoring.plan_view import plan_view
+from tripwright.verdict import Evidence, Fact, State
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
@@ -134,7 +135,7 @@ def test_what_is_wrong_stands_under_what_it_concerns(query: Query, world: World)
         "a_new_rule": Fact("a_new_rule", State.FAILED, "Says why."),
     }
     hard = {"valid_cost": Fact("valid_cost", State.PASSED), "valid_cuisine": Fact("valid_cuisine", State.NOT_APPLICABLE)}
-    verdict = Verdict(
+    verdict = PlanVerdict(
         "strict", True, facts, hard, 2000.5, None, False, (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1))
     )
     lines = [line.strip() for line in plan_text(plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)).splitlines()]

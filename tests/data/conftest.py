@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests
 from tripwright.domains.deeptravel.requests.intents_draw import Places
@@ -20,7 +20,7 @@ from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.evals.run import run
 from tripwright.evals.run_card import run_card
 from tripwright.world.generator.build import build_world
@@ -39,7 +39,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = list(make_queries(world, QUERIES, 1))
     path = folder / "queries.jsonl"
     path.write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
-    tasks = [Task(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
+    tasks = [TripTask(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
     for name in DIALECTS:
         dialect = dialect_named(name)
         card = run_card({"kind": "expert"}, {}, dialect, "strict", path, {"name": world.name, "content_hash": world.content_hash})

@@ -12,8 +12,8 @@ import pytest
 from tripwright.data import clean
 from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
 from tripwright.data.files import open_runs
+from tripwright.domains import face_named
 from tripwright.errors import UserError
-from tripwright.tools.faces import face_named
 from tripwright.world.store import World
 
 Line = dict[str, Any]

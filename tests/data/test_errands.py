@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.data import clean
 from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
 from tripwright.data.export import export
@@ -20,6 +19,7 @@ from tripwright.data.split import KEEPS, REST, divide, merge, mix, write_parts
 from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tables import write_rows
 from tripwright.data.verl import verl_rows
+from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
 from tripwright.data.collect import collect
 from tripwright.data.export import export
@@ -18,6 +17,7 @@ from tripwright.data.files import Episode, open_runs, read_trajectories
 from tripwright.data.layouts import message_rows
 from tripwright.data.tables import write_rows
 from tripwright.data.verl import verl_rows
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.errors import UserError

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.tools.faces import face_named
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 

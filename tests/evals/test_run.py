@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.scoring.tally import Tally
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.evals.run import records, run
@@ -35,9 +35,9 @@ CARD: dict[str, Any] = {"policy": {"kind": "test"}, "rules": "official", "date":
 
 
 @pytest.fixture(scope="module")
-def tasks() -> list[Task]:
+def tasks() -> list[TripTask]:
     world = World.in_memory(build_tables("nano", 8))
-    return [Task(f"q{i:02d}", query, world) for i, query in enumerate(make_queries(world, 20, 1))]
+    return [TripTask(f"q{i:02d}", query, world) for i, query in enumerate(make_queries(world, 20, 1))]
 
 
 class Faulty:
@@ -61,11 +61,11 @@ class Faulty:
                 yield from ExpertPolicy().play([session])
 
 
-def go(policy: Policy, tasks: list[Task], out: Path, card: dict[str, Any] = CARD, **more: Any) -> dict[str, Any]:
+def go(policy: Policy, tasks: list[TripTask], out: Path, card: dict[str, Any] = CARD, **more: Any) -> dict[str, Any]:
     return run(policy, tasks, out, DIALECT, card=card, progress=False, **more)
 
 
-def test_a_run_leaves_its_card_its_lines_and_its_score(tasks: list[Task], tmp_path: Path) -> None:
+def test_a_run_leaves_its_card_its_lines_and_its_score(tasks: list[TripTask], tmp_path: Path) -> None:
     score = go(ExpertPolicy(), tasks, tmp_path / "run")
     assert score == json.loads((tmp_path / "run" / "score.json").read_text())
     assert score["metrics"]["final"] == {"value": 1.0, "low": pytest.approx(0.839, abs=1e-3), "high": 1.0, "k": 20, "n": 20}
@@ -80,7 +80,7 @@ def test_a_run_leaves_its_card_its_lines_and_its_score(tasks: list[Task], tmp_pa
 
 
 @pytest.mark.parametrize("tear", [b"", b'{"id": "q07", "que', b"\xff\xfe", b'{"id": "q07"}'])
-def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[Task], tmp_path: Path, tear: bytes) -> None:
+def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[TripTask], tmp_path: Path, tear: bytes) -> None:
     whole = go(ExpertPolicy(), tasks, tmp_path / "whole")
     first, second = Faulty(killed_after=7), Faulty()
     with pytest.raises(KeyboardInterrupt):
@@ -95,7 +95,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[Task], tmp_
     assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
 
 
-def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks: list[Task], tmp_path: Path) -> None:
+def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks: list[TripTask], tmp_path: Path) -> None:
     run(Faulty(), tasks[:4], tmp_path, DIALECT, card=CARD, progress=False)
     with pytest.raises(KeyboardInterrupt):
         run(Faulty(killed_after=3), tasks, tmp_path, DIALECT, card=CARD, progress=False)
@@ -103,7 +103,7 @@ def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks: list[
     assert run(Faulty(), tasks, tmp_path, DIALECT, card=CARD, progress=False)["n"] == len(tasks)
 
 
-def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks: list[Task], tmp_path: Path) -> None:
+def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks: list[TripTask], tmp_path: Path) -> None:
     score = go(Faulty(failing=["q03", "q04"]), tasks, tmp_path / "run")
     assert (score["n"], score["unscored"]) == (18, 2)
     assert score["metrics"]["final"]["value"] == 1.0 and score["metrics"]["final"]["n"] == 18
@@ -117,13 +117,13 @@ def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks: list[
     assert go(Faulty(), tasks, tmp_path / "run") == go(ExpertPolicy(), tasks, tmp_path / "whole")
 
 
-def test_nothing_scored_is_no_rate_of_zero(tasks: list[Task], tmp_path: Path) -> None:
+def test_nothing_scored_is_no_rate_of_zero(tasks: list[TripTask], tmp_path: Path) -> None:
     score = go(Faulty(failing=[task.id for task in tasks]), tasks, tmp_path / "run")
     assert score["metrics"]["final"] == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
     assert score["worst_case"]["final"]["value"] == 0.0 and score["levels"] == {}
 
 
-def test_a_line_that_is_no_episode_is_named(tasks: list[Task], tmp_path: Path) -> None:
+def test_a_line_that_is_no_episode_is_named(tasks: list[TripTask], tmp_path: Path) -> None:
     go(ExpertPolicy(), tasks[:2], tmp_path / "run")
     path = tmp_path / "run" / "transcripts.jsonl"
     path.write_text("rubbish\n" + path.read_text())
@@ -131,7 +131,7 @@ def test_a_line_that_is_no_episode_is_named(tasks: list[Task], tmp_path: Path) -
         go(ExpertPolicy(), tasks, tmp_path / "run")
 
 
-def test_two_runs_do_not_write_one_folder(tasks: list[Task], tmp_path: Path) -> None:
+def test_two_runs_do_not_write_one_folder(tasks: list[TripTask], tmp_path: Path) -> None:
     class Second:
         name = "second"
 
@@ -143,7 +143,7 @@ def test_two_runs_do_not_write_one_folder(tasks: list[Task], tmp_path: Path) -> 
     assert go(Second(), tasks, tmp_path / "run")["n"] == 20
 
 
-def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks: list[Task], tmp_path: Path) -> None:
+def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks: list[TripTask], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="same id"):
         go(ExpertPolicy(), [tasks[0], tasks[0]], tmp_path / "run")
 
@@ -226,7 +226,7 @@ def test_a_retrained_checkpoint_is_another_model(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def lines(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def lines(tasks: list[TripTask], tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """Episodes of a policy that passes some, with one unscored."""
     out = tmp_path_factory.mktemp("lines")
     go(RowsPolicy("cheapest"), tasks[:12], out / "rows")
@@ -234,7 +234,7 @@ def lines(tasks: list[Task], tmp_path_factory: pytest.TempPathFactory) -> list[d
     return [*records(out / "rows" / "transcripts.jsonl"), *records(out / "expert" / "transcripts.jsonl")]
 
 
-def test_the_rates_are_those_of_the_tally(tasks: list[Task], tmp_path: Path) -> None:
+def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path) -> None:
     """T4's metrics, counted a second way over the verdicts themselves."""
     from tripwright.episode import play
 
@@ -271,9 +271,9 @@ def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines:
     assert score_records([better, *lines], "official", {})["unscored"] == 1
 
 
-def test_samples_of_a_query_are_one_query_in_every_interval(tasks: list[Task], tmp_path: Path) -> None:
+def test_samples_of_a_query_are_one_query_in_every_interval(tasks: list[TripTask], tmp_path: Path) -> None:
     once = go(Faulty(), tasks[:10], tmp_path / "once")
-    many = [Task(f"{task.id}-s{sample}", task.query, task.world) for task in tasks[:10] for sample in range(4)]
+    many = [TripTask(f"{task.id}-s{sample}", task.query, task.world) for task in tasks[:10] for sample in range(4)]
     score = go(Faulty(), many, tmp_path / "many")
     assert score["metrics"]["final"]["n"] == 40
     assert score["metrics"]["final"]["low"] == once["metrics"]["final"]["low"]
@@ -292,7 +292,7 @@ def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines: list[dict[s
 
 
 def test_progress_is_a_few_lines_in_a_log_and_one_on_a_terminal(
-    tasks: list[Task], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tasks: list[TripTask], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(Faulty(failing=["q03"]), tasks, tmp_path / "run", DIALECT, card=CARD)
     printed = capsys.readouterr()

@@ -6,12 +6,13 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
 from tripwright.domains.travelplanner.scoring.tally import METRICS, SPLITS, Tally, split_denominators
 from tripwright.errors import UserError
+from tripwright.verdict import Fact, State
 from tripwright.world.folder import write_world
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -196,7 +197,7 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World)
     passed = {name: Fact(name, State.PASSED) for name in ("is_not_absent", "is_kind")}
     hard = {"valid_cost": Fact("valid_cost", State.NOT_EVALUATED), "valid_room_rule": Fact("valid_room_rule", State.PASSED)}
     hard["valid_cuisine"] = Fact("valid_cuisine", State.NOT_APPLICABLE)
-    tally.add(query, Verdict("strict", True, passed, hard, None, None, False))
+    tally.add(query, PlanVerdict("strict", True, passed, hard, None, None, False))
     summary = tally.summary("strict")
     assert counts_of(summary)["commonsense_micro"] == (1, 16)
     assert counts_of(summary["honest"])["commonsense_micro"] == (2, 10)

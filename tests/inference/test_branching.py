@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.inference.branching import Branching, Trees

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.errors import UserError
-from tripwright.policies.choose import Settings, choose_policy
+from tripwright.evals.choose import Settings, choose_policy
 from tripwright.policies.decoding import PRESETS, Decoding, decoding_of
 
 

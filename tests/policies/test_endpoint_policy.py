@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, FaultKind, RequestedCall

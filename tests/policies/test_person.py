@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Episode, Task, play
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, play
 from tripwright.evals.run import run
 from tripwright.llm.paid import PaidCalls
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.person_words import Mistyped, call_of, empty_plan, table, tool_list
-from tripwright.tools.faces import face_named
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -31,8 +31,8 @@ def world() -> World:
 
 
 @pytest.fixture(scope="module")
-def tasks(world: World) -> list[Task]:
-    return [Task(f"q{i}", query, world) for i, query in enumerate(make_queries(world, 2, 1))]
+def tasks(world: World) -> list[TripTask]:
+    return [TripTask(f"q{i}", query, world) for i, query in enumerate(make_queries(world, 2, 1))]
 
 
 class Typed:
@@ -55,13 +55,13 @@ class Typed:
         return "\n".join(self.shown)
 
 
-def one(task: Task, *lines: str, dialect: str = "planner_r1") -> tuple[Episode, str]:
+def one(task: TripTask, *lines: str, dialect: str = "planner_r1") -> tuple[Episode, str]:
     typed = Typed(lines)
     (episode,) = play(typed.policy(), [task], dialect_named(dialect))
     return episode, typed.text
 
 
-def expert_lines(task: Task) -> list[str]:
+def expert_lines(task: TripTask) -> list[str]:
     """The expert's plan in the short form."""
     *calls, answer = expert_turns(task.query, task.world, face_named("planner_r1"))
     typed = []
@@ -71,7 +71,7 @@ def expert_lines(task: Task) -> list[str]:
     return [*typed, "answer", *answer.removeprefix("<answer>").removesuffix("</answer>").splitlines(), "."]
 
 
-def test_a_person_who_plays_the_expert_passes(tasks: list[Task]) -> None:
+def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
     episode, shown = one(tasks[0], *expert_lines(tasks[0]))
     assert episode.verdict is not None and episode.verdict.final
     assert tasks[0].query.query in shown and "This trip is over: answer" in shown
@@ -80,7 +80,7 @@ def test_a_person_who_plays_the_expert_passes(tasks: list[Task]) -> None:
     assert all(row["name"] in shown for row in meals)  # answers are shown
 
 
-def test_what_is_no_turn_costs_nothing(tasks: list[Task]) -> None:
+def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
     episode, shown = one(
         tasks[0], "", "help", "tools", "request", "prompt", "fly me to the moon", "search", "flights Aa, Bb, Cc, Dd",
         "answer <no plan>", "n", "answer @/no/such/file", "answer", "[]", ".", "y",
@@ -97,24 +97,24 @@ def test_what_is_no_turn_costs_nothing(tasks: list[Task]) -> None:
         assert said in shown
 
 
-def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks: list[Task]) -> None:
+def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks: list[TripTask]) -> None:
     episode, shown = one(tasks[0], "restaurants Atlantis", "answer nothing", "y")
     assert episode.transcript.calls[0].error and "Unknown city 'Atlantis'" in shown
 
 
-def test_a_dialect_in_words_takes_lines_of_text(tasks: list[Task], tmp_path: Path) -> None:
+def test_a_dialect_in_words_takes_lines_of_text(tasks: list[TripTask], tmp_path: Path) -> None:
     (tmp_path / "plan.txt").write_text("Day 1: stay at home\n")
     episode, _ = one(tasks[0], f"answer @{tmp_path / 'plan.txt'}", dialect="star")
     assert episode.transcript.answer == "Day 1: stay at home"
 
 
-def test_rows_without_labels_are_shown_with_them(tasks: list[Task]) -> None:
+def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
     _, shown = one(tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", "y", dialect="compact")
     legend = face_named("compact").legend()["search_restaurants"]
     assert any(all(label in line for label in legend) for line in shown.splitlines())
 
 
-def test_an_empty_plan_to_fill_in(tasks: list[Task], tmp_path: Path) -> None:
+def test_an_empty_plan_to_fill_in(tasks: list[TripTask], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     _, shown = one(tasks[0], f"plan {path}", f"plan {path}", "plan", f"answer @{path}")
     assert parse_answer(path.read_text()).problem is None
@@ -122,7 +122,7 @@ def test_an_empty_plan_to_fill_in(tasks: list[Task], tmp_path: Path) -> None:
     assert empty_plan(tasks[0].query, "itinerary").startswith(f"Day 1: from {tasks[0].query.org} to …\n- Travel: -")
 
 
-def test_who_leaves_in_the_middle_goes_on_there(tasks: list[Task], tmp_path: Path) -> None:
+def test_who_leaves_in_the_middle_goes_on_there(tasks: list[TripTask], tmp_path: Path) -> None:
     lines = [*expert_lines(tasks[0]), *expert_lines(tasks[1])]
     for count in (2, 1, 2):  # calls typed before the terminal is closed
         with pytest.raises(KeyboardInterrupt):
@@ -134,7 +134,7 @@ def test_who_leaves_in_the_middle_goes_on_there(tasks: list[Task], tmp_path: Pat
     assert not (tmp_path / "run" / "calls.jsonl").exists()
 
 
-def test_quit_is_an_interruption(tasks: list[Task], tmp_path: Path) -> None:
+def test_quit_is_an_interruption(tasks: list[TripTask], tmp_path: Path) -> None:
     policy = Typed(["quit"]).policy()
     policy.keep(PaidCalls(tmp_path / "calls.jsonl"))
     with pytest.raises(KeyboardInterrupt):

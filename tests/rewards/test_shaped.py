@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, Facts, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.rewards.shaped import (
     MACRO,
     STAGES,
@@ -17,6 +17,7 @@ from tripwright.rewards.shaped import (
     parts,
     reward,
 )
+from tripwright.verdict import Fact, Facts, State
 
 PASSED, FAILED, NOT_ASKED = State.PASSED, State.FAILED, State.NOT_APPLICABLE
 FULL_VALUE = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}

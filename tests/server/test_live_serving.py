@@ -18,14 +18,16 @@ import pytest
 pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
+
+from tripwright.server.samples import sample_arguments  # noqa: E402
+
 from tripwright.cli.main import main  # noqa: E402
+from tripwright.domains import PlaceOptions
+from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
 from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source  # noqa: E402
-from tripwright.server.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
-from tripwright.server.samples import sample_arguments  # noqa: E402
+from tripwright.domains.deeptravel.tools.live_source import live_source  # noqa: E402
 from tripwright.server.tools_api import ToolsApp  # noqa: E402
-from tripwright.tools.faces import LIVE_FACES  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.world.store import World  # noqa: E402
 
@@ -45,7 +47,7 @@ def services(world_folder: Path, tmp_path: Path) -> Path:
 def recorded(services: Path, world: World, tmp_path: Path) -> str:
     """A store in which each of the six tools was asked once."""
     store = str(tmp_path / "day.sqlite")
-    with live_source(LiveOptions(services=services, store=store, snapshot=DAY)) as source:
+    with live_source(PlaceOptions(services=services, store=store, snapshot=DAY)) as source:
         for tool in RECORDS:
             source.ask.ask(tool, sample_arguments(world)[tool])
     return store
@@ -69,8 +71,8 @@ def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
 @pytest.mark.parametrize("face", LIVE_FACES)
 def test_every_tool_answers_as_in_process(face: str, services: Path, world: World) -> None:
     calls = [LIVE_FACES[face].offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS]
-    answers = talk(survey(LiveOptions(services=services), "stop"), *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls))
-    with live_source(LiveOptions(services=services)) as source:
+    answers = talk(survey(PlaceOptions(services=services), "stop"), *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls))
+    with live_source(PlaceOptions(services=services)) as source:
         box = LiveToolBox(source.ask, face)
         for (name, said), answer in zip(calls, answers, strict=True):
             expected = box.call(name, said)
@@ -78,7 +80,7 @@ def test_every_tool_answers_as_in_process(face: str, services: Path, world: Worl
 
 
 def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
-    options = LiveOptions(store=recorded, snapshot=DAY, replay=True)
+    options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     settings = survey(options, "stop")
     assert settings.what == f"the live tools of {DAY} as recorded in {recorded}" and settings.rows == dict.fromkeys(RECORDS, 1)
     known = sample_arguments(world)["poi_search"]
@@ -102,22 +104,22 @@ def test_a_recorded_day_is_served_without_services(recorded: str, world: World) 
 
 
 def test_the_hash_says_what_is_served(recorded: str, services: Path, world: World) -> None:
-    replay = LiveOptions(store=recorded, snapshot=DAY, replay=True)
+    replay = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     before = survey(replay, "stop").content_hash
     assert survey(replay, "tell").content_hash == before
-    with live_source(LiveOptions(services=services, store=recorded, snapshot=DAY)) as source:
+    with live_source(PlaceOptions(services=services, store=recorded, snapshot=DAY)) as source:
         source.ask.ask("web_search", {"query": "one more"})
     assert survey(replay, "stop").content_hash != before
-    live = survey(LiveOptions(services=services), "stop")
-    assert live.content_hash == survey(LiveOptions(services=services), "stop").content_hash
-    assert live.content_hash != survey(LiveOptions(services=services, store=recorded, snapshot=DAY), "stop").content_hash
+    live = survey(PlaceOptions(services=services), "stop")
+    assert live.content_hash == survey(PlaceOptions(services=services), "stop").content_hash
+    assert live.content_hash != survey(PlaceOptions(services=services, store=recorded, snapshot=DAY), "stop").content_hash
 
 
 @pytest.mark.parametrize("replay", [True, False])
 def test_the_description_is_valid_and_true(replay: bool, recorded: str, world_folder: Path) -> None:
     validator = pytest.importorskip("openapi_spec_validator")
     jsonschema = pytest.importorskip("jsonschema")
-    options = LiveOptions(store=recorded, snapshot=DAY, replay=True) if replay else LiveOptions(world_folder, store=recorded)
+    options = PlaceOptions(store=recorded, snapshot=DAY, replay=True) if replay else PlaceOptions(world_folder, store=recorded)
     settings = survey(options, "stop")
     (described,) = talk(settings, ("GET", "/openapi.json", None))
     document = described.json()
@@ -178,7 +180,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_service_that_does_not_answer_is_nobodys_answer(searxng: Any, tmp_path: Path) -> None:
     path = tmp_path / "live.toml"
     path.write_text(searxng(lambda query: 404 if query == "lost" else 200))
-    settings = survey(LiveOptions(services=path), "stop")
+    settings = survey(PlaceOptions(services=path), "stop")
     lost = ("POST", "/tools/web_search", {"query": "lost"})
     silent, answered, unknown, metrics = talk(
         settings, lost, ("POST", "/tools/web_search", {"query": "museum"}), ("POST", "/tools/flight_search", {}), ("GET", "/metrics", None)
@@ -202,7 +204,7 @@ def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
 
     path = tmp_path / "live.toml"
     path.write_text(searxng(status_of))
-    app = ToolsApp(LiveAnswers(survey(LiveOptions(services=path), "stop"), "deeptravel"))
+    app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=path), "stop"), "deeptravel"))
 
     async def play() -> None:
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://here", timeout=30) as client:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 
 pytest.importorskip("torch")
 

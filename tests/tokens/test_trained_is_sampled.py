@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.tools.toolbox import ToolBox

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_schemas
+from tripwright.domains.travelplanner.tools.faces import COMPACT, PLANNER_R1
 from tripwright.errors import UserError
-from tripwright.tools.faces import COMPACT, PLANNER_R1, Face, face_named, number
+from tripwright.tools.face import Face, number
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 

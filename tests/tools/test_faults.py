@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.errors import UserError
-from tripwright.tools.faces import FACES
 from tripwright.tools.faults import Faults, FaultyTools, fault_kind
 from tripwright.tools.toolbox import ToolAnswer, ToolBox
 from tripwright.world.records import WorldTables

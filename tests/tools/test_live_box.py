@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
+from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
@@ -30,10 +30,10 @@ from tripwright.domains.deeptravel.tools.answers import (
     TrainOffer,
     WebPage,
 )
+from tripwright.domains.deeptravel.tools.faces import FACES as LIVE_FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.tools.faces import LIVE_FACES
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, HotelOffer, Money, Source, WebPage
+from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
 from tripwright.domains.travelplanner.tools.catalog import tool_functions
 from tripwright.tools.errors import ToolError, defused
-from tripwright.tools.faces import DEEPTRAVEL
 
 SOURCE = Source("vendor", "1", "2026-06-20T09:30:00Z")
 NOTHING = Found((), SOURCE)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tripwright.domains import PlaceOptions
 from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
@@ -38,13 +39,13 @@ def ask(source: LiveSource, tool: str, **arguments: str) -> Found | NotRecorded:
 
 def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) -> None:
     flight, store = a_flight(world), str(tmp_path / "live.sqlite")
-    with live_source(LiveOptions(world)) as direct, live_source(LiveOptions(world, store=store)) as recording:
+    with live_source(PlaceOptions(world)) as direct, live_source(PlaceOptions(world, store=store)) as recording:
         said = LiveToolBox(direct.ask).call("flight_search", flight).text
         schemas = LiveToolBox(direct.ask).schemas
         assert LiveToolBox(recording.ask).call("flight_search", flight).text == said
         assert recording.identity["mode"] == "record" and recording.identity["snapshot"] == World.open(world).dates[0]
     day = World.open(world).dates[0]
-    with live_source(LiveOptions(store=store, snapshot=day, replay=True)) as replaying:
+    with live_source(PlaceOptions(store=store, snapshot=day, replay=True)) as replaying:
         box = LiveToolBox(replaying.ask)
         assert box.call("flight_search", flight).text == said
         assert box.schemas == schemas  # tools that nobody was asked for are shown all the same: the prompt is the same
@@ -53,7 +54,7 @@ def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) ->
         sandbox = replaying.sandbox
         assert sandbox is not None and sandbox.counts.as_dict()["total"]["missed"] == 1
         assert isinstance(ask(replaying, "web_search", query="museums"), NotRecorded)
-    with live_source(LiveOptions(world, store=store, replay=True)) as replaying:  # of a world: its first day
+    with live_source(PlaceOptions(world, store=store, replay=True)) as replaying:  # of a world: its first day
         assert LiveToolBox(replaying.ask).call("flight_search", flight).text == said
 
 
@@ -62,38 +63,38 @@ def test_a_services_file_says_which_tools_a_replay_shows(world: Path, tmp_path: 
     monkeypatch.delenv("TAVILY_API_KEY", raising=False)
     store, services = str(tmp_path / "live.sqlite"), tmp_path / "live.toml"
     services.write_text(f'[tools]\nflight_search = "world"\nweb_search = "tavily"\n[vendors.world]\nfolder = "{world}"\n')
-    with live_source(LiveOptions(world, store=store)) as recording:
+    with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))
     day = World.open(world).dates[0]
-    with live_source(LiveOptions(services=services, store=store, snapshot=day, replay=True)) as replaying:
+    with live_source(PlaceOptions(services=services, store=store, snapshot=day, replay=True)) as replaying:
         assert replaying.ask.tools == {"flight_search", "web_search"}
-    with pytest.raises(UserError, match="TAVILY_API_KEY"), live_source(LiveOptions(services=services, store=store)):
+    with pytest.raises(UserError, match="TAVILY_API_KEY"), live_source(PlaceOptions(services=services, store=store)):
         pass
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (LiveOptions(), "or a recorded day to --replay; found none of them"),
-        (LiveOptions(Path("w"), Path("s.toml")), "found both"),
-        (LiveOptions(Path("w"), replay=True), "give --store as well"),
-        (LiveOptions(Path("w"), snapshot=DAY), "give --store as well"),
-        (LiveOptions(services=Path("none.toml")), "cannot be read"),
+        (PlaceOptions(), "or a recorded day to --replay; found none of them"),
+        (PlaceOptions(Path("w"), Path("s.toml")), "found both"),
+        (PlaceOptions(Path("w"), replay=True), "give --store as well"),
+        (PlaceOptions(Path("w"), snapshot=DAY), "give --store as well"),
+        (PlaceOptions(services=Path("none.toml")), "cannot be read"),
     ],
 )
-def test_options_that_do_not_go_together(options: LiveOptions, said: str) -> None:
+def test_options_that_do_not_go_together(options: PlaceOptions, said: str) -> None:
     with pytest.raises(UserError, match=said), live_source(options):
         pass
 
 
 def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(world: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "live.sqlite")
-    with pytest.raises(UserError, match=r"live\.sqlite"), live_source(LiveOptions(world, store=store, replay=True)):
+    with pytest.raises(UserError, match=r"live\.sqlite"), live_source(PlaceOptions(world, store=store, replay=True)):
         pass
-    with live_source(LiveOptions(world, store=store)) as recording:
+    with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))
-    with pytest.raises(UserError, match="Which day is replayed"), live_source(LiveOptions(store=store, replay=True)):
+    with pytest.raises(UserError, match="Which day is replayed"), live_source(PlaceOptions(store=store, replay=True)):
         pass
-    gone = LiveOptions(store=store, snapshot="2031-01-01", replay=True)
+    gone = PlaceOptions(store=store, snapshot="2031-01-01", replay=True)
     with pytest.raises(UserError, match="no snapshot of 2031-01-01"), live_source(gone):
         pass

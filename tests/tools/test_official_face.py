@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tripwright.domains.travelplanner.tools.faces import OFFICIAL
 from tripwright.domains.travelplanner.tools.faces.official import to_string
-from tripwright.tools.faces import OFFICIAL
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 from tripwright.world.store import World

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.tools.faces import FACES, face_named
+from tripwright.domains import face_named
+from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World

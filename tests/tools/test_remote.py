@@ -14,11 +14,10 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session, Turn
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
-from tripwright.tools.faces import face_named
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
 from tripwright.transcript import StopReason

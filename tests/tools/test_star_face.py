@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.tools.faces import STAR
+from tripwright.domains.travelplanner.tools.faces import STAR
 from tripwright.tools.signatures import Asked
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables

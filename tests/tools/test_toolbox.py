@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.tools.catalog import tool_schemas
-from tripwright.tools.faces import FACES
+from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 

@@ -10,9 +10,11 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
-from tripwright.episode import Episode, Task
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode
 from tripwright.transcript import Segment, StopReason, Transcript
+from tripwright.verdict import Fact, State
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -56,14 +58,14 @@ class SameTrip:
     per_epoch: int | None = None
     live = None
 
-    def __init__(self, task: Task):
+    def __init__(self, task: TripTask):
         self.task, self.position = task, 0
 
-    def at(self, number: int) -> Task:
+    def at(self, number: int) -> TripTask:
         query = self.task.query
         return replace(self.task, id=f"train-{number}", query=query.model_copy(update={"query": f"{query.query} ({number})"}))
 
-    def __next__(self) -> Task:
+    def __next__(self) -> TripTask:
         self.position += 1
         return self.at(self.position - 1)
 
@@ -80,7 +82,7 @@ def lab() -> SimpleNamespace:
     torch = pytest.importorskip("torch")
     world = World.in_memory(build_tables("nano", 21))
     query = next(make_queries(world, 1, 3))
-    trip = Task("t", Query.model_validate({**query.record(), "local_constraint": {}}), world)
+    trip = TripTask("t", Query.model_validate({**query.record(), "local_constraint": {}}), world)
 
     def transcript(model: Any, seed: int, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR) -> Transcript:
         """Random turns of random length. The old log-probabilities are near the model's: some ratios are clipped and some are not."""

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.episode import Task, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session, open_session
 from tripwright.policies.base import say
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -25,13 +26,13 @@ from tripwright.rl.rollouts import Group
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
+def task() -> TripTask:
     world = World.in_memory(build_tables("nano", 21))
-    return Task("t", next(make_queries(world, 1, 5, Mix(levels=(1, 0, 0)))), world)
+    return TripTask("t", next(make_queries(world, 1, 5, Mix(levels=(1, 0, 0)))), world)
 
 
 @pytest.fixture
-def played(task: Task, chat: Any) -> Any:
+def played(task: TripTask, chat: Any) -> Any:
     """played(change) → the expert's episode, its answer changed by a function of the days, all of it as tokens."""
 
     def play(change: Any = None) -> Any:
@@ -123,7 +124,7 @@ def test_unscored_members_are_left_out(played: Any, chat: Any) -> None:
     assert made[1] is None and any(made[0] or []) and any(made[2] or [])
 
 
-def test_an_answer_that_is_no_json_has_no_places(task: Task, chat: Any) -> None:
+def test_an_answer_that_is_no_json_has_no_places(task: TripTask, chat: Any) -> None:
     session = open_session(task, dialect_named("compact"), chat)
     say(session, "<answer>Stay home.</answer>")
     assert places_of(session.transcript) == [[], [], []]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
 from tripwright.world.generator.build import build_tables
@@ -88,7 +88,7 @@ class PlaysAsTheExpert:
 
 def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
     world = World.in_memory(build_tables("nano", 21))
-    tasks = [(n, Task(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))]
+    tasks = [(n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))]
 
     def play(faults: Faults | None) -> list[Group]:
         player = Player(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.rewards.shaped import NOTHING, Reward
 
 torch = pytest.importorskip("torch")

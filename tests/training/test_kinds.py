@@ -14,13 +14,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.agent.dialect import DIALECTS, dialect_named
+from tripwright.domains import PlaceOptions, dialect_named, dialects
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.task import Errand
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.travelplanner.queries.sample import Mix
-from tripwright.episode import Task, close_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session
 from tripwright.errors import UserError
 from tripwright.rewards.shaped import SUCCESS
 from tripwright.rl.metrics import describe
@@ -39,7 +40,7 @@ COMPACT = "deeptravel_compact"
 
 
 def test_a_dialect_says_which_kind_it_speaks() -> None:
-    assert {name: kind_of(dialect) for name, dialect in DIALECTS.items()} == {
+    assert {name: kind_of(dialect) for name, dialect in dialects().items()} == {
         **dict.fromkeys(("planner_r1", "compact", "star"), PLANNER),
         **dict.fromkeys(("deeptravel", COMPACT), ERRANDS),
     }
@@ -131,7 +132,7 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
 def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path: Path) -> None:
     path = tmp_path / "plain.toml"
     path.write_text('name = "t"\n[grpo]\nsteps = 1\n')
-    assert isinstance(Trips(load_recipe(path), RL).at(0), Task)
+    assert isinstance(Trips(load_recipe(path), RL).at(0), TripTask)
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def recorded(tmp_path: Path) -> Path:
     world = write_world(tmp_path / "world", build_tables("nano", 7))
     requests = list(ERRANDS.draw(None)(World.open(tmp_path / "world"), 6, 5))
     (tmp_path / "requests.jsonl").write_text("".join(json.dumps(request.record()) + "\n" for request in requests))
-    with live_source(LiveOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
+    with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:
             ERRANDS.show(request, live, dialect_named(COMPACT), None)
     assert world.dates[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 
 pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 
 torch = pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.transcript import StopReason, Transcript
 

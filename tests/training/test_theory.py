@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Fact, State, Verdict
-from tripwright.episode import Episode, Task, play
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, play
 from tripwright.rewards.shaped import MACRO, SUCCESS, SUM, Weights, reward
 from tripwright.rl.theory import variances
+from tripwright.verdict import Fact, State
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -72,7 +74,7 @@ def rollouts() -> list[list[Episode]]:
     queries = list(make_queries(world, 12, 3))
     groups: list[list[Episode]] = [[] for _ in queries]
     for policy in (RowsPolicy("first"), RowsPolicy("cheapest"), ExpertPolicy()):
-        for episode in play(policy, (Task(str(i), query, world) for i, query in enumerate(queries)), dialect_named("compact")):
+        for episode in play(policy, (TripTask(str(i), query, world) for i, query in enumerate(queries)), dialect_named("compact")):
             groups[int(episode.task.id)].append(episode)
     return groups
 

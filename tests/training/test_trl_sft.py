@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
 

@@ -30,16 +30,19 @@ class TurnFormat:
     True, False or None. `notation` "tool_call": rows P1 and P2. "text": no tools and no tags; the whole text of a turn is the answer,
     thoughts included, also where a token limit cut it. "search": Search-R1's `<search>words</search>` or `<answer>…</answer>`.
     "talk": `<tool_call>…</tool_call>`, and whatever holds none is said to the user; thoughts are left out wherever they stand, and however
-    they were opened, because someone hears what is left."""
+    they were opened, because someone hears what is left.
+
+    `least_thoughts` and `words_outside` say what a clean turn is, fit to be imitated; a turn is read without them."""
 
     thoughts: tuple[str, ...] = ("think",)
     most_thoughts: int = 1
+    least_thoughts: int = 0
+    words_outside: bool = True
     function_calls: bool = False
     notation: Notation = "tool_call"
 
 
 ONE_THOUGHT = TurnFormat()
-DEEPTRAVEL_TURNS = TurnFormat(("think", "tool_call_thinking", "tool_response_thinking"), most_thoughts=9, function_calls=True)  # row D6
 WHOLE_TEXT = TurnFormat(thoughts=(), most_thoughts=0, notation="text")
 SEARCH_TURNS = TurnFormat(thoughts=(), most_thoughts=0, notation="search")  # row S10, as Search-R1 reads turns: tags in a thought count
 TALK_TURNS = TurnFormat(notation="talk")

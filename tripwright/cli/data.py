@@ -9,7 +9,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tripwright.agent.dialect import DIALECTS, dialect_named
 from tripwright.data import split as splitting
 from tripwright.data.collect import ORDERS, Choice, Collected, Order
 from tripwright.data.collect import collect as collect_runs
@@ -22,6 +21,7 @@ from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tables import write_rows
 from tripwright.data.tokens import ruler
 from tripwright.data.verl import AGENT, verl_rows
+from tripwright.domains import dialect_named, dialects
 from tripwright.domains.travelplanner.rules.evaluate import RULES
 from tripwright.errors import UserError
 from tripwright.world.store import World
@@ -91,7 +91,7 @@ def export(
     layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
     out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
     split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
-    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(DIALECTS)}. [default: planner_r1]", show_default=False)] = None,
+    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(dialects())}. [default: planner_r1]", show_default=False)] = None,
     world: Annotated[Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False)] = None,
 ) -> None:

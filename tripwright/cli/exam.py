@@ -13,12 +13,10 @@ import sys
 from collections.abc import Callable
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.domains.travelplanner.rules.facts import Verdict
-from tripwright.episode import Job
+from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
@@ -39,7 +37,7 @@ BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
 CONDITIONS = "conditions.json"
 
 
-def trips_of_exam(run: RunFolder, count: int) -> list[Job]:
+def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
     """The first `count` trips of the exam, in worlds that no stage trains in."""
     settings, data = run.recipe.evaluation, run.recipe.data
     kind = kind_of(run.recipe.dialect.dialect())
@@ -56,7 +54,7 @@ def conditions(run: RunFolder) -> dict[str, Any]:
     return found
 
 
-def keep(run: RunFolder, exam: list[Job]) -> list[Job]:
+def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
     """Writes the trips down, in RUN/eval/queries.jsonl, and the conditions. Raises UserError where it was examined under others."""
     folder = run.folder / "eval"
     folder.mkdir(exist_ok=True)
@@ -83,7 +81,7 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(found, indent=2))
 
 
-def evaluate(run: RunFolder, exam: list[Job], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
+def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
     """The exam, greedy, with the model of one stage. Adds the dense reward to the score's metrics."""
     folder = run.folder / "eval" / name
     identity = {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(str(run.model(stage)))}
@@ -105,7 +103,7 @@ def evaluate(run: RunFolder, exam: list[Job], stage: str, name: str, emptied_too
 
 def examine(
     run: RunFolder,
-    exam: list[Job],
+    exam: list[Task],
     policy: Policy,
     name: str,
     identity: dict[str, Any],
@@ -114,7 +112,7 @@ def examine(
 ) -> dict[str, Any]:
     """One policy on the exam, in RUN/eval/<name>; resumable."""
     dialect = run.recipe.dialect.dialect()
-    rules = cast(Rules, kind_of(dialect).judged_by(run.recipe.evaluation.rules))
+    rules = kind_of(dialect.judged_by(run.recipe.evaluation.rules))
     card = {
         "policy": identity,
         "decoding": {"temperature": 0.0},
@@ -132,7 +130,7 @@ def examine(
     return run_episodes(policy, exam, folder, dialect, chat, rules, emptied_tools, card, progress=chat is not None)
 
 
-def dense_rewards(folder: Path, rules: Rules) -> dict[str, Reward]:
+def dense_rewards(folder: Path, rules: str) -> dict[str, Reward]:
     """Episode id → P4's stage 1 reward, from the transcripts of an examination."""
     found = {}
     for record in records(folder / TRANSCRIPTS):
@@ -144,7 +142,7 @@ def dense_rewards(folder: Path, rules: Rules) -> dict[str, Reward]:
     return found
 
 
-def compare(before: Path, after: Path, rules: Rules) -> dict[str, Any]:
+def compare(before: Path, after: Path, rules: str) -> dict[str, Any]:
     """One examination against another, trip by trip: paired differences with 95% intervals, and McNemar's test for passing.
 
     Raises UserError where they have no trips in common.

@@ -7,20 +7,20 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.errors import UserError
+from tripwright.evals.choose import choose_policy
 from tripwright.evals.outside.task import OutsideTask
 from tripwright.evals.run import Scorer
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
-from tripwright.policies.choose import Chosen, Settings, choose_policy
 from tripwright.policies.decoding import PRESETS, decoding_of
+from tripwright.policies.settings import Chosen, Settings
 
 MODELS = ("endpoint", "local")
 
@@ -101,7 +101,7 @@ def play(
     places are never counted together."""
     rules = verified_by(tasks[0].grader.name)
     card = run_card(chosen.identity, chosen.decoding, dialect, rules, file, place, samples)
-    return run_episodes(chosen.policy, tasks, out, dialect, chosen.chat, cast(Rules, rules), card=card, scorer=scorer)
+    return run_episodes(chosen.policy, tasks, out, dialect, chosen.chat, rules, card=card, scorer=scorer)
 
 
 def tell(score: Mapping[str, Any], out: Path, table: str, as_json: bool) -> None:

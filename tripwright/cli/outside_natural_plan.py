@@ -35,7 +35,7 @@ from tripwright.cli.outside import (
 from tripwright.errors import UserError
 from tripwright.evals.outside.natural_plan.examples import Prompt, read_examples
 from tripwright.evals.outside.natural_plan.tasks import RULES, PlanRules, PublishedAnswers, dialect, score, tasks_of
-from tripwright.policies.choose import Chosen
+from tripwright.policies.settings import Chosen
 
 PROMPTS = ("5shot", "0shot")
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +31,6 @@ from tripwright.cli.outside import (
     check_one_of,
     tell,
 )
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.bm25 import Bm25Retriever
 from tripwright.evals.outside.qa.continued import ContinuingEndpoint
@@ -47,9 +46,9 @@ from tripwright.evals.outside.qa.store import PassageStore, build_index
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import run_card
 from tripwright.evals.scoreboard import verified_by
-from tripwright.policies.choose import Chosen
 from tripwright.policies.decoding import decoding_of
 from tripwright.policies.endpoint import EndpointPolicy
+from tripwright.policies.settings import Chosen
 
 POLICIES = (GoldReader.name, *MODELS)
 RULES = verified_by("exact match")
@@ -137,7 +136,7 @@ def qa(  # long: each option is a parameter with its help
     found = open_retriever(retriever, index)
     tasks = question_tasks(asked, found, spoken, samples)
     card = card_of(chosen, spoken, questions, files, found, samples, empty_tools)
-    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, RULES), empty_tools, card, scorer=score_questions)
+    score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, RULES, empty_tools, card, scorer=score_questions)
     tell(score, out, table(score), as_json)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +31,6 @@ from tripwright.cli.outside import (
     row,
     tell,
 )
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.evals.outside.tau.package import Package
 from tripwright.evals.outside.tau.retail import GRADER, dialect_of, retail_tasks, score_retail
 from tripwright.evals.run import run as run_episodes
@@ -109,7 +108,7 @@ def tau_retail(  # long: each option is a parameter with its help
             **environment(),
         }
         tasks = retail_tasks(package, customer, samples, limit)
-        score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, cast(Rules, rules), card=card, scorer=score_retail)
+        score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, rules, card=card, scorer=score_retail)
     tell(score, out, table(score), as_json)
 
 

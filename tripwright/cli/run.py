@@ -6,29 +6,30 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
-from tripwright.agent.dialect import DIALECTS, dialect_named
-from tripwright.cli.run_jobs import Options, jobs_of
 from tripwright.cli.run_table import table
-from tripwright.domains.travelplanner.expert.style import Thoughts
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules
+from tripwright.domains import PlaceOptions, dialect_named, dialects, domain_of, domains
 from tripwright.errors import UserError
+from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
 from tripwright.evals.run import Spending
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
+from tripwright.evals.tasks import open_tasks, served_tools, settled_rules
 from tripwright.llm.paid import CostLimitReached
 from tripwright.llm.prices import Prices, read_prices
 from tripwright.llm.urls import shown_url
-from tripwright.policies.choose import NAMES, SAMPLING, Settings, choose_policy
 from tripwright.policies.decoding import PRESETS, decoding_of
+from tripwright.policies.settings import Settings
 from tripwright.tools.faults import Faults
+
+RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
 
 
 def run(  # long: each option is a parameter with its help
-    policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(NAMES)}.")],
+    policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(policy_names())}.")],
     queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")],
     out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")],
     world: Annotated[Path | None, typer.Option(help="World folder to travel in.", show_default=False)] = None,
@@ -44,8 +45,10 @@ def run(  # long: each option is a parameter with its help
     replay: Annotated[bool, typer.Option("--replay", help="deeptravel: ask nobody; answers come from --store alone.")] = False,
     model: Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)] = None,
     base_url: Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)] = None,
-    dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(DIALECTS)}.")] = "planner_r1",
-    rules: Annotated[str, typer.Option(help=f"Rule set of the judge: {', '.join(RULES)}.")] = "official",
+    dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(dialects())}.")] = "planner_r1",
+    rules: Annotated[
+        str | None, typer.Option(help=f"Rule set of the judge: {', '.join(RULES)}.", show_default=f"{RULES[0]}, where there are several")
+    ] = None,
     samples: Annotated[int, typer.Option(help="Episodes per query.", min=1)] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first N queries.", min=1, show_default=False)] = None,
     decoding: Annotated[
@@ -134,35 +137,34 @@ def run(  # long: each option is a parameter with its help
       tripwright run --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --dialect deeptravel \\
         --queries requests.jsonl --services live.toml --store runs/live.sqlite --out runs/live
     """
-    check_rules(rules)
-    if decoding is not None and policy in NAMES and policy not in SAMPLING:
+    if decoding is not None and policy in policy_names() and policy not in SAMPLING:
         raise UserError(f"Policy '{policy}' samples no tokens: leave --decoding out.")
     how = decoding_of(decoding, temperature, top_p, top_k)
     spending = Spending(_prices(policy, model, price_in, price_out, price_cached, prices), max_cost_usd, rounds)
     spoken = dialect_named(dialect)
+    judged_by = settled_rules(domain_of(spoken), rules)
     settings = Settings(
         model=model, base_url=base_url, temperature=how.temperature, top_p=how.top_p, top_k=how.top_k, seed=seed,
         concurrency=concurrency, rows=rows, native_tools=native_tools, timeout_s=timeout, max_retries=retries,
         requests_per_second=requests_per_second,
-        thoughts=cast(Thoughts | None, thoughts), extra_searches=extra_searches, compared_cities=compared_cities,
+        thoughts=thoughts, extra_searches=extra_searches, compared_cities=compared_cities,
     )  # fmt: skip
     chosen = choose_policy(policy, settings, spoken)
     fingerprint = {"fingerprint": model_fingerprint(model)} if policy == "local" and model else {}
     failing = Faults(probability=faults, seed=faults_seed) if faults is not None else None
-    options = Options(
-        queries, out, policy, world, services, store, snapshot, replay, rules, samples, limit, tools=tools, empty_tools=empty_tools
-    )  # fmt: skip
+    options = PlaceOptions(world, services, store, snapshot, replay)
     with ExitStack() as opened:
-        asked = jobs_of(options, spoken, opened)
+        asked = open_tasks(queries, spoken, options, opened, samples, limit, out)
+        served = served_tools(tools, policy, spoken, asked.place, empty_tools)
         card = run_card(
-            {**chosen.identity, **fingerprint}, chosen.decoding, spoken, asked.rules, queries, asked.place, samples, empty_tools
+            {**chosen.identity, **fingerprint}, chosen.decoding, spoken, judged_by, queries, asked.place.identity, samples, empty_tools
         )  # fmt: skip
         card |= {"tools": shown_url(tools)} if tools else {}
         card |= {"decoding_preset": decoding} if decoding else {}
         try:
             score = run_episodes(
-                chosen.policy, asked.jobs, out, spoken, chosen.chat, cast(Rules, asked.rules), empty_tools, card,
-                progress=not quiet and policy != "person", faults=failing, tools=asked.served, spending=spending,
+                chosen.policy, asked.tasks, out, spoken, chosen.chat, judged_by, empty_tools, card,
+                progress=not quiet and policy != "person", faults=failing, tools=served, spending=spending,
             )  # fmt: skip
         except CostLimitReached as stop:
             print(f"tripwright: {stop}", file=sys.stderr)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains.deeptravel.tools.live_box import OnFault
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions
+from tripwright.domains import PlaceOptions, domains, face_named, faces
 from tripwright.errors import UserError
-from tripwright.server import live_api, tools_api
-from tripwright.server.live_answers import survey
+from tripwright.server import tools_api
 from tripwright.server.log import say
 from tripwright.server.metrics import forget_worker, metrics_folder
 from tripwright.server.supervisor import Supervisor, open_port, url_of
-from tripwright.tools.faces import ALL_FACES, FACES, LIVE_FACES, face_named
 from tripwright.world.store import World
 
 WORLD_APP = f"{tools_api.__name__}:{tools_api.make_app.__name__}"
-LIVE_APP = f"{live_api.__name__}:{live_api.make_app.__name__}"
-WORLD_FACE, LIVE_FACE = next(iter(FACES)), next(iter(LIVE_FACES))
+LIVE = next(domain for domain in domains().values() if domain.live)
+WORLD_FACE, LIVE_FACE = next(iter(faces())), LIVE.faces[0].name
 
 
 def tools(  # long: each option is a parameter with its help
@@ -41,7 +39,7 @@ def tools(  # long: each option is a parameter with its help
     face: Annotated[
         str | None,
         typer.Option(
-            help=f"How answers are written where a call does not say: {', '.join(ALL_FACES)}.",
+            help=f"How answers are written where a call does not say: {', '.join(faces())}.",
             show_default=f"{WORLD_FACE}; live: {LIVE_FACE}",
         ),
     ] = None,
@@ -63,40 +61,27 @@ def tools(  # long: each option is a parameter with its help
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/docs
     """
-    live = services is not None or store is not None or snapshot is not None or replay
-    faces = LIVE_FACES if live else ALL_FACES
-    chosen = face_named(face or (LIVE_FACE if live else WORLD_FACE), faces).name
+    options = PlaceOptions(world, services, store, snapshot, replay)
+    offered = {each.name: each for each in LIVE.faces} if options.live else faces()
+    chosen = face_named(face or (LIVE_FACE if options.live else WORLD_FACE), offered).name
     settings: dict[str, Any] = {"face": chosen}
-    if live:
-        what = _live(settings, LiveOptions(world, services, store, snapshot, replay), on_fault, workers)
+    if options.live:
+        app, settings["live"], what = import_module(str(LIVE.live)).prepare(options, on_fault, workers)
     elif world is None:
         raise UserError("What is served? Give --world DIR, or live tools: --services FILE, or --store with --snapshot and --replay.")
     else:
         what = f"the tools of world '{World.open(world).name}'"
+        app = WORLD_APP
         settings |= {"world": os.fspath(world.absolute()), "cache_bytes": cache_mb * 1_000_000}
     with open_port(host, port) as listener, metrics_folder() as folder:
         url = url_of(listener)
 
         def announce() -> None:
             many = "1 worker" if workers == 1 else f"{workers} workers"
-            named = ", ".join(name + (" (default)" if name == chosen else "") for name in faces)
+            named = ", ".join(name + (" (default)" if name == chosen else "") for name in offered)
             say(f"serving {what} at {url} ({many}; faces {named}; docs {url}/docs)")
 
         settings["metrics_folder"] = os.fspath(folder)
-        app = LIVE_APP if live else WORLD_APP
         supervisor = Supervisor(app, settings, listener, workers, on_death=lambda pid: forget_worker(folder, pid))
         code = supervisor.run(announce)
     raise typer.Exit(code)
-
-
-def _live(settings: dict[str, Any], options: LiveOptions, on_fault: str, workers: int) -> str:
-    """Adds what a worker needs to know, and says what is served. A mistake is one line here, before any worker starts."""
-    if on_fault not in get_args(OnFault):
-        raise UserError(f"--on-fault '{on_fault}' is none of {', '.join(get_args(OnFault))}.")
-    if workers > 1 and options.store is None:
-        raise UserError(
-            f"{workers} workers without a store would each ask a service as often as all together may. Give --store, or --workers 1."
-        )
-    found = survey(options, cast(OnFault, on_fault))
-    settings["live"] = found.record()
-    return found.what

@@ -9,15 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains import PlaceOptions, domain_of_face, face_named, faces
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
-from tripwright.tools.faces import ALL_FACES, LIVE_FACES, face_named
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.signatures import PAGE
-from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools, read_arguments
-from tripwright.world.store import World
+from tripwright.tools.toolbox import ToolHostDown, Tools, read_arguments
 
 PAGE_ROWS = 20
 
@@ -37,7 +34,7 @@ def tool(  # long: each option is a parameter with its help
     ] = None,
     snapshot: Annotated[str | None, typer.Option(help="With --store: the day.", show_default="today")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody.")] = False,
-    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(ALL_FACES)}.")] = "planner_r1",
+    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(faces())}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
     page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
     list_tools: Annotated[bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")] = False,
@@ -81,16 +78,15 @@ def tool(  # long: each option is a parameter with its help
     if world is not None and server is not None:
         raise UserError("Give --world DIR or --server URL, not both.")
     with ExitStack() as opened:
+        options = PlaceOptions(world, services, store, snapshot, replay)
         box: Tools
-        if services is not None or store is not None or replay or snapshot is not None:
-            if face not in LIVE_FACES or server is not None:
-                raise UserError(f"--services, --store, --snapshot and --replay are of the faces {', '.join(LIVE_FACES)}, without --server.")
-            live = opened.enter_context(live_source(LiveOptions(world, services, store, snapshot, replay)))
-            box = LiveToolBox(live.ask, face)
-        elif world is None and server is None:
-            raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+        if server is not None:
+            if options.live:
+                raise UserError("--services, --store, --snapshot and --replay say who answers here, and --server who answers elsewhere.")
+            box = RemoteToolBox(server, face_named(face), page_rows=rows)
         else:
-            box = ToolBox(World.open(world), face, page_rows=rows) if world else RemoteToolBox(str(server), face, page_rows=rows)
+            domain = domain_of_face(face)
+            box = domain.tools(opened.enter_context(domain.open_place(options)).source, face_named(face), rows)
         try:
             answer = box.call(name, _with_page(arguments, page))
         except ToolHostDown as error:

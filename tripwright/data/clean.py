@@ -23,7 +23,6 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, TurnFormat, read_turn
 from tripwright.domains.deeptravel.task import format_problem as answer_problem
 from tripwright.tools.errors import ToolError
-from tripwright.tools.faces import face_named
 from tripwright.transcript import Segment, StopReason, Transcript
 
 UNSCORED = "unscored: a fault on our side"
@@ -91,7 +90,7 @@ def _turn_problem(segment: Segment, answer: str | None, dialect: Dialect, paged:
             if answer is not None or call is None or (call.name, call.arguments) != (name, arguments):
                 return UNREADABLE
             try:  # read again: the transcript says only that there was an error, and finding nothing is one too
-                face_named(dialect.face).offer.read(name, arguments, paged)
+                dialect.face.offer.read(name, arguments, paged)
             except ToolError:
                 return MALFORMED
         case _:

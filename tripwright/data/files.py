@@ -15,12 +15,11 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from tripwright.agent.dialect import DIALECTS, Dialect
+from tripwright.agent.dialect import Dialect
 from tripwright.data.kinds import AnyRequest, Kind, kind_of, kind_of_dialect, kind_of_line, text_key
-from tripwright.domains.travelplanner.query import first_problem
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.domains import dialects
+from tripwright.errors import NotJson, UserError, first_problem, read_json
 from tripwright.evals.run import SCORE, TRANSCRIPTS
-from tripwright.tools.faces import face_named
 from tripwright.transcript import Transcript
 
 CARD = "run_card.json"
@@ -72,7 +71,7 @@ class Run:
     @property
     def tools(self) -> list[dict[str, Any]] | None:
         """What the chat template was given of the tools."""
-        return face_named(self.dialect.face).schemas(paged=self.page_rows is not None) if self.dialect.tools_in_prompt else None
+        return self.dialect.face.schemas(paged=self.page_rows is not None) if self.dialect.tools_in_prompt else None
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[Episode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
@@ -101,13 +100,13 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
     card = _json_object(folder / CARD, "run card")
     dialect = card.get("dialect")
     name = dialect.get("name") if isinstance(dialect, dict) else None
-    if name not in DIALECTS:
-        raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(DIALECTS)}.")
+    if name not in dialects():
+        raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(dialects())}.")
     assert isinstance(dialect, dict)
     offsets = _offsets(path)
     if not unfinished:
         _check_finished(folder, len(offsets))
-    return Run(folder, label, card, DIALECTS[name], (dialect.get("limits") or {}).get("page_rows"), offsets)
+    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), offsets)
 
 
 def _check_finished(folder: Path, episodes: int) -> None:

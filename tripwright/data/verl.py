@@ -12,7 +12,6 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.data.kinds import AnyRequest, kind_of_dialect, kind_of_file
 from tripwright.errors import UserError
-from tripwright.tools.faces import face_named
 from tripwright.world.store import World
 
 AGENT = "tripwright"  # the name under which an agent loop is registered
@@ -25,7 +24,7 @@ def verl_rows(queries: Path, dialect: Dialect, world: World | None, split: str =
     found = kind_of_file(queries) or kind
     if found is not kind:
         raise UserError(f"'{queries}' holds {found.name}, and dialect '{dialect.name}' answers {kind.name}: choose another --dialect.")
-    system = dialect.prompt(face_named(dialect.face).schemas(paged=dialect.page_rows is not None))
+    system = dialect.prompt(dialect.offered())
     empty = True
     for line, query in kind.read_file(queries):
         empty = False

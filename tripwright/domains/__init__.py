@@ -1,0 +1,89 @@
+"""The registry of domains: the one place that names them. A new one is a row here, or an entry point `tripwright.domains` of a package of
+yours (docs/new-domain.md).
+
+Rows are names of modules, so that asking for one domain's verbs loads no other part of the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from tripwright.agent.dialect import Dialect
+from tripwright.domains.domain import Domain, Place, PlaceOptions
+from tripwright.errors import UserError
+from tripwright.tools.face import Face
+
+__all__ = [
+    "Domain",
+    "Place",
+    "PlaceOptions",
+    "dialect_named",
+    "dialects",
+    "domain_named",
+    "domain_of",
+    "domain_of_face",
+    "domains",
+    "face_named",
+    "faces",
+]
+
+ROWS = {  # name → the module that holds its `DOMAIN`
+    "travelplanner": "tripwright.domains.travelplanner.domain",
+    "deeptravel": "tripwright.domains.deeptravel.domain",
+}
+
+
+@cache
+def domains() -> Mapping[str, Domain]:
+    """All of them by name, the house's own first."""
+    rows = {**ROWS, **{point.name: point.value for point in entry_points(group="tripwright.domains")}}
+    return {name: import_module(module.partition(":")[0]).DOMAIN for name, module in rows.items()}
+
+
+def domain_named(name: str) -> Domain:
+    if name not in domains():
+        raise UserError(f"Unknown domain '{name}'. The domains are {', '.join(domains())}.")
+    return domains()[name]
+
+
+def dialects() -> dict[str, Dialect]:
+    return {dialect.name: dialect for domain in domains().values() for dialect in domain.dialects}
+
+
+def dialect_named(name: str) -> Dialect:
+    if name not in dialects():
+        raise UserError(f"Unknown dialect '{name}'. The dialects are {', '.join(dialects())}.")
+    return dialects()[name]
+
+
+def domain_of(dialect: Dialect | str) -> Domain:
+    """The domain whose dialect it is, also with changed limits."""
+    name = dialect if isinstance(dialect, str) else dialect.name
+    dialect_named(name)
+    return next(domain for domain in domains().values() if any(each.name == name for each in domain.dialects))
+
+
+def faces() -> dict[str, Face]:
+    return {face.name: face for domain in domains().values() for face in domain.faces}
+
+
+def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:
+    known = faces() if among is None else among
+    if name not in known:
+        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(known)}.")
+    return known[name]
+
+
+def domain_of_face(name: str) -> Domain:
+    face = face_named(name)
+    return next(domain for domain in domains().values() if face in domain.faces)
+
+
+def verbs() -> Iterator[tuple[Any, ...]]:
+    """The rows of the command line that domains add: each from its package `verbs`, which loads nothing else of the domain."""
+    for module in ROWS.values():
+        yield from import_module(f"{module.rpartition('.')[0]}.verbs").VERBS

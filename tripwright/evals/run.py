@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.episode import Episode, Job, play
+from tripwright.episode import Episode, Task, play
 from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.run_progress import ProgressLine
@@ -55,11 +54,11 @@ class Spending:
 
 def run(
     policy: Policy,
-    tasks: Iterable[Job],
+    tasks: Iterable[Task],
     out: Path,
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: Rules = "official",
+    rules: str = "official",
     emptied_tools: bool = False,
     card: dict[str, Any] | None = None,
     progress: bool = True,
@@ -90,7 +89,7 @@ def run(
         remaining = [task for task in wanted if task.id not in earlier.passed]
         before = [earlier.passed[task.id] for task in wanted if task.id in earlier.passed]
 
-        def played(again: list[Job]) -> Iterator[Episode]:
+        def played(again: list[Task]) -> Iterator[Episode]:
             return play(policy, again, dialect, chat, rules, emptied_tools, faults, tools)
 
         if remaining:  # a score of fewer episodes must not stand beside those that come now
@@ -113,13 +112,13 @@ def run(
 
 
 def _play_rounds(
-    played: Callable[[list[Job]], Iterator[Episode]],
-    remaining: list[Job],
+    played: Callable[[list[Task]], Iterator[Episode]],
+    remaining: list[Task],
     lines: BinaryIO,
     calls: PaidCalls,
     line: ProgressLine,
     rounds: int,
-) -> list[Job]:
+) -> list[Task]:
     """Plays and writes down; returns what stayed unscored."""
     for number in range(1, rounds + 1):
         unscored: set[str] = set()

@@ -14,7 +14,6 @@ import json
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,13 @@ import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import json_object, write_atomically
-from tripwright.tools.faces import ALL_FACES
 
 IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entry that also has a hash: the hash says what it is
 HASHES = ("sha256", "content_hash", "fingerprint")
 ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format")
 SHOWN_CHARACTERS = 60
-JUDGES = ("constraints", "verifiers")  # the rooms whose code decides what passes
+JUDGES = ("domains/*/rules", "domains/*/verifiers")  # the folders whose code decides what passes
 
 
 def run_card(
@@ -60,13 +58,12 @@ def run_card(
 
 def dialect_entry(dialect: Dialect) -> dict[str, Any]:
     """The prompt and the tools' schemas as hashes, and every limit as a number."""
-    limits = {name: value for name, value in asdict(dialect).items() if isinstance(value, int) and not isinstance(value, bool)}
-    face = ALL_FACES.get(dialect.face)  # tools that are not of trips have faces of their own; their dialect says what it shows of them
-    schemas = face.schemas(paged=dialect.page_rows is not None) if face else dialect.schemas()
+    limits = {name: value for name, value in vars(dialect).items() if isinstance(value, int) and not isinstance(value, bool)}
+    schemas = dialect.offered() or dialect.schemas()  # tools that are not a face's: their dialect says what it shows of them
     return {
         "name": dialect.name,
         "system_prompt_sha256": hashlib.sha256(dialect.system_prompt.encode()).hexdigest(),
-        "face": dialect.face,
+        "face": dialect.face.name,
         "tools_sha256": hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest(),
         "tools_in_prompt": dialect.tools_in_prompt,
         "plan_format": dialect.plan_format,
@@ -93,7 +90,7 @@ def judge_version(package: Path = Path(tripwright.__file__).parent) -> str:
     Trees are written out differently by different versions of Python, so these are comparable within one of them.
     """
     digest = hashlib.sha256()
-    for path in sorted(path for room in JUDGES for path in (package / room).rglob("*.py")):
+    for path in sorted(path for pattern in JUDGES for folder in package.glob(pattern) for path in folder.rglob("*.py")):
         tree = ast.parse(path.read_bytes())
         for node in ast.walk(tree):
             if (

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from tripwright.agent.session import Session, Turn
-from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.paid import PaidCalls
 from tripwright.tools.faults import FaultyTools
@@ -33,13 +32,6 @@ class KeepsCalls(Protocol):
     def stop(self) -> None:
         """After `play` was given up: nothing is asked any more. What is under way is kept when it arrives."""
         ...
-
-
-def trip_query(session: Session) -> Query:
-    """What a session asks, for policies that know TravelPlanner's requests alone."""
-    if not isinstance(session.query, Query):
-        raise UserError(f"This policy plans TravelPlanner's trips, found a request of another kind: '{session.query.query[:80]}'.")
-    return session.query
 
 
 def at_hand(session: Session, who: str) -> World:

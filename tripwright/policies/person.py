@@ -10,14 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from tripwright.agent.session import Session
-from tripwright.domains.travelplanner.plan.parse import parse_answer
-from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import Completion
 from tripwright.llm.paid import PaidCalls, Request
 from tripwright.policies.base import say
-from tripwright.policies.person_words import Mistyped, call_of, empty_plan, readable, tool_list
+from tripwright.policies.person_words import Mistyped, call_of, readable, tool_list
 
 NAME = "person"
 END = "."  # alone on a line: the end of an answer
@@ -28,6 +27,14 @@ HELP = f"""  TOOL arguments      ask a tool, for instance: flights Rockford, Peo
   plan FILE           write an empty plan of this trip to FILE, to fill in
   tools, request, prompt    show the tools, the request, what a model is told beside it
   quit                stop here; the same command goes on"""
+
+
+@runtime_checkable
+class Fillable(Protocol):
+    """A task that helps a person to write its answer down."""
+
+    def empty_answer(self, plan_format: str) -> str: ...
+    def answer_problem(self, text: str, plan_format: str) -> str | None: ...
 
 
 class PersonPolicy:
@@ -109,7 +116,8 @@ class PersonPolicy:
         return "\n".join(lines)
 
     def _is_sent(self, text: str, session: Session) -> bool:
-        problem = parse_answer(text).problem if session.dialect.plan_format == "json" else None
+        task = session.key
+        problem = task.answer_problem(text, session.dialect.plan_format) if isinstance(task, Fillable) else None
         if problem is None:
             return True
         self._write(f"This is no plan in the dialect's format: {problem}")
@@ -134,15 +142,14 @@ def _content(said: str) -> str:
 
 
 def _new_plan(said: str, session: Session) -> str:
-    query = session.query
-    if not isinstance(query, Query) or session.dialect.plan_format not in ("json", "itinerary"):
+    if not isinstance(session.key, Fillable):
         raise Mistyped("There is no empty plan for this kind of request.")
     if not said:
         raise Mistyped("Which file? Type: plan FILE")
     path = Path(said).expanduser()
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(empty_plan(query, session.dialect.plan_format))
+            file.write(session.key.empty_answer(session.dialect.plan_format))
     except OSError as error:
         raise Mistyped(f"'{path}' cannot be written: {error.strerror}.") from None
     return f"'{path}' holds an empty plan. Fill it in, then type: answer @{path}"

@@ -1,4 +1,4 @@
-"""What a person types and reads in an episode: calls in a short form, answers of tools as tables, an empty plan to fill in."""
+"""What a person types and reads in an episode: calls in a short form, answers of tools as tables."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.agent.dialect import PlanFormat
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.plan.plan import MEALS
-from tripwright.domains.travelplanner.query import Query
 
 LONGEST_CELL = 48  # characters of a value in a table
 Schemas = Sequence[dict[str, Any]]
@@ -126,19 +123,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def _cell(value: Any) -> str:
     text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
-
-
-def empty_plan(query: Query, plan_format: PlanFormat) -> str:
-    """Something to fill in: row P3's JSON with one object a day, or the lines of an itinerary."""
-    last = query.days
-    ends: dict[int, dict[str, str]] = {1: {"from": query.org, "to": "…"}, last: {"from": "…", "to": query.org}}
-    if plan_format == "json":
-        blank = dict.fromkeys(("transportation", "attraction", "accommodation", *MEALS), "-")
-        days = [{"days": number, "city": ends.get(number, "…"), **blank} for number in range(1, last + 1)]
-        return "[\n" + ",\n".join(json.dumps(day, ensure_ascii=False) for day in days) + "\n]\n"
-    lines = []
-    for number in range(1, last + 1):
-        end = ends.get(number)
-        lines.append(f"Day {number}: {'from {from} to {to}'.format(**end) if end else '…'}")
-        lines += [f"- {label}: -" for label in ("Travel", "Breakfast", "See", "Lunch", "Dinner", "Stay")]
-    return "\n".join(lines) + "\n"

@@ -1,29 +1,29 @@
-"""Which weights the reward has when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a stage has no more to give.
+"""Which reward counts when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a stage has no more to give.
 
 All three have one face: `Curriculum` is the setting, `Course` walks through it. Planner-R1 leaves open when to leave a stage; ours does
 
 - when its mean reward has stopped rising: the last `window` steps are not above the `window` before them by more than `noise` standard
   errors of that difference, and
-- not before the next stage has something to say: the share of groups whose members would differ under its weights, in the last
+- not before the next stage has something to say: the share of groups whose members would differ under it, in the last
   `window` steps, is at least `least_signal` (in the paper all five 8B runs on stage 3 alone collapsed).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Any, Literal
 
-from tripwright.rewards.shaped import STAGES, Weights
+from tripwright.rewards.reward import Reward
 
 KINDS = ("steps", "epochs", "adaptive")
 
 
 @dataclass(frozen=True)
 class Curriculum:
-    """`stages`: (name of the weights, how long) in order; the last one goes on for ever. How long is counted in steps or in epochs;
+    """`stages`: (name of a reward, how long) in order; the last one goes on for ever. How long is counted in steps or in epochs;
     "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
@@ -33,25 +33,20 @@ class Curriculum:
     least_signal: float = 0.2
 
     @property
-    def reads_every_turn(self) -> bool:
-        """Whether a stage reads the turns where the trajectory failed, too."""
-        return any(name == "turns" for name, _ in self.stages)
-
-
-PLANNER_R1_8B = Curriculum(stages=(("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
-PLANNER_R1_32B = Curriculum(stages=(("stage1", 50), ("stage2", 350), ("stage3", 100)))
-STAR = Curriculum("epochs", (("sum", 2), ("macro", 2), ("success", 1)))  # row S5
-ADAPTIVE = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)))
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.stages)
 
 
 @dataclass
 class Course:
-    """One run's way through a curriculum. `begin` at the start of a step, `end` with what the step's rollouts gave."""
+    """One run's way through a curriculum. `rewards` has each of its names. `begin` at the start of a step, `end` with what the step's
+    rollouts gave."""
 
     curriculum: Curriculum
+    rewards: Mapping[str, Reward]
     stage: int = 0
     means: list[float] = field(default_factory=list)  # mean reward of the current stage's steps, at most two windows of them
-    signals: list[float] = field(default_factory=list)  # share of groups that would differ under the next stage's weights
+    signals: list[float] = field(default_factory=list)  # share of groups that would differ under the next stage's reward
     steps: int = 0  # in the current stage
 
     @property
@@ -59,13 +54,13 @@ class Course:
         return self.curriculum.stages[self.stage][0]
 
     @property
-    def weights(self) -> Weights:
-        return STAGES[self.name]
+    def reward(self) -> Reward:
+        return self.rewards[self.name]
 
     @property
-    def next_weights(self) -> Weights | None:
+    def next_reward(self) -> Reward | None:
         """Of the stage after this one; None in the last."""
-        return None if self.last else STAGES[self.curriculum.stages[self.stage + 1][0]]
+        return None if self.last else self.rewards[self.curriculum.names[self.stage + 1]]
 
     @property
     def last(self) -> bool:

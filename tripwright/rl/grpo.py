@@ -63,15 +63,15 @@ class Grpo(RlLoop[GrpoSettings]):
         figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
 
         if self.replay is not None:
-            self.replay.remember(groups, sum(self.course.weights))
+            self.replay.remember(groups)
             figures["replay_buffer"] = len(self.replay)
         return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
 
     def explore(self) -> list[Group]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough of them have something to teach."""
-        settings, weights = self.settings, self.course.weights
+        settings, reward = self.settings, self.course.reward
         again = self.replay.due(self.step, settings.prompts) if self.replay is not None else []
-        groups = self.player.play([*again, *self.draw(settings.prompts - len(again))], weights)
+        groups = self.player.play([*again, *self.draw(settings.prompts - len(again))], reward)
         for group in groups[: len(again)]:
             group.replayed = True
         if settings.filter.refill and settings.filter.min_std is not None:
@@ -79,7 +79,7 @@ class Grpo(RlLoop[GrpoSettings]):
                 missing = settings.prompts - sum(group.std() > settings.filter.min_std for group in groups)
                 if missing <= 0:
                     break
-                groups += self.player.play(self.draw(missing), weights)
+                groups += self.player.play(self.draw(missing), reward)
         return groups
 
     def finer(self, group: Group) -> list[list[float] | None]:

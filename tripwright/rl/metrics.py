@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple
 from typing import Any
 
+from tripwright.domains import domain_named
 from tripwright.episode import Episode
-from tripwright.rewards.shaped import SUCCESS, SUM
+from tripwright.rewards.reward import RewardBreakdown
+from tripwright.rewards.weighted import PASS, dense, success, terms
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import OVERLONG
 from tripwright.rl.theory import variances
 from tripwright.transcript import StopReason
 
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)  # where a dialect ends an episode for them
-PARTS = ("commonsense_micro", "hard_micro", "commonsense_macro", "hard_macro", "pass_rate")
 
 
 def describe(groups: Sequence[Group]) -> dict[str, Any]:
@@ -28,8 +28,6 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         return counts
     n = len(rewards)
     mean = sum(r.total for r in rewards) / n
-    parts = [sum(values) / n for values in zip(*(astuple(r.parts) for r in rewards), strict=True)]
-    official, strict = (sum(e.task.passes(e, rules) for e in episodes) / n for rules in ("official", "strict"))
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens, said = sum(len(t.token_ids) for t in transcripts), sum(sum(t.loss_mask) for t in transcripts)
@@ -37,11 +35,9 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         **counts,
         "reward_mean": mean,
         "reward_std": (sum((r.total - mean) ** 2 for r in rewards) / n) ** 0.5,
-        "schema_rate": sum(r.schema for r in rewards) / n,
-        **dict(zip(PARTS, parts, strict=True)),
-        "official_pass_rate": official,
-        "strict_pass_rate": strict,
-        "strict_gap": official - strict,
+        "schema_rate": sum(e.verdict is not None and e.verdict.readable for e in episodes) / n,
+        **_terms(episodes, rewards),
+        **_by_rules(episodes),
         "turns_mean": sum(t.turns for t in transcripts) / n,
         "completion_tokens_mean": said / n,
         "tokens": tokens,
@@ -51,14 +47,34 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         **_calls(episodes),
         "replayed": sum(group.replayed for group in groups),
         "replayed_solved": sum(group.replayed and group.passed for group in groups),
-        **_verified(episodes),
+        **domain_named(episodes[0].task.domain).figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
         "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
-        "solved_groups": sum(group.scored and all(r is not None and r.parts.final for r in group.rewards) for group in groups)
-        / len(groups),
+        "solved_groups": sum(group.scored and all(episode.passed for episode in group.episodes) for group in groups) / len(groups),
         **_spread(groups),
         "constraints": constraint_rates(episodes),
     }
+
+
+def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> dict[str, float]:
+    """Means of the verdicts' terms, and of the reward's own parts that are none of them (a penalty, say)."""
+    n = len(episodes)
+    means = dict.fromkeys((name for e in episodes if e.verdict is not None for name in terms(e.verdict)), 0.0)
+    for episode in episodes:
+        if episode.verdict is not None:
+            for name, value in terms(episode.verdict).items():
+                means[name] += value
+    own = dict.fromkeys(name for r in rewards for name in r.parts if name not in means)
+    found = {"pass_rate" if name == PASS else name: total / n for name, total in means.items()}
+    return found | {f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own}
+
+
+def _by_rules(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Pass rates under the sets of rules that are watched side by side, and the gap between the first two."""
+    compared = episodes[0].task.compared_rules
+    rates = [sum(e.task.passes(e, rules) for e in episodes) / len(episodes) for rules in compared]
+    found = {f"{rules}_pass_rate": rate for rules, rate in zip(compared, rates, strict=True)}
+    return found | ({f"{compared[1]}_gap": rates[0] - rates[1]} if len(compared) > 1 else {})
 
 
 def _calls(episodes: list[Episode]) -> dict[str, Any]:
@@ -72,24 +88,10 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
     }
 
 
-def _verified(episodes: list[Episode]) -> dict[str, Any]:
-    """Of episodes that a verifier judged (rows D3 to D5): what the early stop saved. Nothing where plans were judged."""
-    found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
-    if not found:
-        return {}
-    judged, saved = sum(len(each["turns"]) for each in found), sum(each["turns_saved"] for each in found)
-    return {
-        "trajectory_pass_rate": sum(e.verdict is not None and e.verdict.hard is not None for e in episodes) / len(found),
-        "turns_judged": judged,
-        "turns_saved": saved,
-        "turns_saved_share": saved / max(1, judged + saved),
-    }
-
-
 def _spread(groups: Sequence[Group]) -> dict[str, float]:
     """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and the covariance that it needs."""
-    both = [zip(group.rewarded(SUM), group.rewarded(SUCCESS), strict=True) for group in groups]
-    return variances([[(dense.total, sparse.total) for dense, sparse in pairs if dense and sparse] for pairs in both])
+    scored = [[episode for episode in group.episodes if episode.scored] for group in groups]
+    return variances([[(dense(episode).total, success(episode).total) for episode in episodes] for episodes in scored])
 
 
 def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
@@ -98,9 +100,9 @@ def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
     for episode in episodes:
         if episode.verdict is None:
             continue
-        facts = {**(episode.verdict.commonsense or {}), **(episode.verdict.hard or {})}
-        for name in (*episode.asked.commonsense, *episode.asked.hard):
-            fact = facts.get(name)
-            asked[name] += 1
-            passed[name] += fact is not None and fact.passed is True
+        for group in episode.verdict.groups[1:]:
+            for name in group.asked:
+                fact = group.facts.get(name) if group.facts is not None else None
+                asked[name] += 1
+                passed[name] += fact is not None and fact.passed is True
     return {name: passed[name] / asked[name] for name in asked}

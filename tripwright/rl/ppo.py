@@ -39,7 +39,7 @@ class Ppo(RlLoop[PpoSettings]):
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
         self.rolled = time.monotonic()
         rollouts = [
             Rollout(episode, made, 1.0, p)

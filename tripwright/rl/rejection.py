@@ -23,7 +23,7 @@ class Rejection(RlLoop[RejectionSettings]):
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
         self.rolled = time.monotonic()
         rollouts = [r for p, group in enumerate(groups) for r in kept(group, p, self.settings.keep)]
         figures = self.update(rollouts, scale)
@@ -51,6 +51,6 @@ def kept(group: Group, number: int, most: int) -> list[Rollout]:
     """Passing episodes of one task, different ones, `most` at most."""
     found: dict[tuple[int, ...], Rollout] = {}
     for episode, made in zip(group.episodes, group.rewards, strict=True):
-        if made is not None and made.parts.final and episode.transcript.has_tokens:
+        if made is not None and episode.passed and episode.transcript.has_tokens:
             found.setdefault(tuple(episode.transcript.token_ids), Rollout(episode, made, 1.0, number))
     return list(found.values())[:most]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tripwright.episode import Job
+from tripwright.episode import Task
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import ReplaySettings
 from tripwright.training.streams import Trips
@@ -25,17 +25,17 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return len(self._failed)
 
-    def remember(self, groups: Iterable[Group], most: float) -> None:
-        """Those of which nothing passed: no member has the stage's full reward, `most`. A replayed one that our side lost waits on; a new
-        one that it lost was never seen to fail."""
+    def remember(self, groups: Iterable[Group]) -> None:
+        """Those of which nothing passed what its reward asks for. A replayed one that our side lost waits on; a new one that it lost was
+        never seen to fail."""
         for group in groups:
-            if any(made is not None and made.total >= most for made in group.rewards) or not (group.scored or group.replayed):
+            if group.solved or not (group.scored or group.replayed):
                 continue
             request = f"{group.task.where}: {group.task.query.query}"
             self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
         self._failed = self._failed[-self.settings.capacity :]
 
-    def due(self, step: int, prompts: int) -> list[tuple[int, Job]]:
+    def due(self, step: int, prompts: int) -> list[tuple[int, Task]]:
         """What is to be played again at this step (counted from 0), taken out of the buffer. Ids say so: the dice fall anew."""
         if step == 0 or step % self.settings.every:
             return []

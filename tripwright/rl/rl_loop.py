@@ -10,7 +10,7 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Job
+from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.rewards.curriculum import Course
@@ -55,7 +55,7 @@ class RlLoop(Generic[S]):
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
         self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
-        self.course, self.clock = Course(settings.curriculum), Clock(settings.steps, settings.max_minutes)
+        self.course, self.clock = Course(settings.curriculum, rewards), Clock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.began = self.rolled = 0.0
@@ -74,7 +74,7 @@ class RlLoop(Generic[S]):
         """Passes over the trips so far; 0 where new ones are made for ever."""
         return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
 
-    def draw(self, count: int) -> list[tuple[int, Job]]:
+    def draw(self, count: int) -> list[tuple[int, Task]]:
         """The next trips, each with its number in the stream."""
         return [(self.trips.position, next(self.trips)) for _ in range(count)]
 
@@ -95,7 +95,7 @@ class RlLoop(Generic[S]):
 
     def end_step(self, groups: Sequence[Group], rollouts: Sequence[Rollout], scale: float, figures: dict[str, Any]) -> dict[str, Any]:
         """Counts the step; what it was like, with `figures` of the update. `groups` were played, `rollouts` trained on."""
-        now, following = time.monotonic(), self.course.next_weights
+        now, following = time.monotonic(), self.course.next_reward
         described = describe(groups)
         row = {
             **described,
@@ -117,12 +117,8 @@ class RlLoop(Generic[S]):
         return row
 
     def recorded(self) -> dict[str, int]:
-        """How far the sandbox has helped since this process began (row D2); nothing where tools answer from a closed world."""
-        sandbox = self.trips.live.sandbox if self.trips.live else None
-        if sandbox is None:
-            return {}
-        total = sandbox.counts.as_dict()["total"]
-        return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
+        """What the place that answers the tools has counted since this process began."""
+        return self.trips.place.figures() if self.trips.place is not None else {}
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.episode import Episode, Job, close_session, open_session
+from tripwright.episode import Episode, Task, close_session, open_session
 from tripwright.inference.branching import Branching
 from tripwright.inference.local import LocalPolicy
-from tripwright.rewards.shaped import Reward, Weights, reward
+from tripwright.rewards.reward import Reward, RewardBreakdown
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 
@@ -24,26 +23,32 @@ class Group:
     """The G episodes of one task, in order. `number` is the task's place in the stream of trips."""
 
     number: int
-    task: Job
+    task: Task
     episodes: list[Episode]
-    rewards: list[Reward | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
+    rewards: list[RewardBreakdown | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
     replayed: bool = False
 
     @property
     def passed(self) -> bool:
-        """Whether any member's plan passes every constraint."""
-        return any(e.verdict is not None and e.verdict.final for e in self.episodes)
+        """Whether any member passes."""
+        return any(episode.passed for episode in self.episodes)
 
     @property
     def scored(self) -> bool:
         return any(e.scored for e in self.episodes)
 
-    def rewarded(self, weights: Weights) -> list[Reward | None]:
-        return [rewarded(episode, weights) for episode in self.episodes]
+    @property
+    def solved(self) -> bool:
+        """Whether any member passes what its reward asks for."""
+        return any(made is not None and made.passed(episode) for episode, made in zip(self.episodes, self.rewards, strict=True))
 
-    def std(self, weights: Weights | None = None) -> float:
+    def rewarded(self, reward: Reward) -> list[RewardBreakdown | None]:
+        """None: our side failed (law 4)."""
+        return [reward(episode) if episode.scored else None for episode in self.episodes]
+
+    def std(self, reward: Reward | None = None) -> float:
         """Of the scored members' rewards, over all of them (population)."""
-        made = self.rewards if weights is None else self.rewarded(weights)
+        made = self.rewards if reward is None else self.rewarded(reward)
         totals = [r.total for r in made if r is not None]
         mean = sum(totals) / len(totals) if totals else 0.0
         return (sum((t - mean) ** 2 for t in totals) / len(totals)) ** 0.5 if totals and min(totals) < max(totals) else 0.0
@@ -55,7 +60,7 @@ class Rollout:
     sampler's, or the trainer's own where the difference between the two is corrected for by `weights_T`."""
 
     episode: Episode
-    reward: Reward
+    reward: RewardBreakdown
     advantage: float
     group: int = 0
     old_T: Sequence[float] | None = None
@@ -86,13 +91,13 @@ class Player:
     policy: LocalPolicy
     dialect: Dialect
     group: int
-    rules: Rules = "strict"
+    rules: str = "strict"
     faults: Faults | None = None
     branching: Branching | None = None
     tools: Tools | None = None
     counted: Counter[str] = field(default_factory=Counter)  # what the engine computed since someone set it back
 
-    def play(self, tasks: Sequence[tuple[int, Job]], weights: Weights) -> list[Group]:
+    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[Group]:
         """Group members are neighbours, so that they share their prompt's prefill; each has its own seed, the episode's id."""
         opened = (
             [
@@ -106,7 +111,7 @@ class Player:
         self.counted.update({name: count for name, count in self.policy.figures.items() if name != "rows_per_pass"})
         groups = [Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group)]) for number, task in tasks]
         for group in groups:
-            group.rewards = group.rewarded(weights)
+            group.rewards = group.rewarded(reward)
         return groups
 
 
@@ -123,11 +128,3 @@ def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
     for n, row in enumerate(rows):
         spread_NT[n, : len(row) - 1] = torch.as_tensor(row[1:], dtype=torch.float32)
     return spread_NT
-
-
-def rewarded(episode: Episode, weights: Weights) -> Reward | None:
-    """None: our side failed (law 4)."""
-    if episode.verdict is None:
-        return None
-    asked = episode.asked
-    return reward(episode.verdict, len(asked.hard), episode.schema_valid, weights, len(asked.commonsense))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.inference.branching import Branching
 from tripwright.inference.precision import AUTO
 from tripwright.rewards.curriculum import Curriculum
@@ -75,7 +74,7 @@ class RolloutSettings:
     temperature: float = 1.0
     final_rate: float = 1.0  # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
-    rules: Rules = "strict"  # what the reward is made of: under official rules RL finds every hole of docs/judging.md
+    rules: str = "strict"  # what the reward is made of: under official rules RL finds every hole of docs/judging.md
     curriculum: Curriculum = Curriculum()
     dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)

@@ -2,7 +2,7 @@
 
 A closed world's answer is a pure function of the wording (face, rows of a page), the tool and the body. Answers are therefore kept under
 the request's own bytes, in a cache bounded in bytes: a call that was asked before costs neither parsing nor look-ups. Live tools
-(`live_answers.py`) are remembered by their sandbox instead.
+(a domain's `routes/`) are remembered by their sandbox instead.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs
 
+from tripwright.domains import domains, face_named, faces
 from tripwright.errors import UserError
 from tripwright.server.metrics import UNKNOWN_TOOL
-from tripwright.server.samples import Json, sample_arguments
-from tripwright.tools.faces import ALL_FACES, Face, face_named
+from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.world.store import World
 
@@ -31,6 +31,7 @@ WORDING_PARAMETERS = ("face", "page_rows")
 MAX_PAGE_ROWS = 1_000_000
 
 
+Json = dict[str, Any]
 Key = tuple[str | None, bytes, bytes]  # tool (None: it is in the body), query, body
 
 
@@ -149,7 +150,7 @@ class Answers(Served):
     about = "The tools of a closed world, as an agent calls them. It does not change while it is served: equal calls get equal answers."
 
     def __init__(self, world: World, default_face: str, cache_bytes: int):
-        super().__init__(ALL_FACES, default_face, cache_bytes)
+        super().__init__(faces(), default_face, cache_bytes)
         self.world, self.content_hash, self.what = world, world.content_hash, f"world '{world.name}'"
 
     @property
@@ -158,7 +159,7 @@ class Answers(Served):
 
     @cached_property
     def samples(self) -> dict[str, Json]:
-        return sample_arguments(self.world)
+        return {tool: arguments for domain in domains().values() for tool, arguments in domain.samples(self.world).items()}
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
         return ToolBox(self.world, face, page_rows=page_rows)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripwright import __version__
-from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Served
-from tripwright.server.samples import Json
-from tripwright.tools.faces import Face
+from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Json, Served
+from tripwright.tools.face import Face
 
 _CALLS = """A call that a tool cannot serve (an unknown city, a wrong or missing argument, a body that is no JSON) is answered with status
 200 and `"error": true`: the text is what the agent reads. Other status codes are faults of the request itself or of the server."""

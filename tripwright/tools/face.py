@@ -12,11 +12,8 @@ from functools import cached_property
 from operator import attrgetter, call
 from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.tools.answers import Found, Source
-from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, CityList, Number, Route, ToolResult, TravelTools, tool_functions
 from tripwright.tools.errors import ErrorKind, ToolError, harmless
-from tripwright.tools.signatures import Asked, Named, Offer
+from tripwright.tools.signatures import Asked, Core, Named, Offer, tool_functions
 
 
 def number(value: float) -> int | float:
@@ -75,7 +72,7 @@ class Rows(NamedTuple):
     total: int
     page: int
     pages: int
-    source: Source | None = None
+    source: Any = None
     note: str = ""
 
     @property
@@ -94,7 +91,7 @@ class Refusal(NamedTuple):
     problem: str
 
 
-Written = Rows | Route | CityList | Number | Refusal
+Written = Any  # Rows, a Refusal, or what else a tool of this core returns
 Sentences = Mapping[ErrorKind, str]
 
 
@@ -109,11 +106,11 @@ class Face:
 
     name: str
     write: Callable[[Face, Written], str]
-    tables: Mapping[type, Table]  # record type → its columns; a Route is a single row
-    named: Mapping[str, Named] = field(default_factory=lambda: CORE_NAMES)
+    tables: Mapping[type, Table]  # record type → its columns
+    named: Mapping[str, Named]
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # argument of the core → the core's word → the face's
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
-    core: type[TravelTools] | type[LiveTools] = TravelTools
+    core: type[Core] = Core
 
     @cached_property
     def offer(self) -> Offer:
@@ -122,14 +119,11 @@ class Face:
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         return self.offer.schemas(paged)
 
-    def text(self, result: ToolResult | Found, page: int = 1, page_rows: int | None = None) -> str:
-        """A tool's result as this face writes it; of a list longer than `page_rows`, one page. A live answer keeps its order and is whole:
-        what of it is shown was the provider's to say.
+    def text(self, result: Any, page: int = 1, page_rows: int | None = None) -> str:
+        """A tool's result as this face writes it; of a list longer than `page_rows`, one page.
 
         Tables keep the file order among equal prices. Raises ToolError for a page that is not there.
         """
-        if isinstance(result, Found):
-            return self.write(self, Rows(result.records, 1, len(result.records), 1, 1, result.source, result.note))
         if not isinstance(result, list):
             return self.write(self, result)
         return self.write(self, _page_of(self.in_order(result), page, page_rows))

@@ -5,7 +5,7 @@
 | `unavailable` | STAR's sentence instead of an answer: `Error: Current tool {tool_name} is not available.` |
 | `latency` | its answer after a drawn number of seconds, which are waited only where `wait` asks for it |
 | `timeout` | an error sentence instead of an answer; drawn by itself, or made of a latency above `timeout_seconds` |
-| `stale` | an answer that was right once: of flights those of the day before, of any other tool what it last answered to another question |
+| `stale` | an answer that was right once: of a tool asked about a day (`Core.DATED`) that of the day before, else what it last answered |
 | `truncated` | the first half of the answer, which does not say so |
 
 A fault never passes for the world's own answer in our records: each is noted on the answer. An episode's faults depend on the seed, the
@@ -22,12 +22,10 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Literal, get_args
 
-from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.domains.travelplanner.tools.catalog import tool_functions
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError
-from tripwright.tools.faces import Face
-from tripwright.tools.signatures import PAGE, Asked
+from tripwright.tools.face import Face
+from tripwright.tools.signatures import PAGE, Asked, tool_functions
 from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
 
 FaultKind = Literal["unavailable", "latency", "timeout", "stale", "truncated"]
@@ -55,9 +53,6 @@ class Faults:
         for name, chance in {"probability": self.probability, **{f"per_tool.{tool}": p for tool, p in self.per_tool.items()}}.items():
             if not 0 <= chance <= 1:
                 raise UserError(f"The probability of a fault is from 0 to 1; {name} is {chance}.")
-        tools = (*tool_functions(), *tool_functions(LiveTools))
-        if unknown := [tool for tool in self.per_tool if tool not in tools]:
-            raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tools)}.")
         if unknown := [kind for kind in self.kinds if kind not in get_args(FaultKind)]:
             raise UserError(f"Unknown kind of fault '{unknown[0]}'. Accepted: {', '.join(get_args(FaultKind))}.")
         weights = self.kinds.values()
@@ -68,11 +63,18 @@ class Faults:
             found = f"{', '.join(map(str, self.latency_seconds))} and {self.timeout_seconds}"
             raise UserError(f"latency_seconds are two numbers from 0, smaller first, timeout_seconds one above 0; found {found}.")
 
+    def check_tools(self, face: Face) -> None:
+        """Raises UserError where `per_tool` names what is no tool behind this face."""
+        tools = tool_functions(face.core)
+        if unknown := [tool for tool in self.per_tool if tool not in tools]:
+            raise UserError(f"Unknown tool '{unknown[0]}' in per_tool. Accepted: {', '.join(tools)}.")
+
 
 class FaultyTools:
     """Tools of one episode with faults. `key` tells the episode apart, for instance its task's id."""
 
     def __init__(self, tools: Tools, faults: Faults, key: str):
+        faults.check_tools(tools.face)
         self.tools, self.faults = tools, faults
         self._random = random.Random(f"{faults.seed} {key}")  # of text: seeded by its hash function's digest, equal in every process
         self._last: dict[str, tuple[Asked, ToolAnswer]] = {}
@@ -138,12 +140,12 @@ class FaultyTools:
 
     def _earlier(self, asked: Asked) -> ToolAnswer | None:
         """What a cache that was not kept up would say; None where it holds nothing yet, and then the true answer is given."""
-        if asked.tool == "search_flights":
+        if day := self.face.core.DATED.get(asked.tool):
             try:
-                before = date.fromisoformat(asked.arguments["date"]) - timedelta(days=1)
+                before = date.fromisoformat(asked.arguments[day]) - timedelta(days=1)
             except (ValueError, OverflowError):
                 return None
-            name, arguments = self.face.offer.call_of(asked.tool, {**asked.arguments, "date": before.isoformat()})
+            name, arguments = self.face.offer.call_of(asked.tool, {**asked.arguments, day: before.isoformat()})
             return self.tools.call(name, {**arguments, PAGE: asked.page} if asked.page > 1 else arguments)
         then, answer = self._last.get(asked.tool, (asked, None))
         return answer if then != asked else None

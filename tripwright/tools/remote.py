@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from tripwright.domains.deeptravel.vendors.http import is_address
 from tripwright.errors import UserError
-from tripwright.llm.urls import shown_url
-from tripwright.tools.faces import Face, face_named
+from tripwright.llm.urls import is_address, shown_url
+from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class RemoteToolBox:
     def __init__(
         self,
         base_url: str,
-        face: str | Face = "compact",
+        face: Face,
         *,
         page_rows: int | None = None,
         timeout_seconds: float = 30.0,
@@ -54,7 +53,7 @@ class RemoteToolBox:
             raise ValueError(f"a page has at least 1 row, found {page_rows}")
         self._url = base_url.rstrip("/")
         self.base_url = shown_url(self._url)  # as messages say it
-        self.face = face_named(face) if isinstance(face, str) else face
+        self.face = face
         self.page_rows = page_rows
         self._max_retries, self._first_wait_seconds = max_retries, first_wait_seconds
         self._query = urlencode({"face": self.face.name} | ({"page_rows": page_rows} if page_rows is not None else {}))

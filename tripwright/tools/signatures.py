@@ -7,9 +7,11 @@ face are laid over them. A parameter with a default is an optional argument.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from datetime import date as calendar_date
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from tripwright.tools.errors import ToolError, quoted
 
@@ -17,6 +19,28 @@ PAGE = "page"
 _PAGE_DESCRIPTION = "Which page of a long answer to show, from 1."
 _JSON_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null"}
+
+
+class Core:
+    """What a class of tools says of them besides its methods, which are the tools: those that do not begin with "_".
+
+    `RECORDS`: tool → the type of the rows that it answers with. `DATED`: tool → its argument that is a day, for tools whose answers of
+    yesterday are out of date.
+    """
+
+    RECORDS: ClassVar[Mapping[str, type]] = {}
+    DATED: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def of_world(cls, world: Any, called: Callable[[str], str] = str) -> Any:
+        """The tools over a closed world. `called` tells what a tool is called by whoever reads its errors."""
+        raise NotImplementedError(f"{cls.__name__} answers from no world")
+
+
+def tool_functions(tools: type) -> dict[str, Callable[..., Any]]:
+    """Name → unbound method, in order of definition, those that a subclass adds last. Class methods are no tools."""
+    members = {name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()}
+    return {name: member for name, member in members.items() if inspect.isfunction(member) and not name.startswith("_")}
 
 
 @dataclass(frozen=True)
@@ -176,3 +200,13 @@ def _wrong_type(said: str, kind: type, value: Any) -> ToolError:
     wanted = _JSON_TYPES[kind]
     article = "an" if wanted[0] in "aeiou" else "a"
     return ToolError(f"Argument '{said}' must be {article} {wanted}, found {found}{shown}.", "wrong_type")
+
+
+def known_date(date: str) -> calendar_date:
+    """Raises ToolError for what is no day, as YYYY-MM-DD."""
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
+        raise ToolError(f"Date {quoted(date)} is not YYYY-MM-DD.", "bad_date")
+    try:
+        return calendar_date.fromisoformat(date)
+    except ValueError:
+        raise ToolError(f"Date {quoted(date)} is not a day of the calendar.", "no_such_day") from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tripwright.tools.errors import ToolError, quoted
-from tripwright.tools.faces import Face, face_named
+from tripwright.tools.face import Face
 from tripwright.tools.signatures import Asked
 from tripwright.world.store import World
 
@@ -46,7 +46,7 @@ class Tools(Protocol):
 
 
 class AnswerBox:
-    """Tools at hand (`catalog.TravelTools`, `live_catalog.LiveTools`) behind a face. With `page_rows`, longer answers come in pages of so
+    """Tools at hand behind a face. With `page_rows`, longer answers come in pages of so
     many rows."""
 
     def __init__(self, tools: object, face: Face, *, page_rows: int | None = None, emptied: bool = False):
@@ -75,8 +75,7 @@ class AnswerBox:
 class ToolBox(AnswerBox):
     """Tools that answer from a world at hand."""
 
-    def __init__(self, world: World, face: str | Face = "compact", *, page_rows: int | None = None, emptied: bool = False):
-        face = face_named(face) if isinstance(face, str) else face
+    def __init__(self, world: World, face: Face, *, page_rows: int | None = None, emptied: bool = False):
         super().__init__(face.core.of_world(world, face.offer.name_of), face, page_rows=page_rows, emptied=emptied)
         self.world = world
 

@@ -29,7 +29,8 @@ from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
-from tripwright.episode import Job, Task, close_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Task, close_session
 from tripwright.policies.base import Policy
 from tripwright.world.store import World
 
@@ -43,12 +44,12 @@ class Kind:
 
     draw: Callable[[Mix | None], Draw]
     read: Callable[[str | Path], list[Any]]
-    job: Callable[[str, Any, Any], Job]  # (id, request, its world or source of live answers)
+    job: Callable[[str, Any, Any], Task]  # (id, request, its world or source of live answers)
     expert: Callable[[], Policy]
     yardsticks: Mapping[str, Callable[[], Policy]]  # what says how hard trips are: policies without a mind, and the expert
     keeps: Callable[[Session], bool]
     judges: str | None = None  # what judges in place of rules of plans
-    with_every_turn: Callable[[Job], Job] | None = None  # the job with verdicts that hold the turns of failed trajectories, too
+    with_every_turn: Callable[[Task], Task] | None = None  # the job with verdicts that hold the turns of failed trajectories, too
 
     def judged_by(self, rules: str) -> str:
         """What a score says of who judged, where the recipe asks for these rules."""
@@ -65,8 +66,8 @@ def kind_of(dialect: Dialect) -> Kind:
     return ERRANDS if dialect.plan_format == "recommendations" else PLANNER
 
 
-def _planner_job(id: str, request: Query, world: World) -> Job:
-    return Task(id, request, world)
+def _planner_job(id: str, request: Query, world: World) -> Task:
+    return TripTask(id, request, world)
 
 
 PLANNER = Kind(
@@ -92,13 +93,13 @@ def _provider(world: World) -> WorldProvider:
     return WorldProvider(world)
 
 
-def _errand(id: str, request: TravelRequest, place: World | LiveSource) -> Job:
+def _errand(id: str, request: TravelRequest, place: World | LiveSource) -> Task:
     if isinstance(place, World):
         return Errand(id, request, _provider(place), place.name)
     return Errand(id, request, place.ask, place.where)
 
 
-def _with_every_turn(job: Job) -> Job:
+def _with_every_turn(job: Task) -> Task:
     return replace(job, every_turn=True) if isinstance(job, Errand) else job
 
 

@@ -6,9 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tripwright.agent.dialect import Dialect, OnMistake, dialect_named
+from tripwright.agent.dialect import Dialect, OnMistake
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import Mix
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.inference.precision import AUTO
 from tripwright.rl.settings import GrpoSettings, PpoSettings, RejectionSettings, RolloutSettings
 from tripwright.sft.copying import CopySettings
@@ -90,7 +90,7 @@ class EvaluationSettings:
     difficulty_queries: int = 1000
     per_world: int = 20
     rows: int = 100
-    rules: Rules = "strict"
+    rules: str = "strict"
     dtype: str = AUTO
 
 

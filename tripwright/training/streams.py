@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Job
+from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.sft.files import TRANSCRIPTS
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
@@ -105,7 +106,7 @@ class Trips:
         """Of the next trip, from 0; None where there is no end."""
         return self.position // self.per_epoch if self.per_epoch else None
 
-    def at(self, number: int) -> Job:
+    def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
         request, world = self.made(number)
         job = self.kind.job(f"train-{number}", request, world)
@@ -118,7 +119,7 @@ class Trips:
     def __iter__(self) -> Trips:
         return self
 
-    def __next__(self) -> Job:
+    def __next__(self) -> Task:
         job = self.at(self.position)
         self.position += 1
         return job
@@ -197,7 +198,7 @@ def file_hash(path: str | Path) -> str:
 @cache
 def opened_source(live: LiveSettings, world: str | None) -> LiveSource:
     """One for all stages of a process: open until it ends."""
-    options = LiveOptions(Path(world) if world else None, Path(live.services) if live.services else None, live.store, live.snapshot)
+    options = PlaceOptions(Path(world) if world else None, Path(live.services) if live.services else None, live.store, live.snapshot)
     atexit.register(_OPENED.close)  # before the modules go that closing needs
     return _OPENED.enter_context(live_source(replace(options, replay=live.replay)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
 from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.expert import ErrandExpert

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.answer.advice import Advice, Stay, Way
 from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
 from tripwright.domains.deeptravel.expert import ErrandExpert
@@ -25,7 +25,6 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
-from tripwright.tools.faces import face_named
 from tripwright.tools.toolbox import ToolAnswer
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.generator.build import build_tables

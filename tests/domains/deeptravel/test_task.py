@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents_draw import Places
@@ -22,12 +22,12 @@ from tripwright.domains.deeptravel.tools.answers import Found
 from tripwright.domains.deeptravel.verifiers.findings import TrajectoryFinding, TurnFinding, Unscored
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.travelplanner.rules.facts import State
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.evals.scoreboard import Outcome, score_records
 from tripwright.policies.base import say
 from tripwright.rewards.shaped import SUCCESS, SUM, reward
 from tripwright.transcript import StopReason, Transcript
+from tripwright.verdict import State
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 

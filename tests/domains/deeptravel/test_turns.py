@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.dialect import DIALECTS, dialect_named
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import (
     DEEPTRAVEL_TURNS,
@@ -22,6 +21,7 @@ from tripwright.agent.turn import (
     read_turn,
     write_call,
 )
+from tripwright.domains import dialect_named, dialects
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -61,8 +61,8 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
     assert isinstance(read_turn(f"<think>a</think><think>{TEMPTING}</think>{CALL}"), Unreadable)
     assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
     ours = {"deeptravel", "deeptravel_compact"}
-    assert {name: dialect.turns for name, dialect in DIALECTS.items() if name not in ours} == dict.fromkeys(
-        set(DIALECTS) - ours, ONE_THOUGHT
+    assert {name: dialect.turns for name, dialect in dialects().items() if name not in ours} == dict.fromkeys(
+        set(dialects()) - ours, ONE_THOUGHT
     )
 
 

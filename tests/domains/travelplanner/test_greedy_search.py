@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.greedy_search import GreedySearch, greedy_plan
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
@@ -19,9 +19,10 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.episode import Task, play
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import play
 from tripwright.errors import UserError
-from tripwright.policies.choose import Settings, choose_policy
+from tripwright.evals.choose import Settings, choose_policy
 from tripwright.tools.faults import Faults
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
@@ -128,7 +129,7 @@ def test_where_the_authors_program_would_stop_there_is_no_plan(asked: Query) -> 
 def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(dialect: str) -> None:
     """On generated worlds: every plan is delivered and readable in each dialect, and never diverse."""
     world = World.in_memory(build_tables("nano", 4))
-    tasks = [Task(f"q{i}", each, world) for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))]
+    tasks = [TripTask(f"q{i}", each, world) for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))]
     episodes = list(play(GreedySearch(1), tasks, dialect_named(dialect), faults=Faults(probability=1.0)))  # it asks no tool
     for episode in episodes:
         assert episode.schema_problem is None and episode.plan is not None and not episode.transcript.calls
@@ -140,7 +141,7 @@ def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyon
 
 def test_sights_come_from_the_seed_alone() -> None:
     world = World.in_memory(build_tables("nano", 4))
-    tasks = [Task("q", each, world) for each in make_queries(world, 1, 3)]
+    tasks = [TripTask("q", each, world) for each in make_queries(world, 1, 3)]
 
     def answer(seed: int) -> str | None:
         (episode,) = play(GreedySearch(seed), tasks, dialect_named("planner_r1"))
@@ -198,5 +199,5 @@ def test_by_name_and_where_it_cannot_play() -> None:
 
 def test_the_answer_is_row_p3s_json() -> None:
     world = World.in_memory(tables())
-    (episode,) = play(GreedySearch(), [Task("q", query(), world)], dialect_named("planner_r1"))
+    (episode,) = play(GreedySearch(), [TripTask("q", query(), world)], dialect_named("planner_r1"))
     assert [day["days"] for day in json.loads(episode.transcript.answer or "")] == [1, 2, 3]

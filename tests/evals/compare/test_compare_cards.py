@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.evals.run_card import judge_version, run_card
 
 Maker = Callable[..., Path]

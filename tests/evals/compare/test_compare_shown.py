@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.cli.main import main
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import write_together
 from tripwright.evals.run import run as run_episodes
@@ -94,7 +94,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("played")
     world = build_world(root / "world", "nano", 8)
     (root / "q.jsonl").write_text("{}\n")
-    tasks = [Task(f"q{i:06d}", query, world) for i, query in enumerate(make_queries(world, 8, 1))]
+    tasks = [TripTask(f"q{i:06d}", query, world) for i, query in enumerate(make_queries(world, 8, 1))]
     place = {"name": world.name, "content_hash": world.content_hash}
     for name, policy, rules in (("rows", RowsPolicy("cheapest"), "official"), ("expert", ExpertPolicy(), "strict")):
         card = run_card({"kind": name}, {}, dialect_named("compact"), rules, root / "q.jsonl", place)

@@ -19,18 +19,20 @@ from inspect_ai._util.error import PrerequisiteError  # printed as one line; eve
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 
-from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.dialect import Dialect
 from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import Recorded, Setup, episode, recorded
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains import dialect_named
+from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules
-from tripwright.episode import Job
+from tripwright.episode import Task
 from tripwright.errors import UserError
+from tripwright.evals.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.evals.jobs import errands, read_requests, read_tasks
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
 from tripwright.files import json_object
-from tripwright.policies.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.world.store import World
 
 INSPECT = "inspect"  # the policy that is Inspect's own model
@@ -78,7 +80,7 @@ def trips(
     chosen = _chosen(policy, spoken, Settings(policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools))
     live = spoken.plan_format == "recommendations"
     if live:
-        options = LiveOptions(Path(world) if world else None, Path(services) if services else None, store, snapshot, replay)
+        options = PlaceOptions(Path(world) if world else None, Path(services) if services else None, store, snapshot, replay)
         jobs, place, rules = _errands(Path(queries), options)
     elif services or store or snapshot or replay:
         raise UserError(f"services, store, snapshot and replay are of dialect 'deeptravel', found '{dialect}'.")
@@ -149,11 +151,11 @@ def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
     return None
 
 
-def _trips(queries: Path, world: World) -> tuple[Sequence[Job], Mapping[str, Any]]:
+def _trips(queries: Path, world: World) -> tuple[Sequence[Task], Mapping[str, Any]]:
     return read_tasks(queries, world), {"name": world.name, "content_hash": world.content_hash}
 
 
-def _errands(requests: Path, options: LiveOptions) -> tuple[Sequence[Job], Mapping[str, Any], str]:
+def _errands(requests: Path, options: PlaceOptions) -> tuple[Sequence[Task], Mapping[str, Any], str]:
     found = read_requests(requests)  # before a store is made
     opened = ExitStack()
     live = opened.enter_context(live_source(options))

@@ -3,7 +3,7 @@ as row D11 has it, with evidence cards."""
 
 from __future__ import annotations
 
-TOOLS = "{{Tools}}"  # where a system prompt is to hold the schemas of the tools
+from tripwright.agent.dialect import TOOLS
 
 DEEPTRAVEL_PROMPT = f"""You are a business travel assistant. You plan a trip by calling tools that search real offers, and you recommend \
 only what they found. Work out what the traveller needs, also what they do not say outright: a way there, a way back, a place to sleep, \

@@ -1,18 +1,17 @@
-"""DeepTravel's kind of job (rows D1 to D5): a traveller's request, live tools or a closed world behind them, an answer judged by what the
-transcript holds.
+"""One errand of a traveller's (rows D1 to D5): a request, live tools or a closed world behind them, an answer judged by what the transcript
+holds.
 
-Its verdict has the two kinds of facts that every verdict has. The rubrics of the trajectory stand where TravelPlanner's commonsense does;
-the turns stand where its hard constraints do, tool by tool, and are looked at only where the trajectory passed (the early stop of row D5).
-So row D5's reward is the last stage of row P5's curriculum (0 or 1), and the denser stages can be tried as well.
+Its verdict's groups are the trajectory's rubrics and then the turns, tool by tool, which are looked at only where the trajectory passed
+(the early stop of row D5). So row D5's reward is 1 where both groups pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from tripwright.agent.dialect import Dialect, PlanFormat
+from tripwright.agent.dialect import Dialect
 from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
@@ -20,19 +19,19 @@ from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
 from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS, Conclusion, Problem, Verifier
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.domains.travelplanner.rules.facts import Evidence, Fact, Facts, State, Verdict
 from tripwright.episode import Asked, Episode
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
+from tripwright.verdict import FORMAT, SCHEMA, Evidence, Fact, Facts, Group, State, Verdict, format_group
 
+NAME = "deeptravel"  # in the registry of domains
 NO_CALL = "tools"  # the name of the one turn that is missing where nothing was asked
 
 
 @dataclass(frozen=True)
 class Errand:
     """`where` names what answers; `on_fault` says what a service that does not answer means (`tools/live_box.py`). With `every_turn` a
-    trajectory that fails spares no turn: its verdict has both kinds of facts, for rewards that read the turns alone."""
+    trajectory that fails spares no turn: its verdict has both groups of facts, for rewards that read the turns alone."""
 
     id: str
     query: TravelRequest
@@ -43,58 +42,63 @@ class Errand:
     on_fault: OnFault = "stop"
     every_turn: bool = False
 
+    domain = NAME
+    compared_rules = ()
+
     def renamed(self, id: str) -> Errand:
         return replace(self, id=id)
 
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return LiveToolBox(self.source, dialect.face, on_fault=self.on_fault, emptied=emptied)
 
-    def record(self) -> dict[str, Any]:
-        return {"request": self.query.record()}
-
-    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
-        """`rules` are of plans and say nothing here: what judges is the verifier."""
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+        """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
         try:
             found = joint(self.verifier, self.query, transcript, passing=self.passing, early_stop=not self.every_turn)
         except Exception as error:  # a run of thousands of episodes must not end at the words of one; resumed, it would meet them again
             found = JointFinding(None, unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}")
-        more = {**self._said_asked(transcript), "verifier": {"name": self.verifier.name, **asdict(found)}}
+        more = {"verifier": {"name": self.verifier.name, **asdict(found)}}
         if found.reward is None:
             transcript.fault, transcript.stop_reason = found.unscored, StopReason.UNSCORED
-            return Episode(self, transcript, None, None, None, more)
-        problem = None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
-        return Episode(self, transcript, None, problem, self._verdict(found, transcript), more)
+            return Episode(self, transcript, None, more)
+        return Episode(self, transcript, self._verdict(found, transcript), more)
 
     def unscored(self, transcript: Transcript) -> Episode:
-        """With what it would have been held to: the worst case of a score counts it as failed."""
-        return Episode(self, transcript, None, None, None, self._said_asked(transcript))
+        return Episode(self, transcript, None)
 
     def asked(self, transcript: Transcript) -> Asked:
-        return Asked(self._rubrics, _tools(transcript))
+        return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
 
-    def passes(self, episode: Episode, rules: Rules) -> bool:
-        return episode.verdict is not None and episode.verdict.final
+    def passes(self, episode: Episode, rules: str) -> bool:
+        return episode.passed
 
     @property
     def _rubrics(self) -> tuple[str, ...]:
         """A backup plan is a fact to be held to only where an answer without one does not pass."""
         return tuple(name for name in RUBRICS if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing)
 
-    def _said_asked(self, transcript: Transcript) -> dict[str, Any]:
-        """For the record, since a line of it says nothing else about the facts of its kind."""
-        return {"asked": {"commonsense": list(self._rubrics), "hard": list(_tools(transcript))}}
-
     def _verdict(self, found: JointFinding, transcript: Transcript) -> Verdict:
-        by = f"verified by {self.verifier.name}"
-        if found.trajectory is None:
-            return Verdict.undelivered(by)
-        passes = found.trajectory.passes(self.passing)
-        said = found.trajectory.rubrics
-        rubrics = {name: _fact(name, said.get(name) is not False, found.trajectory.problems) for name in self._rubrics}
-        if not passes and all(fact.passed for fact in rubrics.values()):  # a judge may conclude more than its rubrics say
-            rubrics[self._rubrics[0]] = _fact(self._rubrics[0], False, found.trajectory.problems)
-        turns = _turns(found, transcript) if passes or self.every_turn else None
-        return Verdict(by, True, rubrics, turns, None, None, found.reward == 1.0)
+        readable = format_group(None if transcript.answer is not None else f"no answer: {transcript.stop_reason}")
+        rubrics: Facts | None = None
+        turns: Facts | None = None
+        if found.trajectory is not None:
+            passes = found.trajectory.passes(self.passing)
+            held = found.trajectory.rubrics
+            rubrics = {name: _fact(name, held.get(name) is not False, found.trajectory.problems) for name in self._rubrics}
+            if not passes and all(fact.passed for fact in rubrics.values()):  # a judge may conclude more than its rubrics say
+                rubrics[self._rubrics[0]] = _fact(self._rubrics[0], False, found.trajectory.problems)
+            turns = _turns(found, transcript) if passes or self.every_turn else None
+        groups = (
+            readable,
+            Group("trajectory", self._rubrics, rubrics, gate=(FORMAT,)),
+            Group("turns", _tools(transcript), turns, gate=("trajectory",)),
+        )
+        return Verdict(verified_by(self.verifier), groups, found.reward == 1.0, delivered=found.trajectory is not None)
+
+
+def verified_by(verifier: Verifier) -> str:
+    """What stands as the rules of a score where a verifier judged."""
+    return f"verified by {verifier.name}"
 
 
 def _tools(transcript: Transcript) -> tuple[str, ...]:
@@ -120,6 +124,34 @@ def _fact(name: str, passed: bool, problems: Sequence[Problem]) -> Fact:
         return Fact(name, State.PASSED)
     evidence = tuple(Evidence(None, problem.kind, problem.said or None, problem.message) for problem in problems[:5])
     return Fact(name, State.FAILED, problems[0].message if problems else None, evidence)
+
+
+def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """What the early stop of row D5 saved, for the metrics of a training step."""
+    found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
+    judged, saved = sum(len(each["turns"]) for each in found), sum(each["turns_saved"] for each in found)
+    return {
+        "turns_judged": judged,
+        "turns_saved": saved,
+        "turns_saved_share": saved / max(1, judged + saved),
+    }
+
+
+def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
+    """Episodes of before there were domains: the rubrics stood under "commonsense", the turns under "hard"."""
+    if not isinstance(record.get("request"), dict) or "outside" in record or "domain" in record:
+        return None
+    asked, verdict = record["asked"], record["verdict"]
+    kept = {key: value for key, value in record.items() if key not in ("schema_problem", "asked", "plan")} | {"domain": NAME}
+    if verdict is None:
+        return kept | {"asked": {FORMAT: [SCHEMA], "trajectory": asked["commonsense"], "turns": asked["hard"]}}
+    groups = [
+        format_group(record["schema_problem"]).record(),
+        {"name": "trajectory", "gate": [FORMAT], "asked": asked["commonsense"], "facts": verdict["commonsense"]},
+        {"name": "turns", "gate": ["trajectory"], "asked": asked["hard"], "facts": verdict["hard"]},
+    ]
+    said = {key: verdict[key] for key in ("final", "delivered", "error")}
+    return kept | {"verdict": {"rules": rules, **said, "groups": groups}}
 
 
 def format_problem(transcript: Transcript) -> str | None:

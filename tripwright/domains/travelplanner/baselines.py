@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.domains.travelplanner.task import trip_query
 from tripwright.errors import UserError
-from tripwright.policies.base import say, trip_query
-from tripwright.tools.faces import Face
+from tripwright.policies.base import say
+from tripwright.tools.face import Face
 
 PRICE_COLUMNS = ("price", "average_cost", "cost")
 

@@ -30,9 +30,10 @@ from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import MEALS, to_official
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.errors import UserError
-from tripwright.policies.base import at_hand, say, trip_query
+from tripwright.policies.base import at_hand, say
 from tripwright.tools.errors import ToolError
 from tripwright.world.store import World
 

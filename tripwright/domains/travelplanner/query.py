@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_problem
 
 
 class LocalConstraint(BaseModel):
@@ -89,15 +88,3 @@ def _query_of(line: bytes) -> Query:
     except UnicodeEncodeError:
         raise ValueError("holds half of a surrogate pair (such as \\ud800), which no text can contain") from None
     return query
-
-
-def first_problem(error: ValidationError) -> str:
-    """One line for the first problem of a Pydantic error: where, what, and what was found."""
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "record"
-    try:
-        found = repr(problem.get("input"))
-    except RecursionError:
-        found = "something nested too deeply to show"
-    message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
-    return f"field '{where}': {message}" + ("" if problem["type"] == "missing" else f" (found {found[:80]})")

@@ -1,8 +1,7 @@
 """One task of a benchmark that is not about trips (row P15), as a job of `evals.run`: so resuming, endpoints, local models, transcripts and
 the run card are those of every other evaluation.
 
-What grades a finished episode is a function of the benchmark's own. A grade has named facts, of which all must hold: they stand where
-other kinds of jobs have the facts that are looked at first (`commonsense`), and nothing stands behind them.
+What grades a finished episode is a function of the benchmark's own. A grade has named facts, of which all must hold.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tripwright.agent.conversation import Conversation
-from tripwright.agent.dialect import Dialect, PlanFormat
-from tripwright.domains.travelplanner.rules.evaluate import Rules
-from tripwright.domains.travelplanner.rules.facts import Fact, State, Verdict
-from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
+from tripwright.agent.dialect import Dialect
 from tripwright.episode import Asked, Episode
-from tripwright.evals.scoreboard import verified_by
-from tripwright.tools.face import Face
+from tripwright.tools.face import Face, Refusal
 from tripwright.tools.toolbox import ToolAnswer, Tools
 from tripwright.transcript import StopReason, Transcript
+from tripwright.verdict import FORMAT, SCHEMA, Fact, Group, State, Verdict, format_group
+
+OUTSIDE = "outside"  # stands where other episodes name their domain
+CHECKS = "checks"  # the one group of facts
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,14 @@ class Grader(Protocol):
         ...
 
 
+def _refusal(face: Face, result: Any) -> str:
+    return result.problem if isinstance(result, Refusal) else ""
+
+
 class NoTools:
     """For benchmarks whose tasks are words alone."""
 
-    face = Face("none", write=write_arrays, tables={}, named={})
+    face = Face("none", write=_refusal, tables={}, named={})
     schemas: list[dict[str, Any]] = []  # of this class, and of nobody who could change it
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
@@ -73,37 +76,41 @@ class OutsideTask:
     level: str | None = None
     tools_of: Callable[[Dialect, bool], Tools] = no_tools
 
+    domain = OUTSIDE
+    compared_rules = ()
+
     def renamed(self, id: str) -> OutsideTask:
         return replace(self, id=id)
 
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return self.tools_of(dialect, emptied)
 
-    def record(self) -> dict[str, Any]:
-        return {"request": {**self.query.record(), "question": self.question, "level": self.level}}
-
-    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         """`rules` are of plans and say nothing here; nor does `plan_format`."""
         grade = self.grader.grade(transcript)
-        more = {**self._said_asked(), "outside": {"benchmark": self.where, "grader": self.grader.name, **grade.details}}
+        more = self._more(grade.details)
         if grade.fault is not None:
             transcript.fault, transcript.stop_reason = grade.fault, StopReason.UNSCORED
-            return Episode(self, transcript, None, None, None, more)
-        problem = None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
+            return Episode(self, transcript, None, more)
+        answered = transcript.answer is not None
         facts = {name: Fact(name, State.PASSED if holds else State.FAILED) for name, holds in grade.facts.items()}
+        groups = (
+            format_group(None if answered else f"no answer: {transcript.stop_reason}"),
+            Group(CHECKS, self.grader.fact_names, facts, gate=(FORMAT,)),
+        )
         passed = bool(grade.facts) and all(grade.facts.values())
-        verdict = Verdict(verified_by(self.grader.name), transcript.answer is not None, facts, {}, None, grade.error, passed)
-        return Episode(self, transcript, None, problem, verdict, more)
+        return Episode(self, transcript, Verdict(f"verified by {self.grader.name}", groups, passed, answered, grade.error), more)
 
     def unscored(self, transcript: Transcript) -> Episode:
-        more = {**self._said_asked(), "outside": {"benchmark": self.where, "grader": self.grader.name}}
-        return Episode(self, transcript, None, None, None, more)
+        return Episode(self, transcript, None, self._more({}))
 
     def asked(self, transcript: Transcript) -> Asked:
-        return Asked(self.grader.fact_names, ())
+        return {FORMAT: (SCHEMA,), CHECKS: self.grader.fact_names}
 
-    def passes(self, episode: Episode, rules: Rules) -> bool:
-        return episode.verdict is not None and episode.verdict.final
+    def passes(self, episode: Episode, rules: str) -> bool:
+        return episode.passed
 
-    def _said_asked(self) -> dict[str, Any]:
-        return {"asked": {"commonsense": list(self.grader.fact_names), "hard": []}}
+    def _more(self, details: Mapping[str, Any]) -> dict[str, Any]:
+        """For the record, with what tells the question and how hard it is beside the words of the request."""
+        request = {**self.query.record(), "question": self.question, "level": self.level}
+        return {"request": request, "outside": {"benchmark": self.where, "grader": self.grader.name, **details}}

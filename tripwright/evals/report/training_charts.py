@@ -147,7 +147,7 @@ GROUPS = (
             Chart(
                 "Verifiers",
                 "share",
-                (("trajectory_pass_rate", "trajectories that pass", 0), ("turns_saved_share", "turns spared by the early stop", 2)),
+                (("trajectory_macro", "trajectories that pass", 0), ("turns_saved_share", "turns spared by the early stop", 2)),
                 "Where the trajectory fails no turn is looked at (row D5).",
                 share=True,
             ),

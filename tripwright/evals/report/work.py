@@ -15,10 +15,10 @@ from pathlib import Path
 from sys import intern
 from typing import Any, Literal, NamedTuple
 
+from tripwright.domains import face_named
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.report.ungrounded import Counts, claims_without_ground, in_no_table, not_found
-from tripwright.tools.faces import face_named
 from tripwright.transcript import StopReason
 
 OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.domains.travelplanner.expert.careful import play_careful
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.episode import Episode, Task, close_session, open_session, play
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, close_session, open_session, play
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import ToolAnswer, ToolBox
@@ -42,7 +43,7 @@ def queries(world: World) -> list[Query]:
 def episodes(
     world: World, queries: list[Query], dialect: str, style: ExpertStyle, faults: Faults | None = None, **changed: Any
 ) -> list[Episode]:
-    tasks = [Task(str(i), query, world) for i, query in enumerate(queries)]
+    tasks = [TripTask(str(i), query, world) for i, query in enumerate(queries)]
     return list(play(ExpertPolicy(style), tasks, replace(dialect_named(dialect), **changed), faults=faults))
 
 
@@ -192,7 +193,7 @@ def test_it_plays_with_tools_that_have_no_world_here(world: World, queries: list
         def call(self, name: str, arguments: Any) -> ToolAnswer:
             return self.box.call(name, arguments)
 
-    task = Task("q", queries[70], world)
+    task = TripTask("q", queries[70], world)
     for style, is_possible in ((CAREFUL, True), (STYLES["direct"], False)):
         session = Session(task.query, Elsewhere(), dialect_named("star"), key=task)
         if is_possible:
@@ -243,7 +244,7 @@ def trap(near_stays: list[tuple[str, ...]]) -> tuple[World, Query]:
 )
 def test_a_city_that_has_no_valid_place_is_left_again(row: tuple[str, ...], reason: str) -> None:
     world, query = trap([row])
-    session = open_session(Task("trap", query, world), dialect_named("planner_r1"))
+    session = open_session(TripTask("trap", query, world), dialect_named("planner_r1"))
     played = play_careful(session, replace(CAREFUL, compared_cities=3))
     said = "\n".join(segment.text for segment in session.transcript.segments if segment.role == "assistant")
     asked = [call.arguments.get("city") for call in session.transcript.calls if call.name == "search_accommodations"]
@@ -257,7 +258,7 @@ def test_that_there_is_no_plan_is_said_only_when_all_was_seen() -> None:
     world, query = trap([])
     poor = query.model_copy(update={"budget": 100})
     for changed, said in ((LONG, "No plan is possible"), ({"max_calls": 3}, "with the calls that I had")):
-        session = open_session(Task("poor", poor, world), replace(dialect_named("planner_r1"), **changed))
+        session = open_session(TripTask("poor", poor, world), replace(dialect_named("planner_r1"), **changed))
         assert play_careful(session, CAREFUL).trip is None
         assert said in session.transcript.segments[-1].text and close_session(session).plan is None
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES
 from tripwright.domains.travelplanner.expert.careful import Played, play_careful
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.episode import Task, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session, open_session
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -27,7 +28,7 @@ DATES = [f"2022-03-0{day}" for day in range(1, 6)]
 
 def played(query: Query, world: World, extra: int) -> tuple[Session, Played, str]:
     changed: dict[str, Any] = {"max_calls": 90, "max_turns": 91, "context_tokens": 1_000_000}
-    session = open_session(Task("q", query, world), replace(dialect_named("planner_r1"), **changed))
+    session = open_session(TripTask("q", query, world), replace(dialect_named("planner_r1"), **changed))
     found = play_careful(session, replace(CAREFUL, max_extra_searches=extra))
     said = "\n".join(segment.text for segment in session.transcript.segments if segment.role == "assistant")
     episode = close_session(session)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy, expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.episode import Episode, Task, play
-from tripwright.tools.faces import face_named
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, play
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason
 from tripwright.world.generator.build import build_tables
@@ -31,7 +31,7 @@ def queries(world: World) -> list[Query]:
 
 
 def episodes(world: World, queries: list[Query], dialect: str, faults: Faults | None = None, **changed: Any) -> list[Episode]:
-    tasks = [Task(str(i), query, world) for i, query in enumerate(queries)]
+    tasks = [TripTask(str(i), query, world) for i, query in enumerate(queries)]
     return list(play(ExpertPolicy(), tasks, replace(dialect_named(dialect), **changed), faults=faults))
 
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
 from tripwright.agent.session import Session
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES
 from tripwright.domains.travelplanner.expert.careful import play_careful
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.episode import Task, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import close_session, open_session
 from tripwright.transcript import StopReason
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
@@ -33,7 +34,7 @@ def world() -> World:
 
 
 def played(query: Query, world: World, dialect: str = "planner_r1", **changed: Any) -> Session:
-    session = open_session(Task("q", query, world), replace(dialect_named(dialect), **{**LONG, **changed}))
+    session = open_session(TripTask("q", query, world), replace(dialect_named(dialect), **{**LONG, **changed}))
     play_careful(session, CAREFUL)
     return session
 

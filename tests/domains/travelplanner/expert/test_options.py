@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.errors import UserError
-from tripwright.policies.choose import Chosen, Settings, choose_policy
+from tripwright.evals.choose import Chosen, Settings, choose_policy
 
 
 def chosen(name: str, **told: Any) -> Chosen:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.expert.reading import check_readable, read_answer
 from tripwright.errors import UserError
-from tripwright.tools.faces import face_named
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, solve
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.episode import Task, play
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import play
 from tripwright.world.store import World
 
 
@@ -23,7 +24,7 @@ def training_queries(travelplanner: Path) -> list[Query]:
 
 
 def test_the_expert_passes_every_training_query(real_world: World, training_queries: list[Query]) -> None:
-    tasks = [Task(str(number), query, real_world) for number, query in enumerate(training_queries)]
+    tasks = [TripTask(str(number), query, real_world) for number, query in enumerate(training_queries)]
     passed = [e.task.id for e in play(ExpertPolicy(), tasks, dialect_named("planner_r1")) if e.verdict is not None and e.verdict.final]
     assert len(passed) == len(tasks) == 45
 

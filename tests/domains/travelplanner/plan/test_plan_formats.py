@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from tripwright.agent.dialect import Dialect, dialect_named
+from tripwright.agent.dialect import Dialect
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.episode import Episode, Task, close_session, open_session, play
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, close_session, open_session, play
 from tripwright.errors import UserError
 from tripwright.policies.base import say
-from tripwright.tools.faces import face_named
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -23,45 +24,45 @@ STAR, JSON_ONLY = dialect_named("star"), dialect_named("planner_r1")
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
+def task() -> TripTask:
     world = World.in_memory(build_tables("nano", 11))
-    return Task("q1", next(make_queries(world, 1, 5, Mix(days=(3,)))), world)
+    return TripTask("q1", next(make_queries(world, 1, 5, Mix(days=(3,)))), world)
 
 
 @pytest.fixture(scope="module")
-def as_json(task: Task) -> str:
+def as_json(task: TripTask) -> str:
     """The expert's answer, tags included."""
     return expert_turns(task.query, task.world, face_named("planner_r1"))[-1]
 
 
 @pytest.fixture(scope="module")
-def in_words(task: Task) -> str:
+def in_words(task: TripTask) -> str:
     return expert_turns(task.query, task.world, face_named("star"), "itinerary")[-1]
 
 
-def answered(task: Task, dialect: Dialect, answer: str) -> Episode:
+def answered(task: TripTask, dialect: Dialect, answer: str) -> Episode:
     session = open_session(task, dialect)
     say(session, answer)
     return close_session(session)
 
 
-def test_both_say_the_same_plan(task: Task, as_json: str, in_words: str) -> None:
+def test_both_say_the_same_plan(task: TripTask, as_json: str, in_words: str) -> None:
     said = answered(task, STAR, in_words)
     assert said.plan is not None and said.verdict is not None and said.verdict.final
     assert said.plan == answered(task, JSON_ONLY, as_json).plan
 
 
-def test_json_is_read_in_every_dialect(task: Task, as_json: str) -> None:
+def test_json_is_read_in_every_dialect(task: TripTask, as_json: str) -> None:
     assert answered(task, STAR, as_json).plan == answered(task, JSON_ONLY, as_json).plan is not None
 
 
-def test_words_are_no_plan_where_json_is_asked_for(task: Task, in_words: str) -> None:
+def test_words_are_no_plan_where_json_is_asked_for(task: TripTask, in_words: str) -> None:
     found = answered(task, JSON_ONLY, in_words)
     assert found.plan is None and "not valid JSON" in (found.schema_problem or "")
     assert found.verdict is not None and not found.verdict.final
 
 
-def test_what_is_meant_as_json_is_judged_as_json(task: Task) -> None:
+def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
     for text in ('[{"days": 1}]', "[{", '{"day": 1}', "```json\n[1,\n```"):
         found = answered(task, STAR, f"<answer>{text}</answer>")
         assert found.plan is None and found.schema_problem == answered(task, JSON_ONLY, f"<answer>{text}</answer>").schema_problem
@@ -77,7 +78,7 @@ def test_what_is_meant_as_json_is_judged_as_json(task: Task) -> None:
         ("Day 1: in Aston\n" * 20_000, "is not read"),
     ],
 )
-def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(task: Task, text: str, problem: str) -> None:
+def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(task: TripTask, text: str, problem: str) -> None:
     found = answered(task, STAR, f"<answer>{text}</answer>")
     assert found.plan is None and problem in (found.schema_problem or "") and found.scored
 
@@ -85,16 +86,16 @@ def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(task: Task,
 # ---- what an episode opens with
 
 
-def test_pages_and_faults_reach_the_tools(task: Task) -> None:
+def test_pages_and_faults_reach_the_tools(task: TripTask) -> None:
     session = open_session(task, replace(STAR, page_rows=2), faults=Faults(probability=1.0, seed=3))
     assert isinstance(session.tools, FaultyTools) and session.tools.faults.seed == 3
     assert "page" in session.tools.schemas[1]["function"]["parameters"]["properties"]
     assert not isinstance(open_session(task, STAR).tools, FaultyTools)
 
 
-def test_an_episode_meets_the_same_faults_whatever_others_do(task: Task) -> None:
+def test_an_episode_meets_the_same_faults_whatever_others_do(task: TripTask) -> None:
     def met(ids: list[str]) -> dict[str, list[str | None]]:
-        tasks = [Task(id_, task.query, task.world) for id_ in ids]
+        tasks = [TripTask(id_, task.query, task.world) for id_ in ids]
         played = play(RowsPolicy("first"), tasks, JSON_ONLY, faults=Faults(probability=0.5))
         return {episode.task.id: [call.fault for call in episode.transcript.calls] for episode in played}
 
@@ -102,11 +103,11 @@ def test_an_episode_meets_the_same_faults_whatever_others_do(task: Task) -> None
     assert alone["q2"] == together["q2"] and together["q1"] != together["q2"]
 
 
-def test_a_policy_that_reads_json_says_so_where_there_are_only_sentences(task: Task) -> None:
+def test_a_policy_that_reads_json_says_so_where_there_are_only_sentences(task: TripTask) -> None:
     with pytest.raises(UserError, match=r"Policy 'first-row' reads JSON, which face 'star' does not write"):
         list(play(RowsPolicy("first"), [task], STAR))
 
 
-def test_a_policy_without_a_mind_survives_half_an_answer(task: Task) -> None:
+def test_a_policy_without_a_mind_survives_half_an_answer(task: TripTask) -> None:
     (episode,) = play(RowsPolicy("cheapest"), [task], JSON_ONLY, faults=Faults(probability=1.0, kinds={"truncated": 1.0}))
     assert json.loads(episode.transcript.answer or "")[1]["accommodation"] == "-"

@@ -6,7 +6,7 @@ import pytest
 
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_count, judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.errors import UserError
 from tripwright.world.store import World
 
@@ -21,7 +21,7 @@ def asking(query: Query, **wishes: Any) -> Query:
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
 
 
-def problems(verdict: Verdict) -> dict[str, str | None]:
+def problems(verdict: PlanVerdict) -> dict[str, str | None]:
     facts = {**(verdict.commonsense or {}), **(verdict.hard or {})}
     return {name: fact.message for name, fact in facts.items() if fact.passed is False}
 
@@ -245,7 +245,7 @@ def test_hard_is_not_evaluated_behind_a_shut_gate(query: Query, plan: Plan, worl
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> None:
-    assert judge(query, nothing, world) == Verdict.undelivered("official")
+    assert judge(query, nothing, world) == PlanVerdict.undelivered("official")
 
 
 def test_other_rules_are_refused(query: Query, plan: Plan, world: World) -> None:
@@ -310,9 +310,9 @@ def test_the_contract_object(query: Query, plan: Plan, world: World) -> None:
     }  # fmt: skip
     assert record["hard"]["valid_cuisine"] == {"passed": None, "state": "not_applicable", "message": None}
     assert record["hard"]["valid_cost"] == {"passed": True, "state": "passed", "message": None}
-    assert Verdict.from_contract(record, "official") == judge(query, plan, world)
+    assert PlanVerdict.from_contract(record, "official") == judge(query, plan, world)
     repeated = judge(query, changed(plan, 2, dinner="Grill A, Aston"), world)
     assert repeated.to_contract(1)["commonsense"]["is_valid_restaurants"]["evidence"] == [
         {"day": 2, "field": "dinner", "found": "Grill A, Aston", "needed": "a restaurant not yet visited"}
     ]
-    assert Verdict.from_contract(repeated.to_contract(1), "official") == repeated
+    assert PlanVerdict.from_contract(repeated.to_contract(1), "official") == repeated

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.star.judge import judge_star
 from tripwright.world.store import World
 
@@ -27,7 +27,7 @@ def asking(query: Query, **wishes: Any) -> Query:
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
 
 
-def broken(verdict: Verdict) -> set[tuple[str, int | None, str | None]]:
+def broken(verdict: PlanVerdict) -> set[tuple[str, int | None, str | None]]:
     """(constraint, day, field) of every failed fact, each of which says what was found and what was needed."""
     found = set()
     for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
@@ -277,4 +277,4 @@ def test_a_budget_that_is_no_number_is_not_kept(query: Query, plan: Plan, world:
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> None:
-    assert judge_star(query, nothing, world) == Verdict.undelivered("star")
+    assert judge_star(query, nothing, world) == PlanVerdict.undelivered("star")

@@ -10,9 +10,10 @@ from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.rules.strict.claims import minutes
+from tripwright.verdict import State
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -34,7 +35,7 @@ def asking(query: Query, **wishes: Any) -> Query:
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
 
 
-def failed(verdict: Verdict) -> set[str]:
+def failed(verdict: PlanVerdict) -> set[str]:
     return {name for facts in (verdict.commonsense, verdict.hard) for name, fact in (facts or {}).items() if fact.passed is False}
 
 
@@ -136,7 +137,7 @@ def test_all_that_is_wrong_is_told(query: Query, plan: Plan, world: World) -> No
 
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_plan_is_not_delivered(query: Query, world: World, nothing: Any) -> None:
-    assert judge(query, nothing, world, "strict") == Verdict.undelivered("strict")
+    assert judge(query, nothing, world, "strict") == PlanVerdict.undelivered("strict")
 
 
 def test_too_few_days_and_a_trip_that_stays_away(query: Query, plan: Plan, world: World) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from tripwright.domains.deeptravel.answer.advice import Card
 from tripwright.domains.deeptravel.answer.advice_writing import arrival_day
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Money, Record, RouteLeg
-from tripwright.tools.faces import Face
+from tripwright.tools.face import Face
 
 _COMPLETED = {  # field of a record → the argument that says it
     "depart_city": "depart_city_name",

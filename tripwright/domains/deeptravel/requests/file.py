@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.travelplanner.query import first_problem
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines, write_atomically
 
 

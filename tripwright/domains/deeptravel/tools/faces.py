@@ -14,11 +14,21 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, Place, Record, RouteLeg, Row, TrainOffer, WebPage
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    Found,
+    HotelOffer,
+    Money,
+    Place,
+    Record,
+    RouteLeg,
+    Row,
+    TrainOffer,
+    WebPage,
+)
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.domains.travelplanner.tools.catalog import tool_functions
 from tripwright.tools.face import Column, Face, Refusal, Rows, Table, Written, number
-from tripwright.tools.signatures import Named
+from tripwright.tools.signatures import Named, tool_functions
 
 ROW = "row"
 _NAMED = {tool: Named(tool) for tool in tool_functions(LiveTools)}
@@ -26,6 +36,7 @@ _NAMED = {tool: Named(tool) for tool in tool_functions(LiveTools)}
 
 def write_rows(face: Face, result: Written) -> str:
     """{"rows": [{"row": 1, …}, …], "note": …, "source": …}; what is not known is left out."""
+    result = _as_rows(result)
     if not isinstance(result, Rows):
         return _refused(result)
     rows = []
@@ -42,12 +53,20 @@ def write_rows(face: Face, result: Written) -> str:
 
 def write_compact_rows(face: Face, result: Written) -> str:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note beside no rows."""
+    result = _as_rows(result)
     if not isinstance(result, Rows):
         return _refused(result, (",", ":"))
     answer: dict[str, Any] = {"rows": [_columns(face, n, record) for n, record in enumerate(result.records, start=1)]}
     if not result.records and result.note:
         answer["note"] = result.note
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def _as_rows(result: Written) -> Written:
+    """An answer keeps its order and is whole: what of it is shown was the provider's to say."""
+    if isinstance(result, Found):
+        return Rows(result.records, 1, len(result.records), 1, 1, result.source, result.note)
+    return result
 
 
 def _values(face: Face, record: Any) -> Iterator[tuple[str, Any]]:
@@ -141,3 +160,5 @@ DEEPTRAVEL_COMPACT = Face(
     named=_NAMED,
     core=LiveTools,
 )
+
+FACES = (DEEPTRAVEL, DEEPTRAVEL_COMPACT)

@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.live_catalog import AskedSource, LiveTools, answer_of, as_text_data
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, defused
-from tripwright.tools.faces import LIVE_FACES, Face, face_named
+from tripwright.tools.face import Face
 from tripwright.tools.toolbox import AnswerBox, ToolAnswer, ToolHostDown, read_arguments
 
 OnFault = Literal["stop", "tell"]
@@ -31,13 +31,12 @@ class LiveToolBox(AnswerBox):
     def __init__(
         self,
         source: AskedSource,
-        face: str | Face = "deeptravel",
+        face: Face,
         *,
         own: Sequence[Mapping[str, Any]] = (),
         on_fault: OnFault = "stop",
         emptied: bool = False,
     ):
-        face = face_named(face, LIVE_FACES) if isinstance(face, str) else face
         offered = {tool: named for tool, named in face.named.items() if tool in source.tools}
         self._own = {str(schema["function"]["name"]): as_text_data(schema) for schema in own}
         if unknown := [name for name in self._own if name not in source.tools or name in face.named]:

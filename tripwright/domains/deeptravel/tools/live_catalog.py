@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, Money, Record, Source
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.travelplanner.tools.catalog import known_date
 from tripwright.tools.errors import ToolError, defused, quoted
+from tripwright.tools.signatures import Core, known_date
 from tripwright.world.store import World
 
 LONGEST_ARGUMENT = 300  # characters
@@ -33,7 +33,7 @@ class AskedSource(Protocol):
         ...
 
 
-class LiveTools:
+class LiveTools(Core):
     """The tools, bound to a source. The order of the methods is that of row D1 and of the schemas. They return typed records, or raise
     ToolError for what was asked wrongly or is not recorded; a ProviderFault passes through.
 

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits
@@ -18,20 +17,9 @@ from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.store import World
-
-
-@dataclass(frozen=True)
-class LiveOptions:
-    """As given: a world's folder or a services file, one of them (neither for a replay of what services said); where answers are kept, of
-    which day, and whether only those count."""
-
-    world: Path | None = None
-    services: Path | None = None
-    store: str | None = None
-    snapshot: str | None = None
-    replay: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,9 +34,16 @@ class LiveSource:
     def sandbox(self) -> Sandbox | None:
         return self.ask if isinstance(self.ask, Sandbox) else None
 
+    def figures(self) -> dict[str, int]:
+        """How far the sandbox has helped since this process began (row D2); nothing where there is none."""
+        if self.sandbox is None:
+            return {}
+        total = self.sandbox.counts.as_dict()["total"]
+        return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
+
 
 @contextmanager
-def live_source(options: LiveOptions) -> Iterator[LiveSource]:
+def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
     """Raises UserError for options that do not go together, and for what load_services and the sandbox refuse."""
     if options.world is not None and options.services is not None:
         raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
@@ -73,7 +68,7 @@ def live_source(options: LiveOptions) -> Iterator[LiveSource]:
         store.close()
 
 
-def _providers(options: LiveOptions, store: Store | None, limits: Limits) -> dict[str, Provider]:
+def _providers(options: PlaceOptions, store: Store | None, limits: Limits) -> dict[str, Provider]:
     if options.replay and options.world is None and options.snapshot is not None and store is not None:
         offered = tools_in(options.services) if options.services is not None else RECORDS
         return recorded_providers(store, options.snapshot, offered=offered)  # no key and no vendor's client is needed
@@ -84,7 +79,7 @@ def _providers(options: LiveOptions, store: Store | None, limits: Limits) -> dic
     return dict.fromkeys(sorted(provider.tools), provider)
 
 
-def _source(options: LiveOptions, providers: dict[str, Provider], store: Store | None, mode: Mode, limits: Limits) -> LiveSource:
+def _source(options: PlaceOptions, providers: dict[str, Provider], store: Store | None, mode: Mode, limits: Limits) -> LiveSource:
     """`limits` keep the budgets of those who are asked for positions; a sandbox without a store keeps its own there too."""
     first = next(iter(providers.values()))
     day = options.snapshot or (first.day if isinstance(first, WorldProvider) else datetime.datetime.now(datetime.UTC).date().isoformat())

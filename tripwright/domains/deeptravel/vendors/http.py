@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from tripwright import __version__
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
@@ -18,15 +17,6 @@ if TYPE_CHECKING:
 
 SHOWN_CHARACTERS = 200  # of a foreign message
 USER_AGENT = f"tripwright/{__version__}"  # vendors of open data refuse clients that do not say who they are
-
-
-def is_address(base_url: str) -> bool:
-    """Whether a server can be there at all: what cannot exist is not waited for."""
-    try:
-        parts = urlsplit(base_url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0  # reading the port checks its range
-    except ValueError:
-        return False
 
 
 class HttpCaller:

@@ -14,8 +14,8 @@ from tripwright.domains.deeptravel.requests import review as request_review
 from tripwright.domains.deeptravel.requests.file import lines_of, proofs_beside, read_requests, write_requests
 from tripwright.domains.deeptravel.requests.intents import request_key, spread
 from tripwright.domains.deeptravel.requests.intents_make import LEVELS, Constraints, Made, Tally, make_requests
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions
 from tripwright.domains.deeptravel.verbs.request_source import field_of
+from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.verbs.query import read_levels
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
@@ -74,7 +74,7 @@ def make(  # long: each option is a parameter with its help
     weights = read_levels(levels) if levels is not None else None
     _check_new(out, restart)
     excluded = frozenset(request_key(request) for path in not_in or () for request in read_requests(path))
-    options, line = LiveOptions(None, services, store, snapshot, replay), StatusLine(log_seconds=5)
+    options, line = PlaceOptions(None, services, store, snapshot, replay), StatusLine(log_seconds=5)
     with field_of(world, nano_seed, options, cities, days) as found:
 
         def report(tally: Tally) -> None:

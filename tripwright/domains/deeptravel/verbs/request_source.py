@@ -12,8 +12,9 @@ from tripwright.domains.deeptravel.requests.intents import Combination
 from tripwright.domains.deeptravel.requests.intents_draw import Places
 from tripwright.domains.deeptravel.requests.intents_live import LiveAsker, named_places, possible_with
 from tripwright.domains.deeptravel.requests.intents_proof import Survey
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -30,7 +31,7 @@ class Field:
 
 
 @contextmanager
-def field_of(world: Path | None, nano_seed: int | None, live: LiveOptions, cities: str | None, days: str | None) -> Iterator[Field]:
+def field_of(world: Path | None, nano_seed: int | None, live: PlaceOptions, cities: str | None, days: str | None) -> Iterator[Field]:
     """Raises UserError for options that do not go together."""
     is_live = live.services is not None or live.replay
     if not is_live:

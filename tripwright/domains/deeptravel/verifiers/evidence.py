@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from tripwright.domains import face_named
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.tools.faces import face_named
 from tripwright.transcript import ToolCall, Transcript
 
 RowKind = Literal["ride", "hotel", "place", "route", "page", "other"]

@@ -14,8 +14,7 @@ from typing import Any, TypedDict
 
 from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, Conclusion, Unscored, Verifier
 from tripwright.domains.deeptravel.verifying.verified import Asked, Verdict
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.statistics.agreement import Agreement, agreement
 
 EXPECTED = 'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'

@@ -24,8 +24,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Verifier,
 )
 from tripwright.domains.deeptravel.verifiers.joint import joint
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.llm.threads import MOST_FAULTS, map_unordered
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript

@@ -12,7 +12,8 @@ from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, ExpertStyle, style_named
-from tripwright.policies.base import at_hand, say, trip_query
+from tripwright.domains.travelplanner.task import trip_query
+from tripwright.policies.base import at_hand, say
 
 __all__ = ["STYLES", "ExpertPolicy", "ExpertStyle", "expert_solution", "expert_turns", "style_named"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tripwright.agent.dialect import PlanFormat
 from tripwright.domains.travelplanner.expert.parts import Part
 from tripwright.domains.travelplanner.expert.routes import Trip
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
@@ -14,7 +13,7 @@ from tripwright.domains.travelplanner.plan.plan import MEALS, to_official
 from tripwright.domains.travelplanner.query import Query
 
 
-def answer_text(query: Query, trip: Trip, plan_format: PlanFormat) -> str:
+def answer_text(query: Query, trip: Trip, plan_format: str) -> str:
     days = plan_days(query, trip)
     if plan_format == "json":
         return f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"

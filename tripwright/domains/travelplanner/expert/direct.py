@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripwright.agent.dialect import PlanFormat
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
@@ -20,7 +19,7 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.tools.faces import Face
+from tripwright.tools.face import Face
 from tripwright.tools.signatures import PAGE
 from tripwright.world.records import Flight
 from tripwright.world.store import World
@@ -34,7 +33,7 @@ def expert_solution(query: Query, world: World) -> Solution:
     return solve(query, world)
 
 
-def expert_turns(query: Query, world: World, face: Face, plan_format: PlanFormat = "json", page_rows: int | None = None) -> list[str]:
+def expert_turns(query: Query, world: World, face: Face, plan_format: str = "json", page_rows: int | None = None) -> list[str]:
     """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no answer)."""
     solution = expert_solution(query, world)
     if not solution.cities:
@@ -65,7 +64,7 @@ def expert_turns(query: Query, world: World, face: Face, plan_format: PlanFormat
 class _Turns:
     """`note` is what the next turn says before its call: it is said once."""
 
-    def __init__(self, face: Face, plan_format: PlanFormat, page_rows: int | None):
+    def __init__(self, face: Face, plan_format: str, page_rows: int | None):
         self.texts: list[str] = []
         self.note = ""
         self._face, self._plan_format, self._page_rows = face, plan_format, page_rows

@@ -17,8 +17,7 @@ from tripwright.domains.travelplanner.tools.catalog import Route
 from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays, write_objects
 from tripwright.domains.travelplanner.tools.faces.star import write_numbered
 from tripwright.errors import UserError
-from tripwright.tools.face import Table
-from tripwright.tools.faces import Face
+from tripwright.tools.face import Face, Table
 from tripwright.tools.signatures import PAGE
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 

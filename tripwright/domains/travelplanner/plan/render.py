@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import printable
 
 FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
 LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
-LONGEST = 600  # characters of one piece
 
 
 @dataclass(frozen=True)
@@ -75,12 +74,14 @@ def _pieces(field: str, value: Any) -> list[str]:
     return [printable(value)]
 
 
-def printable(value: Any) -> str:
-    """One line of bounded length, and no control characters from a model's text into somebody's terminal."""
-    try:
-        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        said = f"({type(value).__name__})"
-    text = " ".join(said[: 4 * LONGEST].split())
-    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+def plan_days(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """The plan of an episode's record as lines to read, day by day; None where there is none."""
+    plan, dates = record.get("plan"), record["request"].get("date")
+    if not isinstance(plan, list) or not plan:
+        return None
+    days = []
+    for row in day_rows(plan, None):
+        date = printable(dates[row.number - 1]) if isinstance(dates, list) and row.number <= len(dates) else ""
+        lines = [[LABELS.get(field, field), *pieces] for field, pieces in row.pieces.items()]
+        days.append({"number": row.number, "date": date, "city": row.city if row.odd is None else row.odd, "lines": lines})
+    return days

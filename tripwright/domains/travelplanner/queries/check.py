@@ -23,7 +23,7 @@ from tripwright.domains.travelplanner.queries.splits import Key, request_key
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.store import World
 
@@ -120,7 +120,7 @@ def _failure(query: Query, plan: Any, world: World) -> str | None:
     return None
 
 
-def _first_failure(verdict: Verdict) -> str:
+def _first_failure(verdict: PlanVerdict) -> str:
     for facts in (verdict.commonsense, verdict.hard):
         for fact in (facts or {}).values():
             if fact.passed is False:

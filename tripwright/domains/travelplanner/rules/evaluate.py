@@ -6,10 +6,10 @@ closes the holes of both and is what training and serving go by. `docs/judging.m
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.rules.official.judge import judge_official
 from tripwright.domains.travelplanner.rules.star.judge import judge_star
 from tripwright.domains.travelplanner.rules.strict.judge import judge_strict
@@ -20,12 +20,14 @@ Rules = Literal["official", "star", "strict"]
 RULES: tuple[str, ...] = ("official", "star", "strict")
 
 
-def check_rules(rules: str) -> None:
+def check_rules(rules: str) -> Rules:
+    """The same, as one of RULES. Raises UserError for any other."""
     if rules not in RULES:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(RULES)}.")
+    return cast(Rules, rules)
 
 
-def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "official") -> Verdict:
+def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "official") -> PlanVerdict:
     """Facts about one plan in the official format. None and [] count as not delivered."""
     check_rules(rules)
     if rules == "star":
@@ -35,16 +37,17 @@ def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "of
     return judge_official(query, plan, world)
 
 
-def applicable_hard(query: Query) -> list[str]:
-    """The hard constraints that a request carries, by name: the budget and each wish it states."""
+def applicable_hard(query: Query) -> tuple[str, ...]:
+    """The hard constraints that a request carries, by name: each wish it states, and the budget."""
     wishes = query.local_constraint
     stated = {
         "valid_cuisine": bool(wishes.cuisine),
         "valid_room_rule": wishes.house_rule is not None,
         "valid_room_type": wishes.room_type is not None,
         "valid_transportation": wishes.transportation is not None,
+        "valid_cost": True,
     }
-    return ["valid_cost", *(name for name, asked in stated.items() if asked)]
+    return tuple(name for name in HARD_NAMES if stated[name])
 
 
 def applicable_hard_count(query: Query) -> int:

@@ -1,14 +1,11 @@
-"""What judging yields: facts about a plan, never numbers to learn from (rewards weigh them elsewhere).
-
-The subtle thing is the four states: not applicable (the traveller did not ask) is neither passed nor failed, and not evaluated (the
-rule was never reached) is not "passed" either.
-"""
+"""The facts about a TravelPlanner plan: the constraints' names, what a trip costs, and one plan's verdict under one set of rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
+
+from tripwright.verdict import Evidence, Fact, Facts, Group, Result, Verdict, format_group
 
 COMMONSENSE_NAMES = (
     "is_reasonable_visiting_city",
@@ -22,27 +19,9 @@ COMMONSENSE_NAMES = (
 )
 HARD_NAMES = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", "valid_cost")
 
+HARD_GATE = ("commonsense.is_not_absent", "commonsense.is_valid_information_in_sandbox")
+
 CostKind = Literal["flight", "self-driving", "taxi", "breakfast", "lunch", "dinner", "accommodation"]
-
-
-class State(StrEnum):
-    PASSED = "passed"
-    FAILED = "failed"
-    NOT_APPLICABLE = "not_applicable"
-    NOT_EVALUATED = "not_evaluated"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Where a constraint is broken and why, in words a traveller understands. `day` counts from 1; None: the trip as a whole."""
-
-    day: int | None
-    field: str | None  # the key of the official plan format: "breakfast", "transportation", …
-    found: str | None
-    needed: str | None
-
-    def record(self) -> dict[str, Any]:
-        return {"day": self.day, "field": self.field, "found": self.found, "needed": self.needed}
 
 
 @dataclass(frozen=True)
@@ -62,14 +41,6 @@ class Cost:
     def record(self) -> dict[str, Any]:
         said = {"day": self.day, "kind": self.kind, "what": self.what, "unit_usd": self.unit_usd, "count": self.count}
         return said | {"total_usd": self.total_usd}
-
-
-class Result(NamedTuple):
-    """What one rule finds. `passed` is None where it says nothing about the plan."""
-
-    passed: bool | None
-    message: str | None = None
-    evidence: tuple[Evidence, ...] = ()
 
 
 PASS = Result(True)
@@ -93,36 +64,7 @@ def shown(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Fact:
-    name: str
-    state: State
-    message: str | None = None
-    evidence: tuple[Evidence, ...] = ()
-
-    @property
-    def passed(self) -> bool | None:
-        """True or False; None where the rule says nothing about the plan."""
-        return True if self.state is State.PASSED else False if self.state is State.FAILED else None
-
-    def record(self) -> dict[str, Any]:
-        record: dict[str, Any] = {"passed": self.passed, "state": str(self.state), "message": self.message}
-        return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
-
-    @classmethod
-    def of(cls, name: str, result: Result) -> Fact:
-        state = State.NOT_APPLICABLE if result.passed is None else State.PASSED if result.passed else State.FAILED
-        return cls(name, state, result.message, result.evidence)
-
-    @classmethod
-    def from_record(cls, name: str, record: dict[str, Any]) -> Fact:
-        return cls(name, State(record["state"]), record["message"], tuple(Evidence(**each) for each in record.get("evidence", ())))
-
-
-Facts = dict[str, Fact]
-
-
-@dataclass(frozen=True)
-class Verdict:
+class PlanVerdict:
     """`commonsense` is None for an undelivered plan and where the rules crashed; `hard` also where its two gates are shut."""
 
     rules: str
@@ -135,11 +77,11 @@ class Verdict:
     costs: tuple[Cost, ...] = ()  # what `total_cost` is made of, in the order of the plan
 
     @classmethod
-    def undelivered(cls, rules: str, error: str | None = None) -> Verdict:
+    def undelivered(cls, rules: str, error: str | None = None) -> PlanVerdict:
         return cls(rules, False, None, None, None, error, False)
 
     @classmethod
-    def from_contract(cls, record: dict[str, Any], rules: str) -> Verdict:
+    def from_contract(cls, record: dict[str, Any], rules: str) -> PlanVerdict:
         """The verdict that `to_contract` wrote."""
         groups: dict[str, Facts | None] = {}
         for group in ("commonsense", "hard"):
@@ -169,3 +111,16 @@ class Verdict:
             "error": self.error,
             **({"costs": [cost.record() for cost in self.costs]} if self.costs else {}),
         }
+
+    def in_groups(self, asked_hard: tuple[str, ...], problem: str | None) -> Verdict:
+        """The verdict of an episode. `asked_hard` are the hard constraints that the request carries; `problem` says why the answer is no
+        plan."""
+        details: dict[str, Any] = {"total_cost": self.total_cost}
+        if self.costs:
+            details["costs"] = [cost.record() for cost in self.costs]
+        groups = (
+            format_group(problem),
+            Group("commonsense", COMMONSENSE_NAMES, self.commonsense, gate=("format",)),
+            Group("hard", asked_hard, self.hard, gate=HARD_GATE),
+        )
+        return Verdict(self.rules, groups, self.final, self.delivered, self.error, details)

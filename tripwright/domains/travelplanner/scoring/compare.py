@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains.travelplanner.rules.evaluate import check_rules
-from tripwright.domains.travelplanner.rules.facts import Fact, Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import Line, LineReader
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import judge_line
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, asked_of, constraint_place
 from tripwright.errors import UserError
+from tripwright.verdict import Fact
 from tripwright.world.store import World
 
 EXAMPLES = 5  # line numbers kept for each difference
@@ -78,7 +79,7 @@ class Gap:
 @dataclass(frozen=True)
 class ComparedLine:
     line: Line
-    verdicts: tuple[Verdict, Verdict]
+    verdicts: tuple[PlanVerdict, PlanVerdict]
 
     def record(self) -> dict[str, Any]:
         """One object of `score --compare --json`: the final verdicts and the constraints whose states differ."""
@@ -143,9 +144,9 @@ def compared_lines(
         yield ComparedLine(line, (judge_line(line, world, rules[0]), judge_line(line, world, rules[1])))
 
 
-def _facts(verdict: Verdict) -> dict[str, Fact]:
+def _facts(verdict: PlanVerdict) -> dict[str, Fact]:
     return {**(verdict.commonsense or {}), **(verdict.hard or {})}
 
 
-def _first_failure(verdict: Verdict) -> Fact | None:
+def _first_failure(verdict: PlanVerdict) -> Fact | None:
     return next((fact for fact in _facts(verdict).values() if fact.passed is False), None)

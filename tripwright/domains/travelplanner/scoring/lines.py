@@ -19,11 +19,11 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.domains.travelplanner.query import Query, first_problem
+from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery, plain
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, check_split, split_size
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, described, first_problem, read_json
 from tripwright.world.store import World
 
 BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks P3's schema
@@ -138,9 +138,3 @@ def read_query(record: Any) -> Query:
 def is_p3(plan: list[Any]) -> bool:
     days = [day for day in plan if isinstance(day, dict)]
     return any("city" in day for day in days) and not any("current_city" in day for day in days)
-
-
-def described(value: Any) -> str:
-    if isinstance(value, dict):
-        return "an object with " + (", ".join(ascii(key) for key in list(value)[:8]) or "nothing")
-    return {list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")

@@ -17,8 +17,8 @@ from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.lines import BadLine, described, is_p3, read_query
-from tripwright.errors import NotJson, TooDeep, UserError, read_json
+from tripwright.domains.travelplanner.scoring.lines import BadLine, is_p3, read_query
+from tripwright.errors import NotJson, TooDeep, UserError, described, read_json
 from tripwright.world.store import World
 
 

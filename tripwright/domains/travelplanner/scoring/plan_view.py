@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
-from tripwright.domains.travelplanner.plan.render import FIELDS, LABELS, DayRows, day_rows, day_title, printable, request_line
+from tripwright.domains.travelplanner.plan.render import FIELDS, LABELS, DayRows, day_rows, day_title, request_line
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Cost, Evidence, Fact, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
+from tripwright.errors import printable
 from tripwright.evals.report.markup import constraint_words
+from tripwright.verdict import Evidence, Fact, State
 
 KINDS = {
     "flight": "flights",
@@ -81,7 +83,7 @@ class PlanView:
     request: str
     days: tuple[DayView, ...]
     facts: dict[str, tuple[FactView, ...]]  # "commonsense", "hard"; empty where not evaluated
-    verdict: Verdict | None
+    verdict: PlanVerdict | None
     budget_usd: float | None
     notes: tuple[str, ...]  # what keeps the view from being whole, and why
 
@@ -97,7 +99,7 @@ class PlanView:
         return found
 
 
-def plan_view(query: Query | None, plan: Sequence[Any] | None, verdict: Verdict | None, notes: Sequence[str] = ()) -> PlanView:
+def plan_view(query: Query | None, plan: Sequence[Any] | None, verdict: PlanVerdict | None, notes: Sequence[str] = ()) -> PlanView:
     """`plan` in the official format or whatever came instead; without a verdict, the plan alone."""
     rows = _whole_trip(day_rows(plan or (), query), query) if plan and verdict else day_rows(plan or (), query)
     numbers = {day.number for day in rows}
@@ -162,7 +164,7 @@ def _under(pieces: list[str], said: list[tuple[str | None, str]]) -> list[list[s
     return under
 
 
-def _facts(verdict: Verdict, days: set[int]) -> dict[str, tuple[FactView, ...]]:
+def _facts(verdict: PlanVerdict, days: set[int]) -> dict[str, tuple[FactView, ...]]:
     groups = {"commonsense": verdict.commonsense, "hard": verdict.hard}
     return {group: tuple(_fact(fact, days) for fact in (facts or {}).values()) for group, facts in groups.items()}
 
@@ -180,7 +182,7 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
     return FactView(SIGNS[fact.state], fact.state, words + aside, tuple(details))
 
 
-def _failed(verdict: Verdict | None) -> list[Fact]:
+def _failed(verdict: PlanVerdict | None) -> list[Fact]:
     groups = (verdict.commonsense, verdict.hard) if verdict else ()
     return [fact for facts in groups for fact in (facts or {}).values() if fact.passed is False]
 
@@ -198,7 +200,7 @@ def _needed(evidence: Evidence) -> str:
     return f"needed {printable(evidence.needed)}" if evidence.needed else "not as it must be"
 
 
-def _notes(plan: Sequence[Any] | None, verdict: Verdict | None) -> list[str]:
+def _notes(plan: Sequence[Any] | None, verdict: PlanVerdict | None) -> list[str]:
     if not plan:
         return ["There is no plan."]
     if verdict is None:
@@ -210,7 +212,7 @@ def _notes(plan: Sequence[Any] | None, verdict: Verdict | None) -> list[str]:
     return []
 
 
-def verdict_words(verdict: Verdict) -> str:
+def verdict_words(verdict: PlanVerdict) -> str:
     failed = len(_failed(verdict))
     if verdict.final:
         return f"passes the {verdict.rules} rules"

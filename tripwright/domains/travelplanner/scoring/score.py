@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, Line, LineReader
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, Tally
@@ -26,7 +26,7 @@ class ScoredLine:
     and a request from another world."""
 
     line: int
-    verdict: Verdict
+    verdict: PlanVerdict
     query: Query | None
     problem: str | None = None
     inferred: tuple[str, ...] = ()
@@ -60,9 +60,9 @@ def scored_lines(
         yield ScoredLine(line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred)
 
 
-def judge_line(line: Line, world: World, rules: str) -> Verdict:
+def judge_line(line: Line, world: World, rules: str) -> PlanVerdict:
     if line.error == NOT_INFERRED:
-        return Verdict(rules, bool(line.plan), None, None, None, line.error, False)
+        return PlanVerdict(rules, bool(line.plan), None, None, None, line.error, False)
     if line.query is None or line.error:
-        return Verdict.undelivered(rules, line.error)
+        return PlanVerdict.undelivered(rules, line.error)
     return judge(line.query, line.plan, world, cast(Rules, rules))

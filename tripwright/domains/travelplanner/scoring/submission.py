@@ -15,9 +15,9 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_official
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.lines import BadLine, described, is_p3, read_record
+from tripwright.domains.travelplanner.scoring.lines import BadLine, is_p3, read_record
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery
-from tripwright.errors import UserError
+from tripwright.errors import UserError, described
 from tripwright.world.store import World
 
 TRANSCRIPTS = "transcripts.jsonl"  # of a run folder

@@ -12,8 +12,9 @@ from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import applicable_hard_count
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, Facts, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.errors import UserError
+from tripwright.verdict import Facts, State
 
 METRICS = ("delivery_rate", "commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro", "final_pass_rate")
 
@@ -61,7 +62,7 @@ class Counts:
     all_hard_macro: int = 0
 
     @classmethod
-    def of(cls, query: Query | None, verdict: Verdict, commonsense: dict[str, bool], hard: dict[str, bool]) -> Counts:
+    def of(cls, query: Query | None, verdict: PlanVerdict, commonsense: dict[str, bool], hard: dict[str, bool]) -> Counts:
         """One line. Under official counting a hard constraint that was not asked for does not spoil the macro rate (T4)."""
         passes = sum(commonsense.get(name, False) for name in COMMONSENSE_NAMES)
         wishes = None if verdict.hard is None else [fact.passed for fact in verdict.hard.values() if fact.name in HARD_NAMES]
@@ -115,7 +116,7 @@ class Tally:
     def __post_init__(self) -> None:
         check_split(self.split)
 
-    def add(self, query: Query | None, verdict: Verdict, inferred: bool = False) -> None:
+    def add(self, query: Query | None, verdict: PlanVerdict, inferred: bool = False) -> None:
         self.n += 1
         self.bad_lines += verdict.error == BAD_LINE
         self.inferred += inferred
@@ -176,7 +177,7 @@ def split_denominators(split: str, level: str | None = None, days: str | None = 
     return sum(queries for queries, _ in parts) // share, sum(hard for _, hard in parts) // share
 
 
-def asked_of(query: Query | None, verdict: Verdict) -> tuple[dict[str, bool], dict[str, bool]]:
+def asked_of(query: Query | None, verdict: PlanVerdict) -> tuple[dict[str, bool], dict[str, bool]]:
     """(commonsense, hard): every constraint that exists for this plan → whether it passed. Not evaluated is not passed."""
     return _asked(COMMONSENSE_NAMES, verdict.commonsense), _asked(_wished(query), verdict.hard)
 

@@ -8,15 +8,12 @@ name that was probably meant.
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date as calendar_date
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ErrorKind, ToolError, harmless, quoted
-from tripwright.tools.signatures import Named, Offer
+from tripwright.tools.signatures import Core, Named, Offer, known_date, tool_functions
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 from tripwright.world.store import World
 from tripwright.world.texts import nearest_name, road_distance_km
@@ -49,7 +46,7 @@ Record = TypeVar("Record")
 ToolResult = list[Flight] | list[Accommodation] | list[Restaurant] | list[Attraction] | Route | CityList | Number
 
 
-class TravelTools:
+class TravelTools(Core):
     """The tools, bound to a world. The order of the methods is the order of row P1 and of the schemas.
 
     `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
@@ -62,6 +59,7 @@ class TravelTools:
         "search_attractions": Attraction,
         "search_ground_transportation": Route,
     }
+    DATED: ClassVar[Mapping[str, str]] = {"search_flights": "date"}
 
     def __init__(self, world: World, called: Callable[[str], str] = str):
         self._world, self._called = world, called
@@ -171,16 +169,6 @@ def _some(found: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
     return found
 
 
-def known_date(date: str) -> calendar_date:
-    """Raises ToolError for what is no day, as YYYY-MM-DD."""
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", date):
-        raise ToolError(f"Date {quoted(date)} is not YYYY-MM-DD.", "bad_date")
-    try:
-        return calendar_date.fromisoformat(date)
-    except ValueError:
-        raise ToolError(f"Date {quoted(date)} is not a day of the calendar.", "no_such_day") from None
-
-
 def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
     """For instance: Unknown city 'Bostn'. Did you mean 'Boston'?"""
     if not hint and (near := nearest_name(name, tuple(known))):
@@ -188,14 +176,8 @@ def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
     return f"Unknown {kind} {quoted(name)}.{hint}"
 
 
-def tool_functions(tools: type = TravelTools) -> dict[str, Callable[..., Any]]:
-    """Name → unbound method, in order of definition, those that a subclass adds last."""
-    members = {name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()}
-    return {name: member for name, member in members.items() if inspect.isfunction(member) and not name.startswith("_")}
-
-
-CORE_NAMES = {name: Named(name) for name in tool_functions()}
-_CORE = Offer(tool_functions(), CORE_NAMES)
+CORE_NAMES = {name: Named(name) for name in tool_functions(TravelTools)}
+_CORE = Offer(tool_functions(TravelTools), CORE_NAMES)
 
 
 def tool_schemas() -> list[dict[str, Any]]:

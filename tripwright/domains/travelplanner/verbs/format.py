@@ -16,8 +16,8 @@ from tripwright.domains.travelplanner.plan.formatter import format_all
 from tripwright.domains.travelplanner.plan.itinerary import Formatted, parse_itinerary
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.lines import BadLine, described, read_query
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
+from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.files import finished_lines, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.world.store import World

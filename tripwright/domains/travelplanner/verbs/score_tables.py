@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.render import printable
-from tripwright.domains.travelplanner.rules.facts import Fact, Facts
 from tripwright.domains.travelplanner.scoring.compare import ComparedLine
 from tripwright.domains.travelplanner.scoring.score import ScoredLine
 from tripwright.domains.travelplanner.scoring.tally import METRICS, split_size
+from tripwright.errors import printable
+from tripwright.verdict import Fact, Facts
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
 SHORT = dict(zip(METRICS, ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final"), strict=True))

@@ -11,7 +11,7 @@ from typing import Annotated, cast
 import typer
 
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
 from tripwright.domains.travelplanner.scoring.plan_file import Found, read_plan
 from tripwright.domains.travelplanner.scoring.plan_page import plan_page
@@ -60,11 +60,11 @@ def show(
             print(f"this is {found.where}; --line N shows another", file=sys.stderr)
 
 
-def _verdict(found: Found, world: World | None, rules: Rules) -> Verdict | None:
+def _verdict(found: Found, world: World | None, rules: Rules) -> PlanVerdict | None:
     if world is None or found.query is None:
         return None
     if found.unreadable:
-        return Verdict.undelivered(rules, BAD_PLAN if found.plan else None)
+        return PlanVerdict.undelivered(rules, BAD_PLAN if found.plan else None)
     return judge(found.query, found.plan, world, rules)
 
 

@@ -19,10 +19,10 @@ from tripwright.domains.travelplanner.oracle.planner import solve as solve_exact
 from tripwright.domains.travelplanner.oracle.requirements import usd
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.plan.render import printable, render_plan, request_line
+from tripwright.domains.travelplanner.plan.render import render_plan, request_line
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import UserError
+from tripwright.errors import UserError, described
 
 MOST_TURNS = 3
 EXPECTED = "Expected Multi-IF's CSV, with the columns key, language, turn_1_prompt, turn_1_instruction_id_list, turn_1_kwargs and so on"

@@ -13,7 +13,7 @@ from tripwright.agent.turn import WHOLE_TEXT
 from tripwright.evals.outside.multi_if.checkers import Checkers, CheckerUnfit
 from tripwright.evals.outside.multi_if.conversations import MOST_TURNS, Dialogue
 from tripwright.evals.outside.multi_if.following import followed
-from tripwright.evals.outside.task import Grade, OutsideTask
+from tripwright.evals.outside.task import Grade, NoTools, OutsideTask
 from tripwright.transcript import Transcript
 
 IfRules = Literal["official", "robust"]
@@ -25,7 +25,7 @@ def dialect(max_tokens: int, context_tokens: int) -> Dialect:
     return Dialect(
         "multi_if",
         system_prompt="",
-        face="none",
+        face=NoTools.face,
         plan_format="text",
         tools_in_prompt=False,
         max_turns=MOST_TURNS,

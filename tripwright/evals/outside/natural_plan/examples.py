@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.evals.outside.natural_plan import calendar, meeting, trip
 
 Example = Mapping[str, Any]

@@ -14,7 +14,7 @@ from tripwright.agent.turn import WHOLE_TEXT
 from tripwright.errors import UserError
 from tripwright.evals.outside.figures import Outcome, outcomes_of, rate_of, score_of
 from tripwright.evals.outside.natural_plan.examples import Examples, Kind, Prompt
-from tripwright.evals.outside.task import Grade, OutsideTask
+from tripwright.evals.outside.task import Grade, NoTools, OutsideTask
 from tripwright.transcript import Transcript
 
 PlanRules = Literal["official", "robust"]
@@ -27,7 +27,7 @@ def dialect(max_tokens: int, context_tokens: int) -> Dialect:
     return Dialect(
         "natural_plan",
         system_prompt="",
-        face="none",
+        face=NoTools.face,
         plan_format="text",
         tools_in_prompt=False,
         max_turns=1,

@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.agent.dialect import Dialect
+from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import SEARCH_TURNS
-from tripwright.domains.deeptravel.prompt import TOOLS
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.search import INFORMATION, SCHEMA, TEXT
 
@@ -76,7 +75,7 @@ SEARCH_DIALECTS = {
         SearchDialect(
             "search_r1",
             "",  # everything is in the user's turn
-            face=INFORMATION.name,
+            face=INFORMATION,
             plan_format="text",
             tools_in_prompt=False,
             max_turns=5,  # the paper's budget of 4, and the turn after it that may only answer
@@ -93,7 +92,7 @@ SEARCH_DIALECTS = {
         SearchDialect(
             "star_search",
             STAR_SEARCH_PROMPT,
-            face=TEXT.name,
+            face=TEXT,
             plan_format="text",
             tools_in_prompt=False,  # the prompt itself lists it
             max_turns=61,  # 60 calls and the answer
@@ -104,7 +103,7 @@ SEARCH_DIALECTS = {
         SearchDialect(
             "search",
             SEARCH_PROMPT,
-            face=TEXT.name,
+            face=TEXT,
             plan_format="text",
             max_turns=61,
             max_calls=60,

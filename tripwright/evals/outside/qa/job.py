@@ -15,7 +15,7 @@ from tripwright.evals.outside.qa.dialects import SearchDialect
 from tripwright.evals.outside.qa.match import exact_match, f1, sub_exact_match
 from tripwright.evals.outside.qa.passages import Retriever
 from tripwright.evals.outside.qa.questions import Question
-from tripwright.evals.outside.qa.search import SEARCH_FACES, SearchTools
+from tripwright.evals.outside.qa.search import SearchTools
 from tripwright.evals.outside.task import Grade, OutsideTask
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import Transcript
@@ -48,7 +48,7 @@ class SearchOf:
     top_k: int
 
     def __call__(self, dialect: Dialect, emptied: bool) -> Tools:
-        return SearchTools(self.retriever, SEARCH_FACES[dialect.face], self.top_k, emptied)
+        return SearchTools(self.retriever, dialect.face, self.top_k, emptied)
 
 
 def question_tasks(questions: Sequence[Question], retriever: Retriever, dialect: SearchDialect, samples: int = 1) -> list[OutsideTask]:

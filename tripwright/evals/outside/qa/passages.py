@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import UserError
+from tripwright.errors import UserError, described
 from tripwright.files import json_lines
 
 EXPECTED = 'expected {"id": …, "contents": "\\"Title\\"\\ntext"} as in wiki-18'

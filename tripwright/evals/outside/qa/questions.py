@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.travelplanner.scoring.lines import described
-from tripwright.errors import UserError
+from tripwright.errors import UserError, described
 from tripwright.files import json_lines
 
 SETS = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")  # in the order of Search-R1's tables

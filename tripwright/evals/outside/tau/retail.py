@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.agent.conversation import Conversation
-from tripwright.agent.dialect import Dialect, PlanFormat
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TALK_TURNS
-from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.episode import Asked, Episode
 from tripwright.evals.figures import PerQuery, most_samples, with_intervals
 from tripwright.evals.outside.figures import Outcome, by_question, mean_of, outcomes_of, rate_of, score_of
-from tripwright.evals.outside.task import Grade, OutsideTask
+from tripwright.evals.outside.task import OUTSIDE, Grade, OutsideTask
 from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.evals.outside.tau.talk import SHOP, Customer, Talk
 from tripwright.statistics.samples import pass_hat_k
@@ -43,19 +42,19 @@ Try to be helpful and always follow the policy. Always make sure you generate va
 
 @dataclass(frozen=True)
 class ShopDialect(Dialect):
-    """`offered` are the schemas of the shop's tools, which no face of ours knows."""
+    """`shop_tools` are the schemas of the shop's tools, which no face of ours knows."""
 
-    offered: tuple[dict[str, Any], ...] = ()
+    shop_tools: tuple[dict[str, Any], ...] = ()
 
     def schemas(self) -> list[dict[str, Any]] | None:
-        return list(self.offered)
+        return list(self.shop_tools)
 
 
 def dialect_of(package: Package) -> ShopDialect:
     return ShopDialect(
         BENCHMARK,
         AGENT_PROMPT.format(policy=package.policy),
-        face=SHOP.name,
+        face=SHOP,
         plan_format="text",
         max_turns=200,
         max_calls=200,
@@ -64,7 +63,7 @@ def dialect_of(package: Package) -> ShopDialect:
         on_malformed="error",
         on_repeated="answer",  # an order looks different after it was changed
         turns=TALK_TURNS,
-        offered=tuple(package.schemas),
+        shop_tools=tuple(package.schemas),
     )
 
 
@@ -94,6 +93,8 @@ class RetailTask:
     """A talk begins when its episode is opened: the customer speaks first."""
 
     where = BENCHMARK
+    domain = OUTSIDE
+    compared_rules = ()
 
     def __init__(self, id: str, task: TaskText, package: Package, customer: Customer):
         self.id, self._task, self._package, self._customer = id, task, package, customer
@@ -110,10 +111,7 @@ class RetailTask:
         self._talk = Talk(self._package, self._customer, self._task)
         return self._talk
 
-    def record(self) -> dict[str, Any]:
-        return self._as_task.record()
-
-    def judged(self, transcript: Transcript, plan_format: PlanFormat, rules: Rules) -> Episode:
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         return self._as_task.judged(transcript, plan_format, rules)
 
     def unscored(self, transcript: Transcript) -> Episode:
@@ -122,9 +120,9 @@ class RetailTask:
         return self._as_task.unscored(transcript)
 
     def asked(self, transcript: Transcript) -> Asked:
-        return Asked(FACTS, ())
+        return self._as_task.asked(transcript)
 
-    def passes(self, episode: Episode, rules: Rules) -> bool:
+    def passes(self, episode: Episode, rules: str) -> bool:
         return episode.verdict is not None and episode.verdict.final
 
     @property

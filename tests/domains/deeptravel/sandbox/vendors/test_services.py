@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains import PlaceOptions
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import VENDORS, load_services
 from tripwright.domains.deeptravel.sandbox.services_keys import KEY_VARIABLES
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS, RouteLeg
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, live_source
+from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
@@ -146,7 +147,7 @@ def test_without_a_store_positions_and_calls_of_a_vendor_draw_on_one_budget(
     path.write_text(
         f"[tools]\npoi_search = 'nominatim'\nroute_planning = 'osrm'\n[vendors.nominatim]\n{own}[vendors.osrm]\nplaces = 'nominatim'\n{own}"
     )
-    with live_source(LiveOptions(services=path)) as live:
+    with live_source(PlaceOptions(services=path)) as live:
         live.ask.ask("poi_search", {"query": "A", "city_name": "London"})
         live.ask.ask("route_planning", {"origin_name": "A", "destination_name": "B", "city_name": "London"})
     assert {limits for limits, _ in asked} == {0}  # one bucket for all of them

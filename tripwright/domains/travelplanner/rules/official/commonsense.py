@@ -15,12 +15,13 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PASS, Result, failed
+from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found
 from tripwright.domains.travelplanner.rules.official.completeness import is_not_absent
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days, is_reasonable_visiting_city
 from tripwright.domains.travelplanner.rules.official.sandbox import is_valid_information_in_sandbox
 from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled, travel_mode
+from tripwright.verdict import Result
 
 
 def is_valid_restaurants(query: Query, days: Days, found: Found) -> Result:

@@ -6,10 +6,11 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PASS, Result, failed
+from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days, wrong_city_count
 from tripwright.domains.travelplanner.rules.text import filled
+from tripwright.verdict import Result
 
 UNUSED_DAY = "You don't need to fill in the information for this or later days."
 FIELDS = FIELDS_AS_CHECKED[1:]  # the order decides which one is said to be missing; the city is read before

@@ -13,11 +13,12 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, CostKind, Result, failed
+from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, CostKind, failed
 from tripwright.domains.travelplanner.rules.lookup import Found, road_cost_usd
 from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.domains.travelplanner.rules.official.sandbox import flight_number, travel_route
 from tripwright.domains.travelplanner.rules.text import filled
+from tripwright.verdict import Result
 
 FORBIDDING_RULE = {
     "smoking": "No smoking",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import Found
 from tripwright.domains.travelplanner.rules.official import commonsense, hard
 from tripwright.domains.travelplanner.rules.official.staged import StagedRules
@@ -14,6 +14,6 @@ from tripwright.world.store import World
 OFFICIAL = StagedRules("official", Found, commonsense.CHECKS, hard.WISHES, hard.costs_of)
 
 
-def judge_official(query: Query, plan: list[Any] | None, world: World) -> Verdict:
+def judge_official(query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
     """Facts about one plan in the official format. None and [] count as not delivered."""
     return OFFICIAL.judge(query, plan, world)

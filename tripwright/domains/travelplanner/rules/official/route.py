@@ -6,8 +6,9 @@ from itertools import groupby
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PASS, Result, failed
+from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.verdict import Result
 
 Days = list[Any]  # the plan's days within the query's length, official format
 CITY = "current_city"

@@ -9,10 +9,11 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PASS, Result, failed
+from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found, road_cost_usd
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days
 from tripwright.domains.travelplanner.rules.text import attraction_pieces, before_parenthesis, filled, from_to
+from tripwright.verdict import Result
 
 NEEDED = "a place in this world's tables, as 'Name, City'"
 

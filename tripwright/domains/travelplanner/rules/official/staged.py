@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, Cost, Fact, Facts, Result, Verdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import Found
 from tripwright.domains.travelplanner.rules.official.hard import total_usd, valid_cost
 from tripwright.domains.travelplanner.rules.official.route import Days
+from tripwright.verdict import Fact, Facts, Result
 from tripwright.world.store import World
 
 # Kinds of exception that a malformed plan or request raises in the official code and in STAR's.
@@ -33,25 +34,25 @@ class StagedRules(Generic[Looked]):
     wishes: tuple[tuple[str, Callable[[Query, Days, Looked], Result]], ...]
     costs_of: Callable[[Query, Days, Looked], Iterable[Cost]]
 
-    def judge(self, query: Query, plan: list[Any] | None, world: World) -> Verdict:
+    def judge(self, query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
         """Facts about one plan in the official format. None and [] count as not delivered."""
         if not plan:
-            return Verdict.undelivered(self.name)
+            return PlanVerdict.undelivered(self.name)
         found = self.look_up(world)
         try:
             days = plan[: query.days]
             checked = {name: Fact.of(name, check(query, days, found)) for name, check in self.checks}
         except PLAN_FAULTS as error:
-            return Verdict(self.name, True, None, None, None, type(error).__name__, False)
+            return PlanVerdict(self.name, True, None, None, None, type(error).__name__, False)
         facts = {name: checked[name] for name in COMMONSENSE_NAMES}
         if not (facts["is_not_absent"].passed and facts["is_valid_information_in_sandbox"].passed):
-            return Verdict(self.name, True, facts, None, None, None, False)
+            return PlanVerdict(self.name, True, facts, None, None, None, False)
         try:
             hard_facts, costs = self._hard_facts(query, days, found)
         except PLAN_FAULTS as error:
-            return Verdict(self.name, True, facts, None, None, type(error).__name__, False)
+            return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
         final = all(fact.passed for fact in facts.values()) and all(fact.passed is not False for fact in hard_facts.values())
-        return Verdict(self.name, True, facts, hard_facts, total_usd(costs), None, final, costs)
+        return PlanVerdict(self.name, True, facts, hard_facts, total_usd(costs), None, final, costs)
 
     def _hard_facts(self, query: Query, days: Days, found: Looked) -> tuple[Facts, tuple[Cost, ...]]:
         facts = {name: Fact.of(name, check(query, days, found)) for name, check in self.wishes}

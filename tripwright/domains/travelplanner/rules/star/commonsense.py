@@ -12,7 +12,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PASS, Result, failed
+from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.official import route
 from tripwright.domains.travelplanner.rules.official.commonsense import is_valid_attractions, is_valid_restaurants
 from tripwright.domains.travelplanner.rules.official.completeness import FIELDS, UNUSED_DAY
@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.rules.official.route import CITY, Days
 from tripwright.domains.travelplanner.rules.official.sandbox import NEEDED, travel_route
 from tripwright.domains.travelplanner.rules.star.lookup import FLIGHT_LABEL, StarFound, flight_number, mode_of
 from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled
+from tripwright.verdict import Result
 
 MEALS_AS_LOOKED_UP = ("lunch", "dinner", "breakfast")  # the order decides what comes first: a place not found, or an exception
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, Result, failed
+from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, failed
 from tripwright.domains.travelplanner.rules.official import hard
 from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.domains.travelplanner.rules.official.sandbox import travel_route
 from tripwright.domains.travelplanner.rules.star.lookup import Mode, StarFound, flight_number, mode_of
 from tripwright.domains.travelplanner.rules.text import filled
+from tripwright.verdict import Result
 
 FORBIDDEN_MODE: dict[str, Mode] = {"no flight": "flight", "no self-driving": "self-driving"}
 ROOMS = ("not shared room", *hard.REQUIRED_ROOM)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Verdict
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.official.staged import StagedRules
 from tripwright.domains.travelplanner.rules.star import commonsense as star_commonsense
 from tripwright.domains.travelplanner.rules.star import hard as star_hard
@@ -23,6 +23,6 @@ from tripwright.world.store import World
 STAR = StagedRules("star", StarFound, star_commonsense.CHECKS, star_hard.WISHES, star_hard.costs_of)
 
 
-def judge_star(query: Query, plan: list[Any] | None, world: World) -> Verdict:
+def judge_star(query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
     """Facts about one plan in the official format. None and [] count as not delivered."""
     return STAR.judge(query, plan, world)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tripwright.domains.travelplanner.rules.facts import Evidence, shown
+from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.strict.completeness import is_not_absent
 from tripwright.domains.travelplanner.rules.strict.lookup import Key, Place
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.reading import CITY, MOST_SIGHTS, Day
 from tripwright.domains.travelplanner.rules.strict.route import is_reasonable_visiting_city
 from tripwright.domains.travelplanner.rules.strict.transport import NEEDED
+from tripwright.verdict import Evidence
 
 Check = Callable[[StrictPlan], Iterator[Evidence]]
 

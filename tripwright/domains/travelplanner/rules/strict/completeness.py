@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
-from tripwright.domains.travelplanner.rules.facts import Evidence, shown
+from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.official.completeness import UNUSED_DAY
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.reading import Day
+from tripwright.verdict import Evidence
 
 DAY_NUMBERS = ("day", "days")
 

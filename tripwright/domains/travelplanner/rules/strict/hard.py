@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
-from tripwright.domains.travelplanner.rules.facts import Cost, CostKind, Evidence, shown
+from tripwright.domains.travelplanner.rules.facts import Cost, CostKind, shown
 from tripwright.domains.travelplanner.rules.official.hard import FORBIDDING_RULE, REQUIRED_ROOM, SEATS, total_usd
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.stays import allows_rule, is_right_room, rooms
+from tripwright.verdict import Evidence
 from tripwright.world.records import Accommodation
 
 Wish = Callable[[StrictPlan], Iterator[Evidence]]

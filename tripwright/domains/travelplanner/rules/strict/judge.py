@@ -11,28 +11,29 @@ from itertools import islice
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import Cost, Evidence, Fact, Facts, State, Verdict
+from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.domains.travelplanner.rules.official.hard import total_usd
 from tripwright.domains.travelplanner.rules.strict import commonsense as strict_commonsense
 from tripwright.domains.travelplanner.rules.strict import hard as strict_hard
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan, read_plan
+from tripwright.verdict import Evidence, Fact, Facts, State
 from tripwright.world.store import World
 
 MOST_EVIDENCE = 20  # for one rule; the first is what counts
 
 
-def judge_strict(query: Query, plan: Any, world: World) -> Verdict:
+def judge_strict(query: Query, plan: Any, world: World) -> PlanVerdict:
     rules = "strict"
     if not plan:
-        return Verdict.undelivered(rules)
+        return PlanVerdict.undelivered(rules)
     read = read_plan(query, plan, world)
     facts = _commonsense(read)
     if not (facts["is_not_absent"].passed and facts["is_valid_information_in_sandbox"].passed):
-        return Verdict(rules, True, facts, None, None, None, False)
+        return PlanVerdict(rules, True, facts, None, None, None, False)
     costs = tuple(strict_hard.costs_of(read)) if query.people_number is not None else ()
     hard = _hard(read, costs)
     final = all(fact.passed for fact in facts.values()) and all(fact.passed is not False for fact in hard.values())
-    return Verdict(rules, True, facts, hard, total_usd(costs) if costs else None, None, final, costs)
+    return PlanVerdict(rules, True, facts, hard, total_usd(costs) if costs else None, None, final, costs)
 
 
 def _commonsense(plan: StrictPlan) -> Facts:

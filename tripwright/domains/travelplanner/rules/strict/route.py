@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripwright.domains.travelplanner.rules.facts import Evidence, shown
+from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.reading import CITY, Day
+from tripwright.verdict import Evidence
 
 
 def is_reasonable_visiting_city(plan: StrictPlan) -> Iterator[Evidence]:

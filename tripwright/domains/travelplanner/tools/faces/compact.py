@@ -5,14 +5,16 @@ A small causal model reads left to right, so by the time it meets a name it has 
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import Route
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, Route, TravelTools
 from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 COMPACT = Face(
     name="compact",
+    core=TravelTools,
     write=write_arrays,
+    named=CORE_NAMES,
     tables={
         Flight: Table(
             (Column("price", "price_usd", number), Column("duration", "duration"), Column("number", "number")),

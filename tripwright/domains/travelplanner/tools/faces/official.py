@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
+from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route, TravelTools
 from tripwright.tools.errors import ErrorKind
 from tripwright.tools.face import Column, Face, Refusal, Rows, Sentences, Table, Written, number
 from tripwright.tools.signatures import Named
@@ -90,6 +90,7 @@ _NO_DRIVE = "No valid information."
 
 OFFICIAL = Face(
     name="official",
+    core=TravelTools,
     write=write_frame,
     named={
         "search_flights": Named("FlightSearch"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import Route
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, Route, TravelTools
 from tripwright.domains.travelplanner.tools.faces.json_text import write_objects
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 PLANNER_R1 = Face(
     name="planner_r1",
+    core=TravelTools,
     write=write_objects,
+    named=CORE_NAMES,
     tables={
         Flight: Table(
             (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
+from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route, TravelTools
 from tripwright.tools.errors import ErrorKind
 from tripwright.tools.face import Column, Face, Refusal, Rows, Sentences, Table, Written, number
 from tripwright.tools.signatures import Named
@@ -55,6 +55,7 @@ _ROUTE_ARGUMENTS = {"origin": "departure"}
 
 STAR = Face(
     name="star",
+    core=TravelTools,
     write=write_numbered,
     named={
         "get_cities": Named("SearchCity"),

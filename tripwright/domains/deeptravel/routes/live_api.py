@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 from typing import Any
 
-from tripwright.server.live_answers import LiveAnswers, LiveSettings
+from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings
 from tripwright.server.tools_api import ToolsApp
 
 

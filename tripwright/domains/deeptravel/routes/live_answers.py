@@ -12,18 +12,22 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import cast, get_args
 
 from tripwright.domains.deeptravel.sandbox.snapshot import describe
 from tripwright.domains.deeptravel.sandbox.store import Store
+from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
-from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSource, live_source
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.tools.samples import Json, live_samples, sample_arguments
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server.answers import Served
-from tripwright.server.samples import Json, live_samples, sample_arguments
-from tripwright.tools.faces import LIVE_FACES, Face
+from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
+APP = "tripwright.domains.deeptravel.routes.live_api:make_app"
 DAYS_AHEAD = 30  # of the trip in the examples, where nothing says which days there are
 EXAMPLE_CITIES = ("London", "Paris")
 
@@ -46,12 +50,24 @@ class LiveSettings:
     def record(self) -> Json:
         return asdict(self)
 
-    def options(self) -> LiveOptions:
+    def options(self) -> PlaceOptions:
         world, services = (Path(path) if path else None for path in (self.world, self.services))
-        return LiveOptions(world, services, self.store, self.snapshot, self.replay)
+        return PlaceOptions(world, services, self.store, self.snapshot, self.replay)
 
 
-def survey(options: LiveOptions, on_fault: OnFault) -> LiveSettings:
+def prepare(options: PlaceOptions, on_fault: str, workers: int) -> tuple[str, Json, str]:
+    """(the app of a worker, its settings, what is served). A mistake is one line here, before any worker starts."""
+    if on_fault not in get_args(OnFault):
+        raise UserError(f"--on-fault '{on_fault}' is none of {', '.join(get_args(OnFault))}.")
+    if workers > 1 and options.store is None:
+        raise UserError(
+            f"{workers} workers without a store would each ask a service as often as all together may. Give --store, or --workers 1."
+        )
+    settings = survey(options, cast(OnFault, on_fault))
+    return APP, settings.record(), settings.what
+
+
+def survey(options: PlaceOptions, on_fault: OnFault) -> LiveSettings:
     """Opens what is to be served, and closes it again. Raises UserError for what cannot be."""
     with live_source(options) as source:
         sandbox = source.sandbox
@@ -77,7 +93,7 @@ class LiveAnswers(Served):
         self._opened = ExitStack()
         self._source = self._opened.enter_context(live_source(settings.options()))
         self._settings = settings
-        faces = {name: LiveToolBox(self._source.ask, face).face for name, face in LIVE_FACES.items()}  # with the tools that there are
+        faces = {face.name: LiveToolBox(self._source.ask, face).face for face in FACES}  # with the tools that there are
         super().__init__(faces, default_face, cache_bytes=0)
         self.content_hash, self.what = settings.content_hash, settings.what
         self.about = _about(settings)
@@ -126,7 +142,7 @@ def _about(settings: LiveSettings) -> str:
     return f"Live tools, asked within the limits of each service. {kept} {silent}"
 
 
-def _samples(options: LiveOptions, replayed: Store | None, day: str) -> dict[str, Json]:
+def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[str, Json]:
     """Of a recorded day, questions that were asked then; of a world, things that are in it; else a trip that most services know."""
     if replayed is not None:
         return first_questions(replayed, day)

@@ -1,0 +1,42 @@
+"""DeepTravel's dialects: the paper's, and one for tiny models (rows D6, D7). An answer is row D11's markdown ("recommendations"), which a
+verifier reads."""
+
+from __future__ import annotations
+
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.turn import TurnFormat
+from tripwright.domains.deeptravel.prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEPTRAVEL_PROMPT
+from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
+
+DEEPTRAVEL_TURNS = TurnFormat(  # row D6
+    ("think", "tool_call_thinking", "tool_response_thinking"), most_thoughts=9, function_calls=True, words_outside=False
+)
+
+DIALECTS = (
+    Dialect(
+        "deeptravel",
+        DEEPTRAVEL_PROMPT,
+        face=DEEPTRAVEL,
+        plan_format="recommendations",
+        tools_in_prompt=False,  # the prompt itself lists them
+        max_turns=8,  # row D7: 8 turns and 32K tokens
+        max_calls=7,
+        max_tool_tokens=4096,
+        max_turn_tokens=4096,
+        context_tokens=32 * 1024,
+        turns=DEEPTRAVEL_TURNS,
+    ),
+    Dialect(
+        "deeptravel_compact",
+        DEEPTRAVEL_COMPACT_PROMPT,
+        face=DEEPTRAVEL_COMPACT,
+        plan_format="recommendations",
+        tools_in_prompt=False,  # as in "compact": a tiny model learns the six calls from examples
+        max_turns=8,
+        max_calls=7,
+        max_tool_tokens=320,
+        max_turn_tokens=224,
+        context_tokens=1024,
+        turns=DEEPTRAVEL_TURNS,
+    ),
+)

@@ -1,0 +1,148 @@
+"""DeepTravel as a domain: what the registry knows of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any
+
+from tripwright.agent.session import Session
+from tripwright.domains.deeptravel.baselines import ErrandRows
+from tripwright.domains.deeptravel.dialects import DIALECTS
+from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.requests.file import iter_requests
+from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_make import make_requests
+from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
+from tripwright.domains.deeptravel.task import NAME, Errand, figures, format_problem, version_1
+from tripwright.domains.deeptravel.tools.faces import FACES
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.deeptravel.tools.samples import sample_arguments
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions
+from tripwright.episode import Task, close_session
+from tripwright.policies.settings import plain
+from tripwright.tools.face import Face
+from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.world.store import World
+
+MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Weights of easy, medium and hard requests."""
+
+    levels: tuple[int, int, int] = (4, 3, 3)
+
+
+def _draw(mix: Mix | None) -> Draw:
+    """With and without wishes, easy, medium and hard by the mix's weights."""
+
+    def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
+        survey, places = Survey(_provider(world)), Places(tuple(world.cities), world.dates)
+        made, _ = make_requests(survey, places, count, constraints="mixed", weights=(mix or Mix()).levels, seed=seed)
+        return (found.request for found in made)
+
+    return drawn
+
+
+@lru_cache(maxsize=MOST_PROVIDERS)
+def _provider(world: World) -> WorldProvider:
+    """One for all trips of a world, since it remembers the maps of the cities it was asked about."""
+    return WorldProvider(world)
+
+
+def _task(id: str, request: TravelRequest, source: World | LiveSource) -> Task:
+    if isinstance(source, World):
+        return Errand(id, request, _provider(source), source.name)
+    return Errand(id, request, source.ask, source.where)
+
+
+@contextmanager
+def _open_place(options: PlaceOptions) -> Iterator[Place]:
+    with live_source(options) as live:
+        yield Place(live, live.where, live.identity, live.figures)
+
+
+def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Tools:
+    return ToolBox(source, face, page_rows=page_rows) if isinstance(source, World) else LiveToolBox(source.ask, face)
+
+
+def _same_place(place: Mapping[str, Any]) -> str | None:
+    """A hash of what answered and of which day. Whether it was recorded or replayed is no difference."""
+    answered = {name: place[name] for name in ("tools", "snapshot") if place.get(name)}
+    return hashlib.sha256(json.dumps(answered, sort_keys=True).encode()).hexdigest() if answered else None
+
+
+def _verified(session: Session) -> bool:
+    """Row D6: what the verifiers pass, in the strict format."""
+    return close_session(session).passed and format_problem(session.transcript) is None
+
+
+def _every_turn(task: Task) -> Task:
+    return replace(task, every_turn=True) if isinstance(task, Errand) else task
+
+
+DOMAIN = Domain(
+    name=NAME,
+    title="travellers' requests",
+    made_by="tripwright request make",
+    dialects=DIALECTS,
+    faces=FACES,
+    request=TravelRequest,
+    read=iter_requests,
+    draw=_draw,
+    mix=Mix,
+    key_field="origin",
+    identified=True,
+    marks=lambda request: {"wishes": "with" if request.constrained else "without"},  # the two halves of row D12
+    task=_task,
+    open_place=_open_place,
+    tools=_tools,
+    same_place=_same_place,
+    expert=ErrandExpert,
+    baselines={"first_row": partial(ErrandRows, "first"), "cheapest_row": partial(ErrandRows, "cheapest"), "expert": ErrandExpert},
+    policies={
+        "errand-expert": plain("errand-expert", ErrandExpert),
+        "errand-first-row": plain("errand-first-row", partial(ErrandRows, "first")),
+        "errand-cheapest": plain("errand-cheapest", partial(ErrandRows, "cheapest")),
+    },
+    needs_world=(),
+    rewards=REWARDS,
+    ungated=NEEDS_EVERY_TURN,
+    keeps=_verified,
+    judged_by=f"verified by {RuleVerifier.name}",
+    figures=figures,
+    every_group=_every_turn,
+    answer_problem=format_problem,
+    labels={
+        "origin": "From",
+        "destination": "To",
+        "depart_date": "Leaves",
+        "return_date": "Returns",
+        "nights": "Nights",
+        "party_size": "People",
+        "transport": "Transport",
+        "depart_after": "Departs after",
+        "arrive_by": "Arrives by",
+        "return_after": "Returns after",
+        "return_by": "Home by",
+        "total_budget": "Budget in all",
+        "nightly_budget": "Budget a night",
+        "hotel": "Hotel",
+        "hotel_near": "Hotel near",
+        "visit": "To visit",
+    },
+    samples=sample_arguments,
+    version_1=version_1,
+    live="tripwright.domains.deeptravel.routes.live_answers",
+)

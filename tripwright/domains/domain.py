@@ -1,0 +1,181 @@
+"""What a domain says of itself, once: everything that training, evaluation, serving and the command line need to know of its requests,
+tools, policies and rewards. Nobody outside the domain's folder asks for more, or which domain it is.
+
+docs/new-domain.md builds one from nothing. What has a default below is for domains that want more than an agent that can be run, trained,
+examined and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session
+from tripwright.episode import Episode, Task
+from tripwright.errors import UserError
+from tripwright.policies.base import Policy
+from tripwright.policies.settings import Chosen, Settings
+from tripwright.rewards.reward import Reward
+from tripwright.rewards.weighted import dense, success
+from tripwright.tools.face import Face
+from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.transcript import Transcript
+from tripwright.verdict import Verdict
+from tripwright.world.generator.build import build_tables
+from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
+from tripwright.world.store import World
+
+Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PlaceOptions:
+    """What is to answer the tools, as given: a world's folder or a file of live services; where answers of services are kept, of which day,
+    and whether only those count."""
+
+    world: Path | None = None
+    services: Path | None = None
+    store: str | None = None
+    snapshot: str | None = None
+    replay: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether anything but a closed world is asked for."""
+        return self.services is not None or self.store is not None or self.snapshot is not None or self.replay
+
+
+@dataclass(frozen=True)
+class Place:
+    """What answers the tools of a run. `source` is what a domain's `task` takes; `identity` goes into the run card: episodes of two places
+    are never counted together. `figures` are counts worth a line in a training's metrics."""
+
+    source: Any
+    where: str
+    identity: dict[str, Any]
+    figures: Callable[[], dict[str, int]] = dict
+
+
+@contextmanager
+def open_world(options: PlaceOptions) -> Iterator[Place]:
+    """A closed world, the only place that most domains know."""
+    if options.live:
+        raise UserError("The tools of this dialect answer from a closed world: leave --services, --store, --snapshot and --replay out.")
+    if options.world is None:
+        raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+    world = World.open(options.world)
+    yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
+
+
+def generated_world(scale: str, seed: int) -> World:
+    return World.in_memory(build_tables(scale, seed))
+
+
+def names_of_world(world: World) -> set[str]:
+    """Words that a tokenizer must not merge into fixed text: they are what is copied and compared."""
+    names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
+    for city in world.cities:
+        names += [row.name for row in world.attractions(city)]
+        for restaurant in world.restaurants(city):
+            names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
+        for accommodation in world.accommodations(city):
+            names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
+    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}  # F: flight numbers
+
+
+def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
+    return ToolBox(source, face, page_rows=page_rows)
+
+
+def has_answer(session: Session) -> bool:
+    return session.transcript.answer is not None
+
+
+@dataclass(frozen=True)
+class NoMix:
+    """Requests that are all drawn alike."""
+
+
+class Stretch(NamedTuple):
+    """A stretch of the agent's own characters that is about one field; `day` None: of the whole trip."""
+
+    start: int
+    end: int
+    field: str
+    day: int | None
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Where the words of an answer are that a fact is about (credit by evidence, `rl/credit.py`). `places` gives, for each segment of a
+    transcript, stretches of characters with the field and the day they are about; `looks_at` the fields that a fact looks at, by its name;
+    `fields` all of them."""
+
+    places: Callable[[Transcript], list[list[Stretch]]]
+    looks_at: Mapping[str, tuple[str, ...]]
+    fields: tuple[str, ...]
+    called: Mapping[str, str] = field(default_factory=dict)  # field of an evidence → what the answer calls it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """One domain. `title` is what its requests are called in messages ("travellers' requests"), `made_by` the command that makes them."""
+
+    name: str
+    title: str
+    made_by: str
+    dialects: tuple[Dialect, ...]  # the first is the default
+    faces: tuple[Face, ...]
+
+    # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`; files of them; and drawn from a world.
+    request: type[Any]
+    read: Callable[[Path], Iterator[tuple[int, Any]]]  # (line number, request) of a file; raises UserError
+    check_requests: Callable[[list[tuple[int, Any]], Place, Path], None] = lambda requests, place, path: None  # do they fit this place?
+    draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
+    mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
+    key_field: str  # a field that a request of this domain has and of no other
+    identified: bool = False  # requests have an id of their own, which files are held to
+    slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})  # section of a score → field of the request
+    marks: Callable[[Any], dict[str, Any]] = lambda request: {}  # what else requests are counted and divided by, beside their level
+
+    # Episodes
+    task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
+    world: Callable[[str, int], Any] = generated_world  # (scale, seed)
+    world_names: Callable[[Any], set[str]] = names_of_world
+    open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
+    tools: Callable[[Any, Face, int | None], Tools] = world_tools  # (source, face, rows of a page)
+    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")  # of a run card's "world", what tells it apart
+
+    # Who plays
+    expert: Callable[[], Policy]
+    baselines: Mapping[str, Callable[[], Policy]]  # policies without a mind, which say how hard requests are; and the expert
+    policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
+    needs_world: tuple[str, ...] = ("expert",)  # policies that look into the world at hand
+    rewards: Mapping[str, Reward] = field(default_factory=lambda: {"dense": dense, "success": success})  # by their names in recipes
+    ungated: frozenset[str] = frozenset()  # rewards that need verdicts which look behind gates that are shut (`every_group`)
+    keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
+
+    # Who judges
+    rules: tuple[str, ...] = ()  # sets of rules to choose from, the default first; () where there is one way to judge
+    judged_by: str = "rules"  # where there is one way: what a score says of it
+    judge_again: Callable[[Json, Any, str], Verdict] | None = None  # (record of an episode, world, rules)
+    figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}  # of scored ones, for the metrics of a training step
+    every_group: Callable[[Task], Task] | None = None  # the task with verdicts that look behind gates that are shut, too
+    answer_problem: Callable[[Transcript], str | None] = lambda transcript: None  # why an answer is not in the domain's strict format
+    credit: Credit | None = None
+
+    # For people
+    labels: Mapping[str, str] = field(default_factory=dict)  # field of a request → how a person calls it
+    answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None  # a structured answer as lines to read, day by day
+    ungrounded: Callable[[Json], Any] | None = None  # names in an answer that no tool said (evals/report/groundless.py)
+
+    # Records of folders that were made before there were domains
+    version_1: Callable[[Json, str], dict[str, Any] | None] = lambda record, rules: None
+
+    samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}  # tool → arguments to try it with in this world
+    live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)

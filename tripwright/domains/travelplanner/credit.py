@@ -1,0 +1,72 @@
+"""Where an answer speaks of what: for credit by evidence (`rl/credit.py`), which gives each constraint's advantage to the words that it is
+about. In the answer, JSON, a field's words are its value; in an earlier turn, a name that the plan uses in some field counts as that field.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from tripwright.domains.domain import Stretch
+from tripwright.transcript import Transcript
+
+MEALS = ("breakfast", "lunch", "dinner")
+FIELDS = ("city", "transportation", "attraction", "accommodation", *MEALS)
+LOOKS_AT = {
+    "is_reasonable_visiting_city": ("city",),
+    "is_valid_restaurants": MEALS,
+    "is_valid_attractions": ("attraction",),
+    "is_valid_accommodation": ("accommodation",),
+    "is_valid_transportation": ("transportation",),
+    "valid_cuisine": MEALS,
+    "valid_room_rule": ("accommodation",),
+    "valid_room_type": ("accommodation",),
+    "valid_transportation": ("transportation",),
+    "valid_cost": ("transportation", "accommodation", *MEALS),
+}  # the others look at everything
+_KEY = re.compile(rf'"(days|{"|".join(FIELDS)})"\s*:\s*')
+
+
+def places_of(transcript: Transcript) -> list[list[Stretch]]:
+    """Of each segment, in order. Empty lists where the answer is no JSON plan."""
+    answer = transcript.answer
+    try:
+        days = json.loads(answer) if answer else None
+    except ValueError:
+        days = None
+    if answer is None or not isinstance(days, list):
+        return [[] for _ in transcript.segments]
+    names = dict(_names(days))
+    found: list[list[Stretch]] = []
+    for segment in transcript.segments:
+        if segment.role != "assistant":
+            found.append([])
+        elif (start := segment.text.find(answer)) >= 0:
+            found.append([Stretch(p.start + start, p.end + start, p.field, p.day) for p in _of_answer(answer)])
+        else:
+            found.append([Stretch(m.start(), m.end(), f, None) for n, f in names.items() for m in re.finditer(re.escape(n), segment.text)])
+    return found
+
+
+def _of_answer(answer: str) -> Iterator[Stretch]:
+    """From the value of one key to the next key. Days are counted as they come."""
+    day, open_at, field = 0, 0, ""
+    for key in _KEY.finditer(answer):
+        if field:
+            yield Stretch(open_at, key.start(), field, day)
+        field = "" if key[1] == "days" else key[1]
+        day += key[1] == "days"
+        open_at = key.end()
+    if field:
+        yield Stretch(open_at, len(answer), field, day)
+
+
+def _names(days: list[object]) -> Iterator[tuple[str, str]]:
+    """(name, field) of what the plan names, the fields of the first mention."""
+    for field in ("attraction", "accommodation", *MEALS):
+        for day in days:
+            value = day.get(field) if isinstance(day, dict) else None
+            for name in value if isinstance(value, list) else [value]:
+                if isinstance(name, str) and len(name) > 1:
+                    yield name, field

@@ -1,0 +1,139 @@
+"""TravelPlanner as a domain: what the registry knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tripwright.agent.dialect import Dialect
+from tripwright.domains.domain import Credit, Domain, Place
+from tripwright.domains.travelplanner.baselines import RowsPolicy, check_face
+from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
+from tripwright.domains.travelplanner.dialects import DIALECTS
+from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
+from tripwright.domains.travelplanner.expert.reading import check_readable
+from tripwright.domains.travelplanner.greedy_search import GreedySearch, check_plan_format
+from tripwright.domains.travelplanner.plan.render import plan_days
+from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.query import Query, iter_queries
+from tripwright.domains.travelplanner.rewards import REWARDS
+from tripwright.domains.travelplanner.rules.evaluate import RULES, applicable_hard, check_rules, judge
+from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.task import NAME, TripTask
+from tripwright.domains.travelplanner.tools.faces import FACES
+from tripwright.domains.travelplanner.tools.samples import sample_arguments
+from tripwright.errors import UserError
+from tripwright.policies.settings import Chosen, Settings, plain
+from tripwright.verdict import Verdict
+from tripwright.world.store import World
+
+
+def _greedy(settings: Settings, dialect: Dialect) -> Chosen:
+    settings.refuse_expert_options("greedy-search")
+    check_plan_format(dialect.plan_format)
+    return Chosen(GreedySearch(settings.seed), None, {"kind": "greedy-search"}, {"seed": settings.seed})
+
+
+def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+    """An expert that decides from answers, with what was given in place of its style's own values."""
+    check_readable(dialect.face)
+    style = style_named(name.removeprefix("expert-"))
+    given: dict[str, Any] = {
+        "thoughts": settings.thoughts,
+        "max_extra_searches": settings.extra_searches,
+        "compared_cities": settings.compared_cities,
+    }
+    style = replace(style, seed=settings.seed, **{field: value for field, value in given.items() if value is not None})
+    decoding = {
+        "seed": style.seed,
+        "thoughts": style.thoughts,
+        "extra_searches": style.max_extra_searches,
+        "compared_cities": style.compared_cities,
+    }
+    return Chosen(ExpertPolicy(style), None, {"kind": name}, decoding)
+
+
+def _rows(name: str, settings: Settings, dialect: Dialect) -> Chosen:
+    check_face(name, dialect.face)
+    return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(settings, dialect)
+
+
+def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
+    if not any(query.org in place.source.cities for _, query in requests):
+        raise UserError(
+            f"None of the {len(requests)} queries of '{path}' starts in a city of world '{place.where}': is it the right world?"
+        )
+    for line, query in requests:
+        if len(query.date) != query.days:
+            raise UserError(f"{path}:{line}: the request is for {query.days} days and gives {len(query.date)} dates.")
+
+
+def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict:
+    query, plan = Query.model_validate(record["request"]), record["plan"]
+    problem = record["verdict"]["groups"][0]["facts"]["schema"]["message"]
+    return judge(query, plan, world, check_rules(rules)).in_groups(applicable_hard(query), problem)
+
+
+def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
+    """Episodes of before there were domains: the request stood under "query", the verdict in two groups."""
+    if not isinstance(record.get("query"), dict) or "outside" in record:
+        return None
+    query, verdict = Query.model_validate(record["query"]), None
+    if record["verdict"] is not None:
+        judged = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
+        problem = record["schema_problem"] if record["plan"] is None else None
+        verdict = judged.in_groups(applicable_hard(query), problem).record()
+    kept = {key: value for key, value in record.items() if key not in ("query", "schema_problem")}
+    return {**kept, "domain": NAME, "request": record["query"], "verdict": verdict}
+
+
+DOMAIN = Domain(
+    name=NAME,
+    title="TravelPlanner's queries",
+    made_by="tripwright query make",
+    dialects=DIALECTS,
+    faces=FACES,
+    request=Query,
+    read=iter_queries,
+    check_requests=_check_requests,
+    draw=lambda mix: partial(make_queries, mix=mix),
+    mix=Mix,
+    key_field="org",
+    slices={"levels": "level", "days": "days"},
+    marks=lambda query: {"days": query.days},
+    task=TripTask,
+    expert=ExpertPolicy,
+    baselines={"first_row": partial(RowsPolicy, "first"), "cheapest_row": partial(RowsPolicy, "cheapest"), "expert": ExpertPolicy},
+    policies={
+        "expert": plain("expert", ExpertPolicy),
+        "expert-careful": partial(_styled, "expert-careful"),
+        "expert-brief": partial(_styled, "expert-brief"),
+        "greedy-search": _greedy,
+        "first-row": partial(_rows, "first-row"),
+        "cheapest-row": partial(_rows, "cheapest-row"),
+    },
+    needs_world=("expert", "greedy-search"),
+    rewards=REWARDS,
+    rules=RULES,
+    judge_again=_judge_again,
+    credit=Credit(places_of, LOOKS_AT, FIELDS, called={"current_city": "city"}),
+    labels={
+        "org": "From",
+        "dest": "To",
+        "days": "Days",
+        "date": "Dates",
+        "visiting_city_number": "Cities to visit",
+        "people_number": "People",
+        "budget": "Budget (USD)",
+        "house rule": "House rule",
+        "room type": "Room",
+        "cuisine": "Cuisines",
+        "transportation": "Transport",
+    },
+    answer_days=plan_days,
+    samples=sample_arguments,
+    version_1=_version_1,
+)

@@ -1,0 +1,92 @@
+"""One trip of TravelPlanner's to plan in a closed world: the seven tools of row P1, a plan judged by constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session
+from tripwright.domains.travelplanner.plan.empty import empty_plan
+from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
+from tripwright.domains.travelplanner.plan.parse import parse_answer
+from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import applicable_hard, check_rules, judge
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.episode import Asked, Episode
+from tripwright.errors import UserError
+from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.transcript import Transcript
+from tripwright.verdict import FORMAT, SCHEMA
+from tripwright.world.store import World
+
+NAME = "travelplanner"  # in the registry of domains
+
+
+def trip_query(session: Session) -> Query:
+    """What a session asks, for policies that know TravelPlanner's requests alone."""
+    if not isinstance(session.query, Query):
+        raise UserError(f"This policy plans TravelPlanner's trips, found a request of another kind: '{session.query.query[:80]}'.")
+    return session.query
+
+
+@dataclass(frozen=True)
+class TripTask:
+    """A record of one of its episodes holds the `plan`, in the official format, or null where none could be read."""
+
+    id: str
+    query: Query
+    world: World
+
+    domain = NAME
+    compared_rules = ("official", "strict")
+
+    @property
+    def where(self) -> str:
+        return self.world.name
+
+    def renamed(self, id: str) -> TripTask:
+        return replace(self, id=id)
+
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
+        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
+
+    def unscored(self, transcript: Transcript) -> Episode:
+        return Episode(self, transcript, None)
+
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+        plan: list[dict[str, Any]] | None = None
+        problem: str | None = f"no answer: {transcript.stop_reason}"
+        if transcript.answer is not None:
+            plan, problem = self._read(transcript.answer, plan_format)
+        verdict = judge(self.query, plan, self.world, check_rules(rules)).in_groups(applicable_hard(self.query), problem)
+        return Episode(self, transcript, verdict, {"plan": plan})
+
+    def asked(self, transcript: Transcript) -> Asked:
+        return {FORMAT: (SCHEMA,), "commonsense": COMMONSENSE_NAMES, "hard": applicable_hard(self.query)}
+
+    def passes(self, episode: Episode, rules: str) -> bool:
+        if episode.verdict is not None and episode.verdict.rules == rules:
+            return episode.verdict.final
+        return judge(self.query, episode.more.get("plan"), self.world, check_rules(rules)).final
+
+    def empty_answer(self, plan_format: str) -> str:
+        """Something for a person to fill in."""
+        return empty_plan(self.query, plan_format)
+
+    def answer_problem(self, text: str, plan_format: str) -> str | None:
+        """Why a text is no plan in the dialect's format."""
+        return parse_answer(text).problem if plan_format == "json" else None
+
+    def _read(self, answer: str, plan_format: str) -> tuple[list[dict[str, Any]] | None, str | None]:
+        """(plan in the official format, why there is none). With `plan_format` "json" an itinerary in words is no plan."""
+        city_of = city_lookup(self.world)
+        parsed = parse_answer(answer)
+        if parsed.days is not None:
+            return to_official(parsed.days, city_of), None
+        if plan_format == "json" or answer.startswith(("[", "{", "```json")):
+            return None, parsed.problem
+        read = parse_itinerary(answer, self.query, city_of)
+        return read.plan, read.problem

@@ -1,0 +1,157 @@
+"""What judging yields: facts about an answer in named groups, never numbers to learn from (rewards weigh them elsewhere).
+
+A verdict is an ordered list of groups, and each group stands behind a gate: what has to pass before it is looked at.
+
+    TravelPlanner    format → commonsense → hard
+    DeepTravel       format → trajectory → turns
+
+The subtle thing is the four states: not applicable (nobody asked) is neither passed nor failed, and not evaluated (the gate was shut) is
+not "passed" either. `asked` names the facts that an episode is held to, whether they were looked at or not: it is the denominator of every
+rate and every reward of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+FORMAT = "format"  # the first group of every verdict: could the answer be read?
+SCHEMA = "schema"  # its one fact
+
+
+class State(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_EVALUATED = "not_evaluated"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where a rule is broken and why, in words a traveller understands. `day` counts from 1; None: the answer as a whole."""
+
+    day: int | None
+    field: str | None  # the part of the answer: TravelPlanner's "breakfast", "transportation", …
+    found: str | None
+    needed: str | None
+
+    def record(self) -> dict[str, Any]:
+        return {"day": self.day, "field": self.field, "found": self.found, "needed": self.needed}
+
+
+class Result(NamedTuple):
+    """What one rule finds. `passed` is None where it says nothing about the answer."""
+
+    passed: bool | None
+    message: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    state: State
+    message: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def passed(self) -> bool | None:
+        """True or False; None where the rule says nothing about the answer."""
+        return True if self.state is State.PASSED else False if self.state is State.FAILED else None
+
+    def record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"passed": self.passed, "state": str(self.state), "message": self.message}
+        return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
+
+    @classmethod
+    def of(cls, name: str, result: Result) -> Fact:
+        state = State.NOT_APPLICABLE if result.passed is None else State.PASSED if result.passed else State.FAILED
+        return cls(name, state, result.message, result.evidence)
+
+    @classmethod
+    def from_record(cls, name: str, record: Mapping[str, Any]) -> Fact:
+        return cls(name, State(record["state"]), record["message"], tuple(Evidence(**each) for each in record.get("evidence", ())))
+
+
+Facts = dict[str, Fact]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Facts that are looked at together. `facts` is None where the gate was shut, or the rules crashed: nothing was evaluated. `gate` names
+    what must pass first: an earlier group, or one of its facts as "group.fact"."""
+
+    name: str
+    asked: tuple[str, ...]
+    facts: Mapping[str, Fact] | None
+    gate: tuple[str, ...] = ()
+
+    @property
+    def passed_count(self) -> int:
+        """How many facts passed; at most as many as were asked."""
+        return sum(fact.passed is True for fact in self.facts.values()) if self.facts is not None else 0
+
+    @property
+    def passed(self) -> bool:
+        """Every fact that was asked passed."""
+        return self.facts is not None and all(name in self.facts and self.facts[name].passed is True for name in self.asked)
+
+    def record(self) -> dict[str, Any]:
+        facts = None if self.facts is None else {name: fact.record() for name, fact in self.facts.items()}
+        return {"name": self.name, "gate": list(self.gate), "asked": list(self.asked), "facts": facts}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Group:
+        facts = record["facts"]
+        read = None if facts is None else {name: Fact.from_record(name, fact) for name, fact in facts.items()}
+        return cls(record["name"], tuple(record["asked"]), read, tuple(record["gate"]))
+
+
+def format_group(problem: str | None) -> Group:
+    """The first group of a verdict. `problem` says why the answer could not be read."""
+    return Group(FORMAT, (SCHEMA,), {SCHEMA: Fact(SCHEMA, State.FAILED if problem is not None else State.PASSED, problem)})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`final` is the one place where it stands whether the episode passed. `rules` says who judged: "strict", "verified by rules".
+
+    `delivered`: there was something to judge. `error` is the kind of exception that the rules raised on this answer (the official code of
+    TravelPlanner does). `details` are the domain's own, as JSON: TravelPlanner's costs.
+    """
+
+    rules: str
+    groups: tuple[Group, ...]
+    final: bool
+    delivered: bool = True
+    error: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def group(self, name: str) -> Group:
+        """Raises KeyError, with the names that there are."""
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(f"no group '{name}' in this verdict, which has {', '.join(group.name for group in self.groups)}")
+
+    def passed(self, names: Iterable[str]) -> bool:
+        """Whether all of these groups passed."""
+        return all(self.group(name).passed for name in names)
+
+    @property
+    def readable(self) -> bool:
+        """Whether the answer could be read."""
+        return self.groups[0].passed
+
+    def record(self) -> dict[str, Any]:
+        groups = [group.record() for group in self.groups]
+        said = {"rules": self.rules, "final": self.final, "delivered": self.delivered, "error": self.error, "groups": groups}
+        return said | ({"details": dict(self.details)} if self.details else {})
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Verdict:
+        """The verdict that `record` wrote."""
+        groups = tuple(map(Group.from_record, record["groups"]))
+        return cls(record["rules"], groups, record["final"], record["delivered"], record["error"], record.get("details") or {})
