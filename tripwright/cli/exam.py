@@ -20,7 +20,6 @@ from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.rules.facts import Verdict
 from tripwright.episode import Job
 from tripwright.errors import UserError
-from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
 from tripwright.evals.scoreboard import Outcome, judged_by
@@ -28,6 +27,7 @@ from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.policies.base import Policy
 from tripwright.rewards.shaped import Parts, Reward, reward
+from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mcnemar_exact, mean, paired_bootstrap
 from tripwright.training.changes import changes
 from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips
@@ -135,7 +135,7 @@ def examine(
 def dense_rewards(folder: Path, rules: Rules) -> dict[str, Reward]:
     """Episode id → P4's stage 1 reward, from the transcripts of an examination."""
     found = {}
-    for record in records(folder / TRANSCRIPTS):
+    for record in episodes(folder / TRANSCRIPTS):
         if record["verdict"] is not None:
             outcome = Outcome.of(record)
             verdict = Verdict.from_contract(record["verdict"], rules)

@@ -15,7 +15,7 @@ from tripwright.episode import Job
 from tripwright.errors import UserError
 from tripwright.evals.jobs import errands, read_requests, read_tasks
 from tripwright.evals.scoreboard import verified_by
-from tripwright.files import json_object
+from tripwright.runs import Run
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.world.store import World
 
@@ -83,8 +83,7 @@ def _tasks(options: Options, dialect: Dialect) -> Jobs:
 
 def _day_of(out: Path, store: str | None) -> str | None:
     """The day under which an interrupted run in `out` keeps its answers: after midnight the same command still continues it."""
-    path = out / "run_card.json"
-    place = (json_object(path) or {}).get("world") if store is not None and path.is_file() else None
+    place = Run.at(out).card.get("world") if store is not None else None
     day = place.get("snapshot") if isinstance(place, dict) else None
     return day if isinstance(day, str) else None
 

@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.tools.live_source import LiveOptions, LiveSou
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Job
 from tripwright.errors import UserError
-from tripwright.sft.files import TRANSCRIPTS
+from tripwright.runs import TRANSCRIPTS
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
 from tripwright.training.kinds import kind_of
 from tripwright.transcript import Transcript
