@@ -1,13 +1,14 @@
-"""Files that a killed process leaves whole: written beside their place and moved into it, or line by line and taken up again. Every room
-may import this."""
+"""Files that a killed process leaves whole: written beside their place and moved into it, or appended to line by line (`Journal`) and
+taken up again. Every room may import this."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from tripwright.errors import NotJson, UserError, read_json
 
@@ -20,10 +21,10 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def json_object(path: Path) -> dict[str, Any] | None:
-    """What `path` holds, or None where that is no JSON object."""
+    """What `path` holds, or None where that is no JSON object, or no file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, FileNotFoundError):
         return None
     return found if isinstance(found, dict) else None
 
@@ -40,28 +41,125 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
 
 
-def finished_lines(path: Path, number_of: Callable[[Any], int | None], foreign: str) -> dict[int, str]:
-    """The lines of JSON that an earlier start of the same work left in `path`, by number; a torn last line is cut off.
+class Line(NamedTuple):
+    """One line of a file of JSON lines: its number from 1, the byte where it begins, its bytes."""
 
-    `number_of` says what a record answers, None or a KeyError or TypeError that it is not of this work: then the file is not ours to
-    touch, and UserError says so (`foreign`).
+    number: int
+    offset: int
+    text: bytes
+
+
+def whole_lines(path: Path) -> Iterator[Line]:
+    """The lines of a file that is only ever appended to, but for empty ones.
+
+    What stands behind the last end of line was torn by a kill, or is still being written: it is no line yet. If it is a whole JSON object
+    then nothing of it is missing but its end, and it counts.
     """
-    if not path.exists():
-        return {}
-    finished: dict[int, str] = {}
-    text = path.read_bytes().decode("utf-8", "replace")
-    whole = text[: text.rfind("\n") + 1]
-    for place, line in enumerate(whole.split("\n")[:-1], start=1):
+    offset = 0
+    with path.open("rb", buffering=1 << 16) as lines:
+        for number, text in enumerate(lines, start=1):
+            if not text.isspace() and (text.endswith(b"\n") or _is_object(text)):
+                yield Line(number, offset, text)
+            offset += len(text)
+
+
+def _is_object(text: bytes) -> bool:
+    try:
+        return isinstance(read_json(text), dict)
+    except NotJson:
+        return False
+
+
+Take = Callable[[Any], object]  # is shown a record; raises KeyError, TypeError, ValueError or AttributeError where it is of another kind
+
+
+def _take_lines(path: Path, take: Take, foreign: str) -> Iterator[tuple[Line, object]]:
+    """Each line and what `take` says of it. Raises UserError that names the first line that is not of this file's kind: `foreign`."""
+    for line in whole_lines(path):
         try:
-            number = number_of(json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            number = None
-        if number is None:
-            raise UserError(f"{path}:{place}: {foreign}. Choose another file for --out.")
-        finished[number] = f"{line}\n"
-    if whole != text:
-        write_atomically(path, whole)
-    return finished
+            yield line, take(read_json(line.text))
+        except UserError:
+            raise
+        except (NotJson, KeyError, TypeError, ValueError, AttributeError):
+            raise UserError(f"{path}:{line.number}: {foreign}") from None
+
+
+def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
+    """Takes the lines out of a journal whose records `keep` refuses, and a torn last line. Other bad lines are a UserError, as in Journal."""
+    if not path.exists():
+        return
+    kept = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)
+    if len(kept) != path.stat().st_size:
+        partial = path.with_name(path.name + ".partial")
+        partial.write_bytes(kept)
+        os.replace(partial, path)
+
+
+class Journal:
+    """A file of JSON lines that is only ever appended to, a whole line at a time: a kill at any moment costs at most the line under way.
+
+    Opening it shows each earlier record to `take`, cuts off what a kill left of the last line, and refuses any other bad line with its
+    place and `foreign`; until all is read nothing in the file is changed. One process has it: another is refused with `in_use`, or waits
+    with `wait`; with neither, whoever has locked the folder has it. `restart` leaves earlier records out and away.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        take: Take = lambda record: None,
+        foreign: str = "not of this file.",
+        in_use: str | None = None,
+        wait: bool = False,
+        restart: bool = False,
+    ):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab")
+        try:
+            self._lock(in_use, wait)
+            self._file.truncate(0 if restart else self._take_up(take, foreign))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def append(self, record: Any) -> None:
+        """Hands one line to the system. ASCII, so that any text comes back as it was, halves of a surrogate pair too."""
+        self._file.write(json.dumps(record).encode() + b"\n")
+        self._file.flush()
+
+    def sync(self) -> None:
+        """Forces what was appended onto the disk, where it outlives the machine."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _lock(self, in_use: str | None, wait: bool) -> None:
+        """Two writers would cut off each other's lines. The lock dies with its process."""
+        if wait:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        elif in_use:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UserError(in_use) from None
+
+    def _take_up(self, take: Take, foreign: str) -> int:
+        """Where the next line begins."""
+        end, text = 0, b"\n"
+        for (_, offset, text), _ in _take_lines(self.path, take, foreign):
+            end = offset + len(text)
+        if not text.endswith(b"\n"):
+            self._file.write(b"\n")
+            self._file.flush()
+            end += 1
+        return end
 
 
 def make_parent(path: Path) -> None:

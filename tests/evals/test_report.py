@@ -20,7 +20,7 @@ from tripwright.evals.report.browser import index_of, sources_of
 from tripwright.evals.report.charts import Frame, Line, line_chart, smoothed, spread, stacked_chart, ticks
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.transcripts import SHOWN, Place, choose, conversation, scored_places
+from tripwright.evals.report.transcripts import SHOWN, Candidate, choose, conversation, scored_candidates
 from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -333,8 +333,8 @@ def test_three_hundred_long_transcripts_stay_under_two_megabytes(tmp_path):
     assert write_report(run).stat().st_size < 2_000_000
 
 
-def places_in(folder: Path) -> list[Place]:
-    return scored_places(index_of(sources_of({"run": read_run(folder)})), folder / "transcripts.jsonl")
+def places_in(folder: Path) -> list[Candidate]:
+    return scored_candidates(index_of(sources_of({"run": read_run(folder)})), folder / "transcripts.jsonl")
 
 
 def test_episodes_are_chosen_by_rule(tmp_path):

@@ -22,11 +22,12 @@ from tripwright.domains.travelplanner.scoring.tally import Tally
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
-from tripwright.evals.run import records, run
+from tripwright.evals.run import run
 from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
 from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.scoreboard import score_records
 from tripwright.policies.base import Policy
+from tripwright.runs import episodes
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -91,7 +92,7 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[TripTask], 
     score = go(second, tasks, tmp_path / "run")
     assert first.played + second.played == [task.id for task in tasks]
     assert score == whole
-    assert [r["id"] for r in records(tmp_path / "run" / "transcripts.jsonl")] == [task.id for task in tasks]
+    assert [r["id"] for r in episodes(tmp_path / "run" / "transcripts.jsonl")] == [task.id for task in tasks]
     assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
 
 
@@ -231,7 +232,7 @@ def lines(tasks: list[TripTask], tmp_path_factory: pytest.TempPathFactory) -> li
     out = tmp_path_factory.mktemp("lines")
     go(RowsPolicy("cheapest"), tasks[:12], out / "rows")
     go(Faulty(failing=["q19"]), tasks[12:], out / "expert")
-    return [*records(out / "rows" / "transcripts.jsonl"), *records(out / "expert" / "transcripts.jsonl")]
+    return [*episodes(out / "rows" / "transcripts.jsonl"), *episodes(out / "expert" / "transcripts.jsonl")]
 
 
 def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path) -> None:

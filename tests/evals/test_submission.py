@@ -86,7 +86,7 @@ def test_of_a_run_the_later_line_of_an_episode_counts(requests: list[Query], que
     _, records = written(queries, run)
     assert [record["plan"] for record in records] == [None, [DAY], [DAY], None]
     lines(run / "transcripts.jsonl", *tried_again, episode("q1-s01", requests[1], [DAY]))
-    with pytest.raises(UserError, match=r"transcripts.jsonl:4: a second plan for the request of line 1"):
+    with pytest.raises(UserError, match=r"transcripts.jsonl:4: a second plan for the request of line 3"):
         written(queries, run)
 
 

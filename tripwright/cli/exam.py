@@ -18,7 +18,6 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.evals.run import TRANSCRIPTS, records
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
 from tripwright.evals.scoreboard import Outcome, judged_by
@@ -26,6 +25,7 @@ from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.policies.base import Policy
 from tripwright.rewards.shaped import Parts, Reward, reward
+from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mcnemar_exact, mean, paired_bootstrap
 from tripwright.training.changes import changes
 from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips
@@ -133,7 +133,7 @@ def examine(
 def dense_rewards(folder: Path, rules: str) -> dict[str, Reward]:
     """Episode id → P4's stage 1 reward, from the transcripts of an examination."""
     found = {}
-    for record in records(folder / TRANSCRIPTS):
+    for record in episodes(folder / TRANSCRIPTS):
         if record["verdict"] is not None:
             outcome = Outcome.of(record)
             verdict = Verdict.from_contract(record["verdict"], rules)

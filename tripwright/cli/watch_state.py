@@ -11,6 +11,7 @@ from typing import Any
 from tripwright.evals.report.folder import Json, read_metrics
 from tripwright.evals.report.live import LiveRun
 from tripwright.evals.report.markup import number, percent, short
+from tripwright.runs import METRICS, RECIPE
 from tripwright.training.health import Warning, check
 
 TABLES = {"warmup": ("copy",), "sft": ("sft",)}  # stage in metrics.jsonl → its tables in recipe.json; all else is RL
@@ -43,7 +44,7 @@ class Watched:
 def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
     """Changes whenever a file that is read here does: grown, cut by a resume, or replaced."""
     found = []
-    for name in ("metrics.jsonl", "recipe.json", "model"):
+    for name in (METRICS, RECIPE, "model"):
         try:
             stat = (folder / name).stat()
             found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
@@ -54,7 +55,7 @@ def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
 
 def read(folder: Path, name: str) -> Watched:
     """Whatever is there: a run that has not begun has no rows."""
-    rows = read_metrics(folder / "metrics.jsonl", [])
+    rows = read_metrics(folder / METRICS, [])
     stage = str(rows[-1].get("stage")) if rows else ""
     recipe = _recipe(folder)
     settings = _table(recipe, TABLES.get(stage, RL_TABLES))
@@ -75,7 +76,7 @@ def read(folder: Path, name: str) -> Watched:
 
 def _recipe(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+        found = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

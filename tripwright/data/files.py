@@ -18,11 +18,10 @@ from pydantic import ValidationError
 from tripwright.agent.dialect import Dialect
 from tripwright.data.kinds import AnyRequest, Kind, kind_of, kind_of_dialect, kind_of_line, text_key
 from tripwright.domains import dialects
-from tripwright.errors import NotJson, UserError, first_problem, read_json
-from tripwright.evals.run import SCORE, TRANSCRIPTS
+from tripwright.errors import UserError, first_problem
+from tripwright.files import json_object
+from tripwright.runs import CARD, SCORE, TRANSCRIPTS, EpisodeLine, Place, episode_lines, places
 from tripwright.transcript import Transcript
-
-CARD = "run_card.json"
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Run:
     card: dict[str, Any]
     dialect: Dialect
     page_rows: int | None
-    offsets: dict[str, tuple[int, int]]  # id → line number, place in the file; of an episode tried again, the last try's
+    places: dict[str, Place]  # id → where its line is
 
     @property
     def rules(self) -> str:
@@ -75,12 +74,9 @@ class Run:
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[Episode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
-        path = self.folder / TRANSCRIPTS
-        with path.open("rb") as lines:
-            for key in sorted(self.offsets) if ids is None else ids:
-                number, offset = self.offsets[key]
-                lines.seek(offset)
-                yield read_episode(lines.readline(), path, number, self.kind)
+        wanted = sorted(self.places) if ids is None else ids
+        for line in episode_lines(self.folder / TRANSCRIPTS, (self.places[key] for key in wanted)):
+            yield read_episode(line, self.kind)
 
 
 def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
@@ -103,10 +99,10 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
     if name not in dialects():
         raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(dialects())}.")
     assert isinstance(dialect, dict)
-    offsets = _offsets(path)
+    found = {place.id or f"line {place.number}": place for place in places(path)}
     if not unfinished:
-        _check_finished(folder, len(offsets))
-    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), offsets)
+        _check_finished(folder, len(found))
+    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), found)
 
 
 def _check_finished(folder: Path, episodes: int) -> None:
@@ -120,50 +116,25 @@ def _check_finished(folder: Path, episodes: int) -> None:
 
 
 def _json_object(path: Path, what: str) -> dict[str, Any]:
-    try:
-        found = read_json(path.read_bytes())
-    except NotJson:
-        found = None
-    if not isinstance(found, dict):
+    found = json_object(path)
+    if found is None:
         raise UserError(f"'{path}' is not a {what}. Make the run again in a new folder.")
     return found
 
 
-def _offsets(path: Path) -> dict[str, tuple[int, int]]:
-    """Where each episode's last line begins. A line that is still being written is no line yet."""
-    found: dict[str, tuple[int, int]] = {}
-    place = 0
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.endswith(b"\n"):
-                found[str(_line_object(line, path, number)["id"])] = number, place
-            place += len(line)
-    return found
-
-
-def read_episode(line: bytes, path: Path, number: int, kind: Kind | None = None) -> Episode:
+def read_episode(line: EpisodeLine, kind: Kind | None = None) -> Episode:
     """`kind` None: what the line says. Raises UserError that names the line and what is wrong with it."""
-    record = _line_object(line, path, number)
+    record = line.record()
     kind = kind or kind_of_line(record)
-    if missing := [key for key in (kind.key, "transcript", "plan", "verdict") if key not in record]:
-        raise _no_episode(path, number, f"it has no '{missing[0]}'")
+    if missing := [key for key in ("id", kind.key, "transcript", "plan", "verdict") if key not in record]:
+        raise line.problem(f"it has no '{missing[0]}'")
     try:
         query, transcript = kind.request.model_validate(record[kind.key]), Transcript.from_json(record["transcript"])
     except ValidationError as error:
-        raise _no_episode(path, number, f"{kind.key} {first_problem(error)}") from None
+        raise line.problem(f"{kind.key} {first_problem(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _no_episode(path, number, "its transcript cannot be read") from None
+        raise line.problem("its transcript cannot be read") from None
     return Episode(str(record["id"]), query, transcript, record)
-
-
-def _line_object(line: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        record = read_json(line)
-    except NotJson as problem:
-        raise _no_episode(path, number, f"not JSON ({problem})") from None
-    if not isinstance(record, dict) or "id" not in record:
-        raise _no_episode(path, number, "expected a JSON object with an 'id'")
-    return record
 
 
 def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
@@ -174,21 +145,15 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
         if not path.is_file():
             raise UserError(f"No file of trajectories at '{path}'. Expected a JSONL file, as made by 'tripwright data collect'.")
         empty = True
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    empty = False
-                    episode = read_episode(line, path, number)
-                    kind = kind or episode.kind
-                    if episode.kind is not kind:
-                        raise UserError(f"{path}:{number}: of {episode.kind.name}, after {kind.name}: take those of one kind at a time.")
-                    yield episode
+        for line in episode_lines(path, places(path, tries_again=path.name == TRANSCRIPTS)):
+            empty = False
+            episode = read_episode(line)
+            kind = kind or episode.kind
+            if episode.kind is not kind:
+                raise UserError(f"{line.where}: of {episode.kind.name}, after {kind.name}: take those of one kind at a time.")
+            yield episode
         if empty:
             raise UserError(f"No trajectories in '{path}': it is empty.")
-
-
-def _no_episode(path: Path, number: int, why: str) -> UserError:
-    return UserError(f"{path}:{number}: not an episode of a run: {why}.")
 
 
 @contextmanager

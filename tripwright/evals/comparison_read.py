@@ -8,30 +8,31 @@ versions of the judge, can be compared under one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import UserError
 from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import judge_version
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
+from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
 from tripwright.world.store import World
 
-TRANSCRIPTS = "transcripts.jsonl"
 EVALUATIONS = ("after_rl", "after_sft")  # of a training's folder, the one it is about first
 Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`scored` and `unscored` hold the samples of each query; a query may be in both."""
+    """`scored` and `unscored` hold the samples of each query; a query may be in both. `typed_rows` as of a Run."""
 
     name: str
     folder: Path
@@ -41,6 +42,7 @@ class ComparedRun:
     scored: dict[str, list[Outcome]]
     unscored: dict[str, list[Outcome]]
     finished: bool
+    typed_rows: bool
 
     @property
     def rules(self) -> str:
@@ -94,35 +96,21 @@ def evaluation_folder(folder: Path) -> Path:
 def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rules: str | None = None) -> ComparedRun:
     """Raises UserError for a folder without transcripts, and for lines that are no episodes."""
     place = evaluation_folder(folder)
-    latest: dict[str, Outcome] = {}
-    status = StatusLine()
-    for outcome in outcomes_in(place / TRANSCRIPTS, judge_anew):
-        latest[outcome.id] = outcome
-        status.show(f"reading {name}: {len(latest)} episodes")
+    run, status, outcomes = Run.at(place), StatusLine(), list[Outcome]()
+    for line in episode_lines(run.transcripts):
+        outcomes.append(line.read(lambda record: Outcome.of(judge_anew(record) if judge_anew else record)))
+        status.show(f"reading {name}: {len(outcomes)} episodes")
     status.end()
-    if not latest:
-        raise UserError(f"No episode in '{place / TRANSCRIPTS}': there is nothing to compare yet.")
-    outcomes = [latest[key] for key in sorted(latest)]
-    card: dict[str, Any] = (json_object(place / "run_card.json") if (place / "run_card.json").is_file() else None) or {}
+    if not outcomes:
+        raise UserError(f"No episode in '{run.transcripts}': there is nothing to compare yet.")
+    outcomes.sort(key=attrgetter("id"))
+    card = dict(run.card)
     recipe = _recipe(place, card)
     alike, seed = but_for_seeds(card, recipe), seed_of(card, recipe)
     if rules is not None:
         card |= {"rules": rules, "judge": judge_version()}
     scored, unscored = by_query(o for o in outcomes if o.scored), by_query(o for o in outcomes if not o.scored)
-    return ComparedRun(name, folder, card, seed, alike, scored, unscored, (place / "score.json").is_file())
-
-
-def outcomes_in(path: Path, judge_anew: Judge | None = None) -> Iterator[Outcome]:
-    """Of every finished line, in order; the last line may still be being written."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                record = read_json(line)
-                yield Outcome.of(judge_anew(record) if judge_anew else record)
-            except (NotJson, KeyError, TypeError, AttributeError):
-                raise UserError(f"{path}:{number}: not an episode of a run, as 'tripwright run' writes it.") from None
+    return ComparedRun(name, folder, card, seed, alike, scored, unscored, run.finished, run.typed_rows)
 
 
 def judged_by_rules(world: World, rules: str) -> Judge:
@@ -198,4 +186,4 @@ def _recipe(place: Path, card: Card) -> Card | None:
     model = policy.get("model") if isinstance(policy, dict) and policy.get("kind") == "local" else None
     homes = [place.parent.parent] if place.parent.name == "eval" else []
     homes += [Path(model).parent.parent] if isinstance(model, str) else []
-    return next((found for home in homes if (home / "recipe.json").is_file() and (found := json_object(home / "recipe.json"))), None)
+    return next((found for home in homes if (found := json_object(home / RECIPE))), None)

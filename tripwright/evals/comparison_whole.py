@@ -91,7 +91,7 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
         "rules": " and ".join(dict.fromkeys(run.rules for run in runs)),
         "queries": len(found.queries),
         "left_out": len(set.union(*map(set, queries_of))) - len(found.queries),
-        "notes": [*notes({run.name: run.card for run in runs}), *_unfinished(runs)],
+        "notes": [*notes({run.name: run.card for run in runs}), *_unfinished(runs), *_untyped(runs)],
         "tables": found.tables(),
         "pairs": found.pairs(),
         "changed": {group.name: found.changed(place) for place, group in enumerate(groups) if place},
@@ -117,6 +117,11 @@ def _about(group: Group) -> dict[str, Any]:
 def _unfinished(runs: Sequence[ComparedRun]) -> list[str]:
     open_runs = [run.name for run in runs if not run.finished]
     return [f"not finished: {', '.join(open_runs)}; the same command finishes a run"] if open_runs else []
+
+
+def _untyped(runs: Sequence[ComparedRun]) -> list[str]:
+    older = [run.name for run in runs if not run.typed_rows]
+    return [f"no typed rows: {', '.join(older)}; an older version kept the tools' answers as text alone"] if older else []
 
 
 def _power(found: Comparison, group: int) -> dict[str, Any] | None:

@@ -7,14 +7,13 @@ endpoint answered in an episode that did not come to its end is in calls.jsonl, 
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -22,20 +21,20 @@ from tripwright.episode import Episode, Task, play
 from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.run_progress import ProgressLine
-from tripwright.evals.run_usage import UsageByEpisode, sum_usage, usage_entry
+from tripwright.evals.run_usage import adding_usage, sum_usage, usage_entry
 from tripwright.evals.scoreboard import score_records
-from tripwright.files import write_atomically
+from tripwright.files import Journal, write_atomically
 from tripwright.llm.paid import PaidCalls
 from tripwright.llm.prices import Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
+from tripwright.runs import CALLS, SCORE, TRANSCRIPTS, TranscriptJournal, episodes
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 
 __all__ = ["Scorer", "Spending", "run", "score_records"]
 
 Scorer = Callable[[Iterable[Mapping[str, Any]], str, Mapping[str, Any]], dict[str, Any]]  # lines, rules, run card → score.json
-TRANSCRIPTS, SCORE, CALLS = "transcripts.jsonl", "score.json", "calls.jsonl"
 DRAIN_SECONDS = 60.0  # how long a run that stops waits for answers that are under way: they are paid for
 
 
@@ -80,14 +79,13 @@ def run(
     calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
     card = _settled(out, card or {}, faults)
     path = out / TRANSCRIPTS
-    with path.open("ab+") as lines:
-        _own(lines, path)
-        earlier = _cut_torn_end_and_read(lines, path)
-        calls.take_up(earlier.passed, earlier.usage)
+    with TranscriptJournal(path) as journal:
+        scored = journal.scored
+        calls.take_up(scored.keys(), sum_usage(earlier.usage for earlier in scored.values()))
         if isinstance(policy, KeepsCalls):
             policy.keep(calls)
-        remaining = [task for task in wanted if task.id not in earlier.passed]
-        before = [earlier.passed[task.id] for task in wanted if task.id in earlier.passed]
+        remaining = [task for task in wanted if task.id not in scored]
+        before = [scored[task.id].passed for task in wanted if task.id in scored]
 
         def played(again: list[Task]) -> Iterator[Episode]:
             return play(policy, again, dialect, chat, rules, emptied_tools, faults, tools)
@@ -96,16 +94,16 @@ def run(
             (out / SCORE).unlink(missing_ok=True)
         with ProgressLine(len(wanted), before, calls, silent=not progress) as line:
             try:
-                left = _play_rounds(played, remaining, lines, calls, line, spending.rounds)
+                left = _play_rounds(played, remaining, journal, calls, line, spending.rounds)
             except BaseException:
                 _leave(policy, calls, line)
                 raise
         calls.close(all_done=not left)
-    usage = UsageByEpisode()
-    score = scorer(usage.noting(records(path)), rules, card)
+    usage: Counter[str] = Counter()
+    score = scorer(adding_usage(episodes(path), usage), rules, card)
     if faults:
-        score["faults"] = {"settings": card["faults"], **faults_met(records(path))}
-    if entry := usage_entry(usage.total(), spending.prices):
+        score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
+    if entry := usage_entry(usage, spending.prices):
         score["usage"] = entry
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
     return score
@@ -114,7 +112,7 @@ def run(
 def _play_rounds(
     played: Callable[[list[Task]], Iterator[Episode]],
     remaining: list[Task],
-    lines: BinaryIO,
+    journal: Journal,
     calls: PaidCalls,
     line: ProgressLine,
     rounds: int,
@@ -125,8 +123,7 @@ def _play_rounds(
         with closing(cast(Any, played(remaining))) as episodes:  # a generator: given up at once when the run is, not when memory is cleaned
             for episode in episodes:
                 count(episode.transcript, **calls.unused(episode.task.id))
-                lines.write(json.dumps(episode.record()).encode() + b"\n")
-                lines.flush()
+                journal.append(episode.record())
                 if episode.verdict is None:
                     unscored.add(episode.task.id)
                 else:
@@ -151,13 +148,6 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
     calls.close(all_done=False)
 
 
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a transcripts.jsonl, one at a time: token ids make the file large."""
-    with path.open("rb") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
 def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str, Any]:
     """The folder's card. Episodes on clean tools and on faulty ones are never counted together."""
     asked = json.loads(json.dumps(asdict(faults))) if faults else None
@@ -169,45 +159,7 @@ def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str
 
 
 def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How many calls of how many were hit, by kind; of an episode that was tried again the last try counts."""
-    latest = {str(line["id"]): line["transcript"]["segments"] for line in lines}
-    calls = [segment["call"] for segments in latest.values() for segment in segments if segment.get("call")]
-    kinds = Counter(fault_kind(call["fault"]) for call in calls if call.get("fault"))
-    return {"calls": len(calls), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
-
-
-def _own(lines: BinaryIO, path: Path) -> None:
-    """Two writers would cut off each other's lines. The lock dies with its process."""
-    try:
-        fcntl.flock(lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UserError(f"Another run is writing '{path}'. Wait for it, or choose a new folder for --out.") from None
-
-
-@dataclass
-class _Earlier:
-    """The scored episodes of earlier starts: whether each passed, and what they used together."""
-
-    passed: dict[str, bool] = field(default_factory=dict)
-    usage: Counter[str] = field(default_factory=Counter)
-
-
-def _cut_torn_end_and_read(lines: BinaryIO, path: Path) -> _Earlier:
-    """An unfinished last line is removed; any other bad line is the user's to see."""
-    earlier = _Earlier()
-    lines.seek(0)
-    end = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.endswith(b"\n"):
-            break
-        try:
-            record = json.loads(line)
-            key, verdict = str(record["id"]), record["verdict"]
-            if verdict is not None:
-                earlier.passed[key] = bool(verdict["final"])
-                earlier.usage.update(sum_usage([(record.get("transcript") or {}).get("usage") or {}]))
-        except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path}:{number}: not an episode of a run. Remove this line, or choose a new folder for --out.") from None
-        end += len(line)
-    lines.truncate(end)
-    return earlier
+    """How many calls of how many were hit, by kind."""
+    made = [segment["call"].get("fault") for line in lines for segment in line["transcript"]["segments"] if segment.get("call")]
+    kinds = Counter(fault_kind(fault) for fault in made if fault)
+    return {"calls": len(made), "hit": kinds.total(), "kinds": dict(kinds.most_common())}

@@ -21,7 +21,8 @@ from typing import Any
 import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
-from tripwright.files import json_object, write_atomically
+from tripwright.files import write_atomically
+from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
 
 IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
 READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entry that also has a hash: the hash says what it is
@@ -136,17 +137,18 @@ def model_fingerprint(folder: str | Path) -> str | None:
 
 def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
     """The card of the run folder `out`: written now in a new folder, found (and compared) in one that is taken up again."""
-    path = out / "run_card.json"
+    path, run = out / CARD, Run.at(out)
     if path.is_file():
-        found = json_object(path)
-        if found is None:
+        if not run.card:
             raise UserError(f"'{path}' is not a run card. Choose a new folder for --out.")
-        if differences := differences_in(found, card):
+        run.check_version()
+        if differences := differences_in(run.card, card):
             raise UserError(f"'{out}' holds another run: {'; '.join(differences)}. Choose a new folder for --out.")
-        return found
-    if (out / "transcripts.jsonl").exists():
-        raise UserError(f"'{out}' holds transcripts but no run_card.json to say what made them. Choose a new folder for --out.")
+        return dict(run.card)
+    if run.transcripts.exists():
+        raise UserError(f"'{out}' holds {TRANSCRIPTS} but no {CARD} to say what made it. Choose a new folder for --out.")
     out.mkdir(parents=True, exist_ok=True)
+    card = {**card, VERSION_ENTRY: VERSION}
     write_atomically(path, json.dumps(card, indent=2) + "\n")
     return card
 

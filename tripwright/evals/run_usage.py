@@ -1,7 +1,7 @@
 """What the answers of a run cost: requests, tokens and USD, summed over the transcripts that count.
 
 Every completion is in exactly one of them: an episode that was played again took its earlier turns from calls.jsonl, and its later line is
-the one that counts. What a request cost that never came back is not known to anybody here.
+the one that is read. What a request cost that never came back is not known to anybody here.
 """
 
 from __future__ import annotations
@@ -13,19 +13,11 @@ from typing import Any
 from tripwright.llm.prices import Prices
 
 
-class UsageByEpisode:
-    """Notes the usage of lines that pass by; the later line of an episode replaces the earlier."""
-
-    def __init__(self) -> None:
-        self._latest: dict[str, Mapping[str, float]] = {}
-
-    def noting(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for line in lines:
-            self._latest[str(line["id"])] = line["transcript"].get("usage") or {}
-            yield line
-
-    def total(self) -> Counter[str]:
-        return sum_usage(self._latest.values())
+def adding_usage(lines: Iterable[dict[str, Any]], total: Counter[str]) -> Iterator[dict[str, Any]]:
+    """The same lines; what each of them used is added to `total`."""
+    for line in lines:
+        total.update(line["transcript"].get("usage") or {})
+        yield line
 
 
 def sum_usage(usages: Iterable[Mapping[str, float]]) -> Counter[str]:

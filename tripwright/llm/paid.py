@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import UserError
+from tripwright.files import Journal, keep_lines
 from tripwright.llm.client import Completion, Fault, RequestedCall
 from tripwright.llm.prices import Prices
 
@@ -62,7 +62,7 @@ class PaidCalls:
         self.replayed = 0  # completions of this start that came from the journal
         self._used: dict[str, set[tuple[str, str]]] = {}  # episode → (step, hash) of what its present play was given
         self._known: dict[str, dict[str, list[tuple[str, Completion]]]] = {}  # episode → step → (hash, completion)
-        self._file: BinaryIO | None = None
+        self._journal: Journal | None = None  # opened with the first completion
         self._closed = False
         self._lock = threading.Lock()
         self._landed = threading.Condition(self._lock)
@@ -76,22 +76,16 @@ class PaidCalls:
     def take_up(self, finished: Container[str], usage: Mapping[str, float]) -> None:
         """Reads what earlier starts left. `finished` episodes need none of it; `usage` is what they used."""
         self.usage.update(usage)
-        if not self.path.exists():
-            return
-        text, kept, known = self.path.read_bytes(), [], 0
-        for number, line in enumerate(text.splitlines(keepends=True), start=1):
-            if not line.endswith(b"\n"):
-                break  # torn by a kill: it was never used
-            request, completion = self._read(number, line)
-            known += len(line)
-            if request.episode not in finished:
-                kept.append(line)
-                self._remember(request, completion)
-                self._count(completion)
-        if known != len(text) or sum(map(len, kept)) != known:
-            partial = self.path.with_name(self.path.name + ".partial")
-            partial.write_bytes(b"".join(kept))
-            os.replace(partial, self.path)
+
+        def needed(record: Any) -> bool:
+            request, completion = _read(record)
+            if request.episode in finished:
+                return False
+            self._remember(request, completion)
+            self._count(completion)
+            return True
+
+        keep_lines(self.path, needed, "not a kept completion. Remove this line, or choose a new folder for --out.")
 
     def find(self, request: Request) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
@@ -127,10 +121,9 @@ class PaidCalls:
                     _discard(completion.usage, lost)
             if self._closed:  # a thread that was left alone with a request in flight: what it brings is remembered by nobody
                 return
-            if self._file is None:
-                self._file = self.path.open("ab")
-            self._file.write(_line(request, completion))
-            self._file.flush()
+            if self._journal is None:
+                self._journal = Journal(self.path)
+            self._journal.append(_record(request, completion))
             self._remember(request, completion)
             self._use(request)
             self._count(completion)
@@ -164,8 +157,8 @@ class PaidCalls:
         """After the last episode. `all_done`: each is finished, and if no other needs it either, the file is deleted."""
         with self._lock:
             self._closed = True
-            if self._file:
-                self._file.close()
+            if self._journal:
+                self._journal.close()
             if all_done and not self._known:
                 self.path.unlink(missing_ok=True)
 
@@ -201,16 +194,6 @@ class PaidCalls:
         own = {name: amount for name, amount in counted(completion).items() if not name.startswith("discarded_")}
         self.usage.update({"requests": 1, **own})
 
-    def _read(self, number: int, line: bytes) -> tuple[Request, Completion]:
-        try:
-            record = read_json(line)
-            made = record["completion"]
-            calls = tuple(RequestedCall(*map(str, call)) for call in made["tool_calls"])
-            completion = Completion(str(made["text"]), calls, made["finish_reason"], dict(made["usage"]))
-            return Request(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion
-        except (NotJson, KeyError, TypeError, ValueError):
-            raise UserError(f"{self.path}:{number}: not a kept completion. Remove this line, or choose a new folder for --out.") from None
-
 
 def counted(completion: Completion) -> dict[str, float]:
     """What a completion adds to an account. `uncounted_requests`: the endpoint did not say how many tokens it used."""
@@ -226,12 +209,18 @@ def _discard(usage: dict[str, float], lost: Completion) -> None:
             usage[f"discarded_{name}"] = usage.get(f"discarded_{name}", 0) + amount
 
 
-def _line(request: Request, completion: Completion) -> bytes:
+def _record(request: Request, completion: Completion) -> dict[str, Any]:
     made = {
         "text": completion.text,
         "tool_calls": [[call.id, call.name, call.arguments] for call in completion.tool_calls],
         "finish_reason": completion.finish_reason,
         "usage": completion.usage,
     }
-    record = {"episode": request.episode, "step": request.step, "sha256": request.sha256, "completion": made}
-    return json.dumps(record).encode() + b"\n"
+    return {"episode": request.episode, "step": request.step, "sha256": request.sha256, "completion": made}
+
+
+def _read(record: Any) -> tuple[Request, Completion]:
+    made = record["completion"]
+    calls = tuple(RequestedCall(*map(str, call)) for call in made["tool_calls"])
+    completion = Completion(str(made["text"]), calls, made["finish_reason"], dict(made["usage"]))
+    return Request(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion

@@ -16,9 +16,9 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_lines
+from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.transcript import Transcript
 
-TRANSCRIPTS = "transcripts.jsonl"  # of a run folder
 ROLES = ("system", "user", "assistant", "tool")
 _SHAREGPT = {"human": "user", "gpt": "assistant", "observation": "tool", "function_call": "assistant", "system": "system"}
 
@@ -44,18 +44,14 @@ def read_conversations(path: str | Path) -> Iterator[Conversation]:
         path = path / TRANSCRIPTS
     if not path.is_file():
         raise UserError(f"No training data at '{path}'. Expected a JSONL or Parquet file, or the folder of a run.")
-    last: dict[str, Conversation] = {}
     for number, record in _records(path):
-        where = f"{path}:{number}"
-        conversation = _conversation(record, where)
-        if path.name == TRANSCRIPTS and conversation.transcript is not None:
-            last[str(record.get("id", where))] = conversation
-        else:
-            yield conversation
-    yield from last.values()
+        yield _conversation(record, f"{path}:{number}")
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.name == TRANSCRIPTS:
+        yield from ((line.place.number, line.record()) for line in episode_lines(path))
+        return
     if path.suffix == ".parquet":
         import pyarrow.parquet  # the 'data' extra
 

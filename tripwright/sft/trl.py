@@ -20,7 +20,9 @@ from typing import Any
 import torch
 
 from tripwright.errors import UserError
+from tripwright.files import Journal
 from tripwright.inference.local import load_model
+from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
 from tripwright.sft.files import Conversation, read_conversations
 from tripwright.sft.trainer import SftSettings
@@ -59,7 +61,7 @@ def fine_tune_with_trl(recipe: Recipe, out: str | Path) -> Path:
         processing_class=tokenizer,
         args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, recipe.seed, made.masked)),
         train_dataset=datasets.Dataset.from_list(made.rows),
-        callbacks=[_metrics_callback(folder / "metrics.jsonl")],
+        callbacks=[_metrics_callback(folder / METRICS)],
     )
     checkpoints = any((folder / "trl").glob("checkpoint-*"))
     trainer.train(resume_from_checkpoint=True if checkpoints else None)
@@ -220,28 +222,19 @@ def _metrics_callback(path: Path) -> Any:
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             self.began = time.monotonic()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            kept = [line for line in _lines(path) if line.get("stage") != "sft" or line["step"] <= state.global_step]
-            self.before = kept[-1].get("seconds", 0.0) if kept else 0.0
             if state.is_world_process_zero:
-                path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+                self.before = rewind_metrics(path, "sft", state.global_step)
+                self.journal = Journal(path)
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
             if not state.is_world_process_zero or not logs or "loss" not in logs:
                 return
             seconds = round(self.before + time.monotonic() - self.began, 2)
             row = {**{k: v for k, v in logs.items() if k != "num_tokens"}, "tokens": logs.get("num_tokens")}
-            with path.open("a", encoding="utf-8") as out:
-                out.write(json.dumps({"stage": "sft", "step": state.global_step, "seconds": seconds, **row}) + "\n")
+            self.journal.append({"stage": "sft", "step": state.global_step, "seconds": seconds, **row})
+
+        def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                self.journal.close()
 
     return Metrics()
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else []:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:  # the last line of a killed run may be torn
-            continue
-    return found

@@ -31,8 +31,9 @@ from transformers.utils import logging
 
 import tripwright
 from tripwright.errors import UserError
-from tripwright.files import json_object, write_atomically
+from tripwright.files import Journal, json_object, write_atomically
 from tripwright.progress import StatusLine
+from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
 from tripwright.training.changes import changes, longer
 from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
 from tripwright.training.health import Watchman
@@ -55,7 +56,7 @@ class RunFolder:
     def __init__(self, folder: str | Path, recipe: Recipe):
         self.folder, self.recipe = Path(folder), recipe
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.metrics = self.folder / "metrics.jsonl"
+        self.metrics = self.folder / METRICS
         self._held = False
         with self.alone():
             self._settle_recipe()
@@ -98,7 +99,7 @@ class RunFolder:
     # ---- what the run is of
 
     def _settle_recipe(self) -> None:
-        path, record = self.folder / "recipe.json", json.loads(json.dumps(self.recipe.record()))
+        path, record = self.folder / RECIPE, json.loads(json.dumps(self.recipe.record()))
         if path.is_file():
             found = _read_json(path)
             if differing := changes(_bound(found), _bound(record)):
@@ -169,21 +170,22 @@ class RunFolder:
             before = self._resume(stage, loop, checkpoints, facts)
             began = written_at = time.monotonic()
             written, status = loop.step, Status(stage, loop)
-            logged_as, watch = LOGGED_AS.get(stage, stage), Watchman(line for _, line in _whole_lines(self.metrics))
-            with self.metrics.open("a", encoding="utf-8") as out, closing(self._sinks()) as sinks:
+            rows = list[dict[str, Any]]()
+            logged_as = LOGGED_AS.get(stage, stage)
+            with Journal(self.metrics, rows.append) as journal, closing(self._sinks()) as sinks:
+                watch = Watchman(rows)
                 while loop.progress < 1:
                     row = loop.take_step()
                     now = time.monotonic()
                     seconds = round(before + now - began, 2)
                     line = {"stage": logged_as, "step": loop.step, "seconds": seconds, **row}
-                    out.write(json.dumps(line) + "\n")
-                    out.flush()
+                    journal.append(line)
                     sinks.log(logged_as, loop.step, line)
                     self._warn(watch, line)
                     status.show(loop, row)
                     due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
                     if (due and loop.progress < 1) or stopping.asked:
-                        os.fsync(out.fileno())  # never a state without the metrics that led to it
+                        journal.sync()  # never a state without the metrics that led to it
                         state = {"loop": loop.state_dict(), "generators": process_generators()}
                         checkpoints.write(loop.step, state, {"seconds": seconds, **facts})
                         written, written_at = loop.step, time.monotonic()
@@ -199,7 +201,7 @@ class RunFolder:
         for warning in watch.look(line):
             print(f"\n{warning}", file=sys.stderr)
         if (now := watch.text()) != before:
-            write_atomically(self.folder / "warnings.jsonl", now)
+            write_atomically(self.folder / WARNINGS, now)
 
     def _resume(self, stage: str, loop: Loop, checkpoints: Checkpoints, facts: dict[str, Any]) -> float:
         """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning. Seconds of work behind the run."""
@@ -212,11 +214,7 @@ class RunFolder:
             loop.load_state_dict(state["loop"])
             set_process_generators(state["generators"])
             print(f"{stage}: going on after step {loop.step}", file=sys.stderr)
-        kept, seconds = "", 0.0
-        for text, line in _whole_lines(self.metrics):
-            if line.get("stage") != LOGGED_AS.get(stage, stage) or line["step"] <= loop.step:
-                kept, seconds = kept + text, line["seconds"]
-        write_atomically(self.metrics, kept)
+        seconds = rewind_metrics(self.metrics, LOGGED_AS.get(stage, stage), loop.step)
         return float(found.manifest["seconds"]) if found else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
@@ -261,14 +259,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if found is None:
         raise UserError(f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder.")
     return found
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line of metrics with its newline, and read."""
-    for text in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
-        try:
-            line = json.loads(text)
-        except json.JSONDecodeError:  # the last line of a killed run may be torn
-            continue
-        if text.endswith("\n"):
-            yield text, line

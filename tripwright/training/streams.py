@@ -22,7 +22,7 @@ from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.sft.files import TRANSCRIPTS
+from tripwright.runs import TRANSCRIPTS
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
 from tripwright.training.kinds import kind_of
 from tripwright.transcript import Transcript

@@ -29,6 +29,7 @@ from tripwright.episode import Task, close_session, open_session
 from tripwright.llm.paid import counted
 from tripwright.policies.base import Policy
 from tripwright.policies.endpoint import EndpointPolicy, Notation, count, turn_text
+from tripwright.runs import Place, record_at
 from tripwright.transcript import Transcript
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
@@ -133,16 +134,13 @@ async def _converse(session: Session, native_tools: bool) -> None:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A transcripts.jsonl with the byte at which each episode's line begins; of an episode that was tried again, the last."""
+    """A transcripts.jsonl and where in it each episode is, by id."""
 
     path: Path
-    places: Mapping[str, int]
+    places: Mapping[str, Place]
 
     def record(self, id: str) -> dict[str, Any]:
-        with self.path.open("rb") as lines:
-            lines.seek(self.places[id])
-            record: dict[str, Any] = json.loads(lines.readline())
-        return record
+        return record_at(self.path, self.places[id])
 
 
 @solver

@@ -7,7 +7,6 @@ process ends, because a task of Inspect has no end of its own.
 from __future__ import annotations
 
 import atexit
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import wraps
@@ -32,7 +31,7 @@ from tripwright.evals.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.evals.jobs import errands, read_requests, read_tasks
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import verified_by
-from tripwright.files import json_object
+from tripwright.runs import TRANSCRIPTS, Run, episode_lines
 from tripwright.world.store import World
 
 INSPECT = "inspect"  # the policy that is Inspect's own model
@@ -116,28 +115,22 @@ def trips(
 @_in_one_line
 def played(run: str) -> Task:
     """The episodes of a run folder, as they were played and judged: for the viewer, and for scores beside those of other tasks."""
-    folder = Path(run)
-    path = folder / "transcripts.jsonl"
+    played_run = Run.at(Path(run))
+    path = played_run.transcripts
     if not path.is_file():
-        raise UserError(f"No run in '{run}': expected a folder with transcripts.jsonl, as 'tripwright run --out {run}' makes it.")
-    samples, places = {}, {}
-    with path.open("rb") as lines:
-        start = 0
-        for line in lines:
-            if line.endswith(b"\n"):  # what a kill left half written is no episode
-                record = json.loads(line)
-                key = str(record["id"])
-                samples[key], places[key] = _sample(key, {name: record[name] for name in ("query", "request") if name in record}), start
-            start += len(line)
+        raise UserError(f"No run in '{run}': expected a folder with {TRANSCRIPTS}, as 'tripwright run --out {run}' makes it.")
+    samples, places = [], {}
+    for line in episode_lines(path):
+        samples.append(line.read(_played_sample))
+        places[str(samples[-1].id)] = line.place
     if not samples:
         raise UserError(f"No finished episode in '{path}'.")
-    card = json_object(folder / "run_card.json") if (folder / "run_card.json").is_file() else None
     return Task(
-        dataset=MemoryDataset(list(samples.values()), name=folder.name),
+        dataset=MemoryDataset(samples, name=played_run.folder.name),
         solver=recorded(Recorded(path, places)),
         scorer=[final(), facts()],
         fail_on_error=False,
-        metadata={"run_card": card},
+        metadata={"run_card": dict(played_run.card) or None},
     )
 
 
@@ -162,6 +155,10 @@ def _errands(requests: Path, options: PlaceOptions) -> tuple[Sequence[Task], Map
     atexit.register(opened.close)
     jobs = errands(found, live)
     return jobs, live.identity, verified_by(jobs[0].verifier.name)
+
+
+def _played_sample(record: Mapping[str, Any]) -> Sample:
+    return _sample(str(record["id"]), {name: record[name] for name in ("query", "request") if name in record})
 
 
 def _sample(id: str, request: Mapping[str, Any]) -> Sample:

@@ -18,7 +18,7 @@ from tripwright.evals.report.results import evaluation_words
 from tripwright.evals.report.rules_gap import gap_table
 from tripwright.evals.report.transitions import transition_matrix
 from tripwright.evals.report.work import Behaviour, Work, read_behaviour
-from tripwright.files import json_object
+from tripwright.runs import Run
 
 MOST_SHOWN = 8  # evaluations with pictures of their own
 SECTION = "behaviour"
@@ -84,8 +84,7 @@ def read_one(run: RunFolder, name: str) -> Behaviour | None:
     path, score = run.transcripts[name], run.scores.get(name, {})
     card = score.get("run_card")
     if not isinstance(card, dict):
-        card_path = path.with_name("run_card.json")
-        card = (json_object(card_path) if card_path.is_file() else None) or {}
+        card = Run.at(path.parent).card
     behaviour = read_behaviour(name, path, score, card)
     return behaviour if behaviour.scored else None
 

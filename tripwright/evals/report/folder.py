@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripwright.errors import UserError
+from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.report.markup import plural
+from tripwright.files import whole_lines
+from tripwright.runs import CARD, COMPARISON, DIFFICULTY, METRICS, RECIPE, SCORE, TRANSCRIPTS, WARNINGS, Run
 
 Json = dict[str, Any]
 
@@ -55,25 +57,23 @@ def read_run(path: Path) -> RunFolder:
     scores, transcripts = _evaluations(path, missing)
     run = RunFolder(
         path=path,
-        card=_read_object(path / "run_card.json", missing),
-        difficulty=_read_object(path / "difficulty.json", missing),
-        metrics=read_metrics(path / "metrics.jsonl", missing),
+        card=_read_object(path / CARD, missing),
+        difficulty=_read_object(path / DIFFICULTY, missing),
+        metrics=read_metrics(path / METRICS, missing),
         scores=scores,
-        comparison=_read_object(path / "comparison.json", missing),
+        comparison=_read_object(path / COMPARISON, missing),
         transcripts=transcripts,
         warnings=read_warnings(path),
-        recipe=_optional_object(path / "recipe.json"),
+        recipe=_optional_object(path / RECIPE),
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
-        raise UserError(
-            f"Nothing to report in '{path}': found none of score.json, eval/*/score.json, metrics.jsonl, transcripts.jsonl, run_card.json."
-        )
+        raise UserError(f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS}, {TRANSCRIPTS}, {CARD}.")
     return run
 
 
 def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
-    held = {file.parent for name in ("score.json", "transcripts.jsonl") for file in path.glob(f"eval/*/{name}")}
+    held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
     folders = {folder.name: folder for folder in sorted(held)}
     named = {name: folders[name] for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))}
     if not named:
@@ -81,21 +81,26 @@ def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[
     scores: dict[str, Json] = {}
     transcripts: dict[str, Path] = {}
     for name, folder in named.items():
-        score = _read_object(folder / "score.json", missing)
+        score = _read_object(folder / SCORE, missing)
         if score:
             scores[name] = score
-        if (folder / "transcripts.jsonl").is_file():
-            transcripts[name] = folder / "transcripts.jsonl"
+        run = Run.at(folder)
+        if run.transcripts.is_file():
+            transcripts[name] = run.transcripts
+            if not run.typed_rows:
+                missing.append(
+                    f"no typed rows in {run.transcripts.relative_to(path)}: an older version kept the tools’ answers as text alone"
+                )
     if not transcripts:
-        missing.append("no transcripts.jsonl, so no episodes are shown")
+        missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
     return scores, transcripts
 
 
 _ABSENT = {
-    "run_card.json": "no run_card.json, so neither the recipe nor the machine is known",
-    "difficulty.json": "no difficulty.json, so the scripted baselines are not shown",
-    "comparison.json": "no comparison.json, so there is no paired test between two evaluations",
-    "score.json": "no score.json, so there are no final metrics",
+    CARD: "no run_card.json, so neither the recipe nor the machine is known",
+    DIFFICULTY: "no difficulty.json, so the scripted baselines are not shown",
+    COMPARISON: "no comparison.json, so there is no paired test between two evaluations",
+    SCORE: "no score.json, so there are no final metrics",
 }
 
 
@@ -117,40 +122,35 @@ def _read_object(path: Path, missing: list[str]) -> Json:
 def read_metrics(path: Path, missing: list[str]) -> list[Json]:
     """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond that step led nowhere and is dropped."""
     if not path.is_file():
-        missing.append("no metrics.jsonl, so there are no learning curves")
+        missing.append(f"no {METRICS}, so there are no learning curves")
         return []
     stages: dict[str, list[Json]] = {}
     unreadable = 0
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for line in filter(str.strip, lines):
-            try:
-                row = json.loads(line)
-                stage, step = str(row["stage"]), float(row["step"])
-            except (ValueError, KeyError, TypeError):
-                unreadable += 1
-                continue
-            rows = stages.setdefault(stage, [])
-            while rows and float(rows[-1]["step"]) > step:
-                rows.pop()
-            if rows and float(rows[-1]["step"]) == step:
-                row = {**rows.pop(), **row}
-            rows.append(row)
+    for line in whole_lines(path):
+        try:
+            row = read_json(line.text)
+            stage, step = str(row["stage"]), float(row["step"])
+        except (ValueError, KeyError, TypeError):
+            unreadable += 1
+            continue
+        rows = stages.setdefault(stage, [])
+        while rows and float(rows[-1]["step"]) > step:
+            rows.pop()
+        if rows and float(rows[-1]["step"]) == step:
+            row = {**rows.pop(), **row}
+        rows.append(row)
     if unreadable:
-        missing.append(f"{plural(unreadable, 'unreadable line')} of metrics.jsonl left out")
+        missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
     return [row for rows in stages.values() for row in rows]
 
 
 def read_warnings(path: Path) -> list[Json]:
     """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told one again."""
     found: dict[tuple[str, ...], Json] = {}
-    try:
-        lines = (path / "warnings.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    for line in lines:
+    for line in whole_lines(path / WARNINGS) if (path / WARNINGS).is_file() else ():
         try:
-            warning = json.loads(line)
-        except ValueError:
+            warning = read_json(line.text)
+        except NotJson:
             continue
         if isinstance(warning, dict):
             found[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = warning

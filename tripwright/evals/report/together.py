@@ -24,12 +24,13 @@ from tripwright.evals.report.overlay import check_count, overlay_sections
 from tripwright.evals.report.page import browser_of, report_page, write_page
 from tripwright.evals.report.results import evaluation_words, metric_of, metric_words
 from tripwright.evals.scoreboard import judged_by
+from tripwright.runs import CARD, RECIPE
 
 __all__ = ["run_names", "together_page", "write_together"]
 
 FINAL = ("final", "dense_reward", "delivery", "commonsense_macro", "hard_macro", "turns_mean", "completion_tokens_mean")
 MOST_SETTINGS = 200
-SAME = {"recipe.json": "the recipes", "run_card.json": "the run cards’ settings"}
+SAME = {RECIPE: "the recipes", CARD: "the run cards’ settings"}
 CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
 
 
@@ -155,9 +156,9 @@ def _cost_section(runs: dict[str, RunFolder]) -> str:
 
 def _settings_section(runs: dict[str, RunFolder]) -> str:
     """By the recipes; of runs that no training made, by the run cards of their main evaluations."""
-    settings, source = {name: dict(_leaves(_one_rl(run.recipe))) for name, run in runs.items()}, "recipe.json"
+    settings, source = {name: dict(_leaves(_one_rl(run.recipe))) for name, run in runs.items()}, RECIPE
     if sum(map(bool, settings.values())) < 2:
-        settings, source = {name: _card_leaves(_score(run).get("run_card")) for name, run in runs.items()}, "run_card.json"
+        settings, source = {name: _card_leaves(_score(run).get("run_card")) for name, run in runs.items()}, CARD
     without = [name for name, found in settings.items() if not found]
     keys = dict.fromkeys(key for found in settings.values() for key in found)
     known = [found for found in settings.values() if found]

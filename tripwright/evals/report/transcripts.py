@@ -18,6 +18,7 @@ from tripwright.evals.report.browser.index import PASSED, UNSCORED, Index
 from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.markup import esc, number, plain, plural
 from tripwright.evals.report.results import evaluation_words
+from tripwright.runs import Place, record_at
 from tripwright.transcript import Segment, ToolCall, Transcript
 
 SEED = 0
@@ -32,10 +33,10 @@ _SPECIAL = re.compile(r"<\|[a-z_]+\|>")
 
 
 @dataclass(frozen=True)
-class Place:
+class Candidate:
     """Where one episode lies in the file, and the two facts the choice is made by."""
 
-    offset: int
+    place: Place
     passed: bool
     level: str
 
@@ -46,33 +47,33 @@ def few_episodes(run: RunFolder, index: Index) -> str:
     if name is None:
         return ""
     path = run.transcripts[name]
-    places = scored_places(index, path)
-    chosen = choose(places)
+    candidates = scored_candidates(index, path)
+    chosen = choose(candidates)
     if not chosen:
         run.missing.append(f"{path.name} holds no scored episode")
         return ""
-    passing = sum(place.passed for place in chosen)
+    passing = sum(each.passed for each in chosen)
     lede = (
-        f"Here are {len(chosen)} of {plural(len(places), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen "
+        f"Here are {len(chosen)} of {plural(len(candidates), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen "
         f"by rule: {passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
         f"<code>{esc(path.relative_to(run.path))}</code>; with JavaScript this page lets you filter and compare them."
     )
-    episodes = "".join(episode(_record_at(path, place.offset), i == 0) for i, place in enumerate(chosen))
+    episodes = "".join(episode(record_at(path, each.place), i == 0) for i, each in enumerate(chosen))
     return f'<p class="lede">{lede}</p>{episodes}'
 
 
-def scored_places(index: Index, path: Path) -> list[Place]:
+def scored_candidates(index: Index, path: Path) -> list[Candidate]:
     """An unscored episode has no verdict: it is neither a pass nor a failure, so it cannot stand for either."""
     number_ = next((i for i, source in enumerate(index.sources) if source.path == path), None)
     found = [entry for entry in index.entries if entry.source == number_ and entry.verdict != UNSCORED]
-    return [Place(entry.offset, entry.verdict == PASSED, index.queries[entry.query][1]) for entry in found]
+    return [Candidate(entry.place, entry.verdict == PASSED, index.queries[entry.query][1]) for entry in found]
 
 
-def choose(places: list[Place], how_many: int = SHOWN, seed: int = SEED) -> list[Place]:
+def choose(candidates: list[Candidate], how_many: int = SHOWN, seed: int = SEED) -> list[Candidate]:
     """Passing first. If one side has too few, the other fills up."""
-    shuffled = sorted(places, key=lambda p: p.offset)
+    shuffled = sorted(candidates, key=lambda each: each.place.offset)
     Random(seed).shuffle(shuffled)
-    passing, failing = (_levels_in_turn([p for p in shuffled if p.passed is side]) for side in (True, False))
+    passing, failing = (_levels_in_turn([each for each in shuffled if each.passed is side]) for side in (True, False))
     half = how_many // 2
     take = max(half, how_many - len(failing))
     picked = passing[:take]
@@ -221,18 +222,11 @@ def _words(value: Any) -> str:
     return "<br>".join(esc(part) for part in parts if part)
 
 
-def _levels_in_turn(places: list[Place]) -> list[Place]:
+def _levels_in_turn(candidates: list[Candidate]) -> list[Candidate]:
     order = {"easy": 0, "medium": 1, "hard": 2}
-    levels = sorted({p.level for p in places}, key=lambda level: (order.get(level, 3), level))
-    queues = [[p for p in places if p.level == level] for level in levels]
+    levels = sorted({each.level for each in candidates}, key=lambda level: (order.get(level, 3), level))
+    queues = [[each for each in candidates if each.level == level] for level in levels]
     return [queue[i] for i in range(max(map(len, queues), default=0)) for queue in queues if i < len(queue)]
-
-
-def _record_at(path: Path, offset: int) -> Json:
-    with path.open("rb") as lines:
-        lines.seek(offset)
-        record: Json = json.loads(lines.readline())
-    return record
 
 
 def _cut(text: str, most: int) -> str:

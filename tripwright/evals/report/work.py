@@ -1,7 +1,6 @@
-"""How the agent worked, read from one transcripts.jsonl: one pass, and of each episode only what the figures need.
+"""How the agent worked, read from one transcripts.jsonl; of each episode only what the figures need is kept.
 
-The subtle things: the later line of an id wins (an unscored episode is tried again), and what one line cannot say is left out of that
-figure only, so that episodes of any kind of request can be looked at.
+The subtle thing: what one line cannot say is left out of that figure only, so that episodes of any kind of request can be looked at.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from tripwright.domains import face_named
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.report.ungrounded import Counts, claims_without_ground, in_no_table, not_found
+from tripwright.runs import episode_lines
 from tripwright.transcript import StopReason
 
 OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)
@@ -106,18 +106,15 @@ class Behaviour:
 
 def read_behaviour(name: str, path: Path, score: Mapping[str, Any], card: Mapping[str, Any]) -> Behaviour:
     """`card`: of the run that made the episodes; it names the tools' face."""
-    works: dict[str, Work] = {}
+    works: list[Work] = []
     unreadable = 0
-    with path.open("rb") as lines:
-        for line in filter(bytes.strip, lines):
-            try:
-                work = read_work(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                unreadable += 1
-                continue
-            works[work.id] = work
+    for line in episode_lines(path):
+        try:
+            works.append(read_work(line.record()))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            unreadable += 1
     rules = score.get("rules")
-    return Behaviour(name, list(works.values()), unreadable, _offered(card), rules if isinstance(rules, str) else None, card)
+    return Behaviour(name, works, unreadable, _offered(card), rules if isinstance(rules, str) else None, card)
 
 
 def _offered(card: Mapping[str, Any]) -> frozenset[str]:

@@ -1,30 +1,27 @@
 """What raters said: a file for each, a line for every change, only ever appended to, on disk before the page hears that it is saved.
 
-A line holds the rater's whole judgement of one item, so the last one wins; what a kill left half written is cut off before the next line.
+A line holds the rater's whole judgement of one item, so the last one wins.
 Imports are files of their own in `labels/imports`, and the later moment wins between them.
 """
 
 from __future__ import annotations
 
 import datetime
-import fcntl
-import json
-import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import quote
 
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.study.folder import LABELS, Study
+from tripwright.files import Journal, whole_lines
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_SHOWN = 40, 4_000, 80  # characters
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")  # of one width: as texts they sort by time
 _NAME = re.compile(r"\w[\w .'-]*")
-_TAIL_BYTES = 65_536  # more than the longest line
 
 
 class LabelProblem(UserError):
@@ -87,15 +84,16 @@ def now() -> str:
 
 def append(study: Study, label: Label) -> Label:
     """Writes one label; on disk when this returns. Several processes may write at once. Returns it with its moment."""
-    path = study.folder / LABELS / f"{quote(label.rater, safe='')}.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # let go when the file is closed
-        last = _cut_torn_end(file)
+    last = ""
+
+    def take(record: Any) -> None:
+        nonlocal last
+        last = str(record["at"])
+
+    with Journal(study.folder / LABELS / f"{quote(label.rater, safe='')}.jsonl", take, "not a label.", wait=True) as journal:
         written = Label(label.item, label.rater, label.values, label.note, _after(last))
-        file.write(json.dumps(asdict(written), ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+        journal.append(asdict(written))
+        journal.sync()
     return written
 
 
@@ -110,28 +108,16 @@ def read(study: Study) -> dict[str, dict[str, Label]]:
 
 
 def _labels(study: Study, path: Path) -> Iterator[Label]:
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):  # what follows the last end of line is torn
+    for line in whole_lines(path):
         try:
-            found = read_json(line)
+            found = read_json(line.text)
             if not isinstance(found, dict):
                 raise LabelProblem("expected an object.")
             yield checked(
                 study, found.get("item"), found.get("rater"), found.get("values"), found.get("note", ""), str(found.get("at", ""))
             )
         except (NotJson, LabelProblem) as problem:
-            raise UserError(f"{path}:{number}: {problem}") from None
-
-
-def _cut_torn_end(file: BinaryIO) -> str:
-    """The moment of the last whole line, or "". Afterwards the file ends with a whole line."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _TAIL_BYTES))
-    tail = file.read()
-    whole = tail.rfind(b"\n") + 1
-    if whole < len(tail):
-        file.truncate(size - len(tail) + whole)
-    moments = MOMENT.findall(tail[:whole].rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace"))
-    return moments[-1] if moments else ""
+            raise UserError(f"{path}:{line.number}: {problem}") from None
 
 
 def _after(last: str) -> str:

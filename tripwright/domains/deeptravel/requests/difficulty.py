@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tripwright.domains.deeptravel.request import Level, TravelRequest
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import UserError
+from tripwright.runs import episode_lines, transcripts_at
 
 EASY, HARD = 0.25, 0.75  # up to which difficulty a request is easy; from which on it is hard
 OTHER_SHARE = 0.1  # of a stage's requests that are of the other kind
@@ -44,27 +45,23 @@ class Stages:
 
 
 def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
-    """The words of a request → how often it was tried and passed, over files of episodes (a run's transcripts.jsonl).
+    """The words of a request → how often it was tried and passed, over files of episodes (a run's, or its folder).
 
-    Of an episode that was played again the last scored one counts; unscored ones do not. Raises UserError for a line that is no episode.
+    Unscored ones do not count. Raises UserError for a line that is no episode.
     """
-    verdicts: dict[str, dict[tuple[Path, str], bool]] = defaultdict(dict)
-    for path in paths:
-        place = path / "transcripts.jsonl" if path.is_dir() else path
-        if not place.is_file():
-            raise UserError(f"No episodes at '{path}'. Expected a run's folder, or its transcripts.jsonl.")
-        with place.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                try:
-                    record = read_json(line)
-                    asked = record.get("request") or record["query"]
-                    text, name, verdict = str(asked["query"]), str(record["id"]), record["verdict"]
-                    final = None if verdict is None else bool(verdict["final"])
-                except (NotJson, KeyError, TypeError, AttributeError):
-                    raise UserError(f"{place}:{number}: not an episode of a run. Expected the lines of a transcripts.jsonl.") from None
-                if final is not None:
-                    verdicts[text][place.resolve(), name] = final
-    return {text: Tried(len(found), sum(found.values())) for text, found in verdicts.items()}
+    verdicts: dict[str, list[bool]] = defaultdict(list)
+    for file in {transcripts_at(path, "episodes").resolve(): None for path in paths}:
+        for line in episode_lines(file):
+            text, final = line.read(_attempt)
+            if final is not None:
+                verdicts[text].append(final)
+    return {text: Tried(len(found), sum(found)) for text, found in verdicts.items()}
+
+
+def _attempt(record: Mapping[str, Any]) -> tuple[str, bool | None]:
+    """What was asked, and whether it passed; None where it is unscored."""
+    asked, verdict = record.get("request") or record["query"], record["verdict"]
+    return str(asked["query"]), None if verdict is None else bool(verdict["final"])
 
 
 def measured(requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2) -> dict[str, Tried]:

@@ -23,6 +23,7 @@ from tripwright.errors import UserError
 from tripwright.files import make_parent, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
+from tripwright.runs import TRANSCRIPTS
 
 FORMS = ("rules", "judge")
 
@@ -87,7 +88,7 @@ def verify(  # long: each option is a parameter with its help
         raise UserError("--form judge needs --model and --base-url, and --form rules takes neither.")
     if not judging and (against_rules or rubrics or judgements or price or votes != 1):
         raise UserError("--against-rules, --rubrics, --judgements, --price and --votes go with --form judge.")
-    transcripts = transcripts / "transcripts.jsonl" if transcripts.is_dir() else transcripts
+    transcripts = transcripts / TRANSCRIPTS if transcripts.is_dir() else transcripts
     kept = judgements or (out or transcripts).with_name("judgements.jsonl")
     _check_files(transcripts, out, kept if judging else None)
     passes = _conclusions(passing) if passing else PASSING_CONCLUSIONS

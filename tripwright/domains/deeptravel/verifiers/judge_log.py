@@ -1,4 +1,4 @@
-"""judgements.jsonl: every vote that was paid for, one flushed line each, only ever appended to; so a killed run repeats no paid call.
+"""judgements.jsonl: every vote that was paid for, in a journal; so a killed run repeats no paid call.
 
 Two kinds of lines: a vote of an item ("vote", from 1) or a fault in its place, and an item once it is decided ("votes", "agreement").
 A line belongs to its `key`, a hash of the whole question and of who is asked, so several files of transcripts may share one log.
@@ -6,15 +6,13 @@ A line belongs to its `key`, a hash of the whole question and of who is asked, s
 
 from __future__ import annotations
 
-import fcntl
-import json
 import threading
 from collections import defaultdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.files import Journal
 
 
 class JudgementLog:
@@ -25,16 +23,14 @@ class JudgementLog:
         self._votes: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
         self._decided: set[tuple[str, int]] = set()  # with the number of votes
         self._lock = threading.Lock()
-        self._file: BinaryIO | None = None
+        self._journal: Journal | None = None
         if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("a+b")
-            try:
-                self._own(path)
-                self._take_up(path)
-            except BaseException:
-                self._file.close()
-                raise
+            self._journal = Journal(
+                path,
+                self._take_up,
+                "not a judgement. Remove this line, or name another file for --judgements.",
+                in_use=f"'{path}' is in use: another process judges with it now. Wait for it, or name another --judgements.",
+            )
 
     def __enter__(self) -> JudgementLog:
         return self
@@ -45,9 +41,9 @@ class JudgementLog:
     def close(self) -> None:
         """Threads that are left alone with a request in flight may still come: what they bring is then remembered by nobody."""
         with self._lock:
-            if self._file:
-                self._file.close()
-                self._file = None
+            if self._journal:
+                self._journal.close()
+                self._journal = None
 
     def votes(self, key: str) -> dict[int, dict[str, Any]]:
         """The readable votes on this item, by number."""
@@ -58,9 +54,8 @@ class JudgementLog:
         with self._lock:
             if "votes" in line and (line["key"], len(line["votes"])) in self._decided:
                 return
-            if self._file:
-                self._file.write((json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
-                self._file.flush()
+            if self._journal:
+                self._journal.append(line)
             self._remember(line)
 
     def _remember(self, line: dict[str, Any]) -> None:
@@ -69,26 +64,6 @@ class JudgementLog:
         elif line.get("judged") is not None:  # a fault is tried again
             self._votes[line["key"]][line["vote"]] = line
 
-    def _own(self, path: Path) -> None:
-        assert self._file is not None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"'{path}' is in use: another process judges with it now. Wait for it, or name another --judgements.") from None
-
-    def _take_up(self, path: Path) -> None:
-        """Cuts off what a kill left half written; any other bad line is the user's to see."""
-        assert self._file is not None
-        self._file.seek(0)
-        end = 0
-        for number, line in enumerate(self._file, start=1):
-            if not line.endswith(b"\n"):
-                break
-            try:
-                record = read_json(line)
-                str(record["key"]), len(record["votes"]) if "votes" in record else int(record["vote"])
-            except (NotJson, KeyError, TypeError, ValueError):
-                raise UserError(f"{path}:{number}: not a judgement. Remove this line, or name another file for --judgements.") from None
-            self._remember(record)
-            end += len(line)
-        self._file.truncate(end)
+    def _take_up(self, record: Any) -> None:
+        str(record["key"]), len(record["votes"]) if "votes" in record else int(record["vote"])
+        self._remember(record)

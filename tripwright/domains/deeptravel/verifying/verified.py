@@ -1,7 +1,7 @@
 """Transcripts of a run → the verifiers' verdict on each, by rules or by a judge, and what they come to (rows D3 to D5).
 
 An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and past 1% of all a rate comes with its
-worst case (law 4). An episode that a run played again because of our fault stands in its file twice; the later line counts.
+worst case (law 4).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Verifier,
 )
 from tripwright.domains.deeptravel.verifiers.joint import joint
-from tripwright.errors import NotJson, UserError, described, read_json
+from tripwright.errors import UserError, described
 from tripwright.llm.threads import MOST_FAULTS, map_unordered
+from tripwright.runs import TRANSCRIPTS, EpisodeLine, episode_lines
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript
 
@@ -68,43 +69,27 @@ class Verdict:
 def read_episodes(path: Path) -> list[Asked]:
     """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier reads them."""
     if not path.is_file():
-        raise UserError(f"No transcripts at '{path}'. Expected the transcripts.jsonl of a run: {EXPECTED} per line.")
-    found: list[Asked] = []
-    unscored: dict[str, int] = {}  # id → place in `found`: only such a line is replaced by a later one
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            asked = _asked(line, number, f"{path}:{number}")
-            if asked.id in unscored:
-                found[unscored.pop(asked.id)] = asked
-            else:
-                found.append(asked)
-            if asked.transcript.stop_reason is StopReason.UNSCORED:
-                unscored[asked.id] = next(place for place, each in enumerate(found) if each is asked)
+        raise UserError(f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line.")
+    found = list(map(_asked, episode_lines(path)))
     if not found:
         raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
     return found
 
 
-def _asked(line: bytes, number: int, where: str) -> Asked:
-    try:
-        record = read_json(line)
-    except NotJson as problem:
-        raise UserError(f"{where}: not JSON ({problem}).") from None
-    if not isinstance(record, dict) or not isinstance(record.get("transcript"), dict) or not isinstance(record.get("request"), dict):
-        raise UserError(f"{where}: {EXPECTED}, found {described(record)}.")
+def _asked(line: EpisodeLine) -> Asked:
+    record, number = line.record(), line.place.number
+    if not isinstance(record.get("transcript"), dict) or not isinstance(record.get("request"), dict):
+        raise UserError(f"{line.where}: {EXPECTED}, found {described(record)}.")
     try:
         request = TravelRequest.model_validate(record["request"])
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{where}: request: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise UserError(f"{line.where}: request: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
     try:
         transcript = Transcript.from_json(record["transcript"])
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{where}: 'transcript' is not one of a run ({type(error).__name__}: {error}).") from None
-    light = [replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments]
-    transcript.segments = light
+        raise UserError(f"{line.where}: 'transcript' is not one of a run ({type(error).__name__}: {error}).") from None
+    transcript.segments = [replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments]
     return Asked(number, str(record.get("id") or request.id or f"line {number}"), request, transcript)
 
 

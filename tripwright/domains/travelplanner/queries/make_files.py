@@ -16,7 +16,7 @@ from typing import Any
 
 from tripwright import __version__
 from tripwright.domains.travelplanner.queries.make_item import Exhausted, Item, Maker, Settings, make_item
-from tripwright.domains.travelplanner.queries.make_journal import Journal
+from tripwright.domains.travelplanner.queries.make_journal import MakingJournal
 from tripwright.domains.travelplanner.queries.make_pool import in_order, worker_count
 from tripwright.domains.travelplanner.queries.splits import Key, request_key, split_sizes
 from tripwright.domains.travelplanner.query import Query
@@ -52,7 +52,7 @@ def make_files(
     """
     sizes = split_sizes(count, splits) if splits else {}
     made = Made()
-    with Journal(out, _identity(world, count, settings, sizes, excluded), restart) as journal:
+    with MakingJournal(out, _identity(world, count, settings, sizes, excluded), restart) as journal:
         for entry in journal.entries:
             _take(made, entry)
         made.resumed = len(made.records)
@@ -63,7 +63,7 @@ def make_files(
         try:
             for task, item in zip(tasks, in_order(Maker.of, arguments, make_item, tasks, worker_count(workers, len(tasks))), strict=True):
                 entry = _unseen(maker, task[0], item, seen)
-                journal.append(entry)
+                journal.add(entry)
                 _take(made, entry)
                 if report:
                     report(made)

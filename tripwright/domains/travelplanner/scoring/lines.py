@@ -110,11 +110,16 @@ class BadLine(ValueError):
 
 
 def read_record(line: bytes) -> dict[str, Any]:
-    """The line's JSON object, with a "plan" that is a list or None and a "query" or "idx"."""
+    """The line as `checked_record` has it."""
     try:
         record = read_json(line)
     except NotJson as problem:
         raise BadLine(f"not JSON ({problem})") from None
+    return checked_record(record)
+
+
+def checked_record(record: Any) -> dict[str, Any]:
+    """A JSON object with a "plan" that is a list or None and a "query" or "idx"."""
     if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):

@@ -15,12 +15,11 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_official
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.lines import BadLine, is_p3, read_record
+from tripwright.domains.travelplanner.scoring.lines import BadLine, checked_record, is_p3, read_record
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery
-from tripwright.errors import UserError, described
+from tripwright.errors import NotJson, UserError, described, read_json
+from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.world.store import World
-
-TRANSCRIPTS = "transcripts.jsonl"  # of a run folder
 
 _ROUTE = re.compile(r"from .+? to [^,]+")
 _TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
@@ -32,7 +31,7 @@ class Submission:
     def __init__(self, queries: QueryFile, world: World | None = None):
         self._queries, self._city_of = queries, city_lookup(world) if world else None
         self._plans: dict[int, list[Any]] = {}
-        self._line_of: dict[int, tuple[str, int]] = {}  # place of a request → id of the answer, its line
+        self._line_of: dict[int, int] = {}  # place of a request → line of its plan
         self.notes: list[str] = []
 
     @property
@@ -41,31 +40,38 @@ class Submission:
 
     def read(self, source: Path) -> None:
         """A plans file as `score` reads it, or a run folder."""
-        path = source / TRANSCRIPTS if source.is_dir() else source
-        if not path.is_file():
-            raise UserError(f"No plans at '{path}'. Expected a plans file or the folder of a run, with its {TRANSCRIPTS}.")
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    self._take(path, number, line)
+        path = transcripts_at(source, "plans")
+        for number, record in self._records(path):
+            self._take(path, number, record)
 
     def lines(self) -> Iterator[str]:
         for place, record in enumerate(self._queries.records):
             line = {"idx": self._queries.ids[place], "query": record["query"], "plan": self._plans.get(place)}
             yield json.dumps(line, ensure_ascii=False) + "\n"
 
-    def _take(self, path: Path, number: int, line: bytes) -> None:
+    def _records(self, path: Path) -> Iterator[tuple[int, Any]]:
+        """(line number, record) of the episodes of a run, or of every line of plans that is JSON."""
+        if path.name == TRANSCRIPTS:
+            yield from ((line.place.number, line.record()) for line in episode_lines(path))
+            return
+        with path.open("rb") as lines:
+            for number, text in enumerate(lines, start=1):
+                try:
+                    if text.strip():
+                        yield number, read_json(text)
+                except NotJson as problem:
+                    self.notes.append(f"line {number}: not JSON ({problem})")
+
+    def _take(self, path: Path, number: int, said: Any) -> None:
         try:
-            record = read_record(line)
+            record = checked_record(said)
             place = self._queries.find(record.get("idx"), record.get("query"))
         except (BadLine, UnknownQuery) as problem:
             self.notes.append(f"line {number}: {problem}")
             return
-        answer = str(record["id"]) if "transcript" in record else f"line {number}"  # of a run, the later line of an id counts
-        taken, first = self._line_of.setdefault(place, (answer, number))
-        if taken != answer:
+        first = self._line_of.setdefault(place, number)
+        if first != number:
             raise UserError(f"{path}:{number}: a second plan for the request of line {first}. A submission has one plan per request.")
-        self._plans.pop(place, None)
         if plan := self._official(path, number, record["plan"]):
             self._plans[place] = plan
 

@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import NotJson, UserError, described, read_json
-from tripwright.files import finished_lines, write_atomically
+from tripwright.files import Journal, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.world.store import World
 
@@ -113,47 +113,49 @@ def _by_parser(asked: list[Asked], out: Path, world: World | None) -> dict[str, 
     """Whole or not at all: it takes seconds."""
     city_of = city_lookup(world) if world else None
     progress = _Progress(len(asked), 0)
-    lines, made = [], []
+    records, made = [], []
     for each in asked:
         made.append(parse_itinerary(each.text, each.query, city_of))
-        lines.append(_line(each, made[-1], PARSER))
+        records.append(_record(each, made[-1], PARSER))
         progress.add(each.line, made[-1])
-    write_atomically(out, "".join(lines))
+    _write(out, records)
     return _counts(len(asked), made)
 
 
 def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency: int, world: World | None) -> dict[str, int]:
-    """One flushed line per itinerary, so that a kill loses only what was in flight; put in order at the end."""
-    kept = _kept(out, {each.line: each for each in asked}, endpoint.model)
-    progress = _Progress(len(asked), len(kept))
-    unscored: list[Formatted] = []
-    with out.open("a", encoding="utf-8") as file:
+    """A journal, so that a kill loses only what was in flight; put in order at the end."""
+    of_line, kept, unscored = {each.line: each for each in asked}, dict[int, dict[str, Any]](), list[Formatted]()
+
+    def take(record: Any) -> None:
+        if (of_line[record["line"]].made_from, endpoint.model) != (record["made_from"], record["formatter"]):
+            raise ValueError
+        kept[record["line"]] = record
+
+    foreign = f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
+    with Journal(
+        out, take, foreign, in_use=f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
+    ) as journal:
+        progress = _Progress(len(asked), len(kept))
         waiting = ((each, each.query, each.text) for each in asked if each.line not in kept)
         for each, formatted in format_all(endpoint, waiting, concurrency, city_lookup(world) if world else None):
             if formatted.unscored:
                 unscored.append(formatted)
             else:
-                kept[each.line] = _line(each, formatted, endpoint.model)
-                file.write(kept[each.line])
-                file.flush()
+                kept[each.line] = _record(each, formatted, endpoint.model)
+                journal.append(kept[each.line])
             progress.add(each.line, formatted)
-    write_atomically(out, "".join(kept[line] for line in sorted(kept)))
-    records = [json.loads(line) for line in kept.values()]
-    return _counts(len(asked), [*unscored, *(Formatted(record["plan"], record.get("problem")) for record in records)])
+    _write(out, [kept[line] for line in sorted(kept)])
+    return _counts(len(asked), [*unscored, *(Formatted(record["plan"], record.get("problem")) for record in kept.values())])
 
 
-def _kept(out: Path, asked: dict[int, Asked], formatter: str) -> dict[int, str]:
-    def line_of(record: Any) -> int | None:
-        line: int = record["line"]
-        return line if (asked[line].made_from, formatter) == (record["made_from"], record["formatter"]) else None
-
-    return finished_lines(out, line_of, f"was not made from these itineraries by '{formatter}'")
-
-
-def _line(asked: Asked, formatted: Formatted, formatter: str) -> str:
+def _record(asked: Asked, formatted: Formatted, formatter: str) -> dict[str, Any]:
     record = {"line": asked.line, "query": asked.record, "plan": formatted.plan}
     problem = {"problem": formatted.problem} if formatted.problem else {}
-    return json.dumps({**record, **problem, "formatter": formatter, "made_from": asked.made_from}) + "\n"
+    return {**record, **problem, "formatter": formatter, "made_from": asked.made_from}
+
+
+def _write(out: Path, records: list[dict[str, Any]]) -> None:
+    write_atomically(out, "".join(json.dumps(record) + "\n" for record in records))
 
 
 def _counts(asked: int, made: list[Formatted]) -> dict[str, int]:

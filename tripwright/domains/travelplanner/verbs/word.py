@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.errors import UserError
-from tripwright.files import finished_lines, write_atomically
+from tripwright.files import Journal, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
@@ -156,24 +156,32 @@ def _read(path: Path, way: Way, world: World) -> Iterator[Asked]:
 
 
 def _word_all(asked: list[Asked], way: Way, places: Gazetteer, out: Path) -> dict[str, Any]:
-    """One flushed line per request, so that a kill loses only what was in flight; put in order at the end."""
-    kept = _kept(out, {each.line: each for each in asked}, way)
+    """A journal, so that a kill loses only what was in flight; put in order at the end."""
     made, status, shown = list[Worded](), StatusLine(), 0
-    if kept:
-        print(f"{len(kept)} of {len(asked)} requests are there already", file=sys.stderr)
-    waiting = [each for each in asked if each.line not in kept]
-    with out.open("a", encoding="utf-8") as file:
-        for each, worded in _worded(waiting, way, places):
+    of_line, kept = {each.line: each for each in asked}, dict[int, dict[str, Any]]()
+
+    def take(record: Any) -> None:
+        wording = record["wording"]
+        if of_line[wording["line"]].made_from != wording["made_from"]:
+            raise ValueError
+        kept[wording["line"]] = record
+
+    foreign = f"was not made from these requests by {', '.join(way.names)}. Choose another file for --out."
+    with Journal(
+        out, take, foreign, in_use=f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
+    ) as journal:
+        if kept:
+            print(f"{len(kept)} of {len(asked)} requests are there already", file=sys.stderr)
+        for each, worded in _worded([each for each in asked if each.line not in kept], way, places):
             made.append(worded)
             if worded.text is not None:
-                kept[each.line] = _line(each, worded)
-                file.write(kept[each.line])
-                file.flush()
+                kept[each.line] = _record(each, worded)
+                journal.append(kept[each.line])
             elif (shown := shown + 1) <= MOST_SHOWN:
                 print(f"line {each.line}: {'unscored' if worded.unscored else 'rejected'}: {worded.problem}", file=sys.stderr)
             status.show(f"{len(kept)} of {len(asked)} requests worded, {len(made) / max(status.seconds, 0.001):.1f}/s")
     status.end()
-    write_atomically(out, "".join(kept[line] for line in sorted(kept)))
+    write_atomically(out, "".join(json.dumps(kept[line], ensure_ascii=False) + "\n" for line in sorted(kept)))
     return _counts(len(asked), list(kept.values()), made)
 
 
@@ -191,24 +199,14 @@ def _worded(waiting: list[Asked], way: Way, places: Gazetteer) -> Iterator[tuple
             yield each, worded
 
 
-def _line(asked: Asked, worded: Worded) -> str:
+def _record(asked: Asked, worded: Worded) -> dict[str, Any]:
     record = {**asked.query.record(), "query": worded.text, "worded_by": worded.worded_by}
     wording = {"line": asked.line, "made_from": asked.made_from, "rejected": [asdict(each) for each in worded.rejected]}
-    return json.dumps({**record, "wording": wording}, ensure_ascii=False) + "\n"
+    return {**record, "wording": wording}
 
 
-def _kept(out: Path, asked: dict[int, Asked], way: Way) -> dict[int, str]:
-    def line_of(record: Any) -> int | None:
-        wording = record["wording"]
-        line: int = wording["line"]
-        return line if asked[line].made_from == wording["made_from"] else None
-
-    return finished_lines(out, line_of, f"was not made from these requests by {', '.join(way.names)}")
-
-
-def _counts(asked: int, lines: list[str], made: list[Worded]) -> dict[str, Any]:
+def _counts(asked: int, records: list[dict[str, Any]], made: list[Worded]) -> dict[str, Any]:
     """Of the whole file, earlier starts included; requests that were left out count as this start found them."""
-    records = [json.loads(line) for line in lines]
     rejections = [
         Rejection(each["model"], tuple(each["fields"]), each["said"]) for record in records for each in record["wording"]["rejected"]
     ]

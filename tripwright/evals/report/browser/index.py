@@ -1,11 +1,10 @@
 """Every episode of every evaluation in a line of columns: what the list shows and what it can be filtered by.
 
-One pass over each file, which may be larger than memory. Of an episode that was tried again the last try counts, as it does in the score.
+Each file may be larger than memory: an entry says where its line is.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from tripwright.evals.report.browser.record import request_of
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
+from tripwright.runs import TRANSCRIPTS, Place, episode_lines
 
 Json = dict[str, Any]
 Key = tuple[object, ...]  # equal for episodes about the same request
@@ -41,7 +41,7 @@ class Entry:
     """One episode. `failed` holds names; `cost` is the plan's in US dollars; `tokens` are those trained on, 0 where there are no ids."""
 
     source: int
-    offset: int  # of its line, in bytes
+    place: Place  # of its line
     id: str
     query: int
     verdict: int
@@ -70,7 +70,7 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
         shown = run_name if len(runs) > 1 else ""
         main_first = sorted(run.transcripts, key=lambda name: name != run.main_evaluation)
         files = {name: (evaluation_words(name)[0], run.transcripts[name]) for name in main_first}
-        for path in sorted(run.path.glob("eval/*/*/transcripts.jsonl")):
+        for path in sorted(run.path.glob(f"eval/*/*/{TRANSCRIPTS}")):
             outer, inner = path.parent.parent.name, path.parent.name
             words = f"{BASELINES[inner][0]} (script)" if outer == _SCRIPTS and inner in BASELINES else f"{outer}, {inner}"
             files[f"{outer}/{inner}"] = (words, path)
@@ -82,24 +82,15 @@ def index_of(sources: list[Source]) -> Index:
     index = Index(sources)
     places: dict[Key, int] = {}
     for number_, source in enumerate(sources):
-        latest: dict[str, Entry] = {}
-        offset = 0
-        with source.path.open("rb") as lines:
-            for line in lines:
-                start, offset = offset, offset + len(line)
-                if not line.strip():
-                    continue
-                try:
-                    entry = _entry(json.loads(line), number_, start, index, places)
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    index.unreadable[source.key] = index.unreadable.get(source.key, 0) + 1
-                    continue
-                latest[entry.id] = entry
-        index.entries += latest.values()
+        for line in episode_lines(source.path):
+            try:
+                index.entries.append(_entry(line.record(), number_, line.place, index, places))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                index.unreadable[source.key] = index.unreadable.get(source.key, 0) + 1
     return index
 
 
-def _entry(record: Json, source: int, offset: int, index: Index, places: dict[Key, int]) -> Entry:
+def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Key, int]) -> Entry:
     segments, verdict = record["transcript"]["segments"], record["verdict"]
     asked = _asked(record, segments)
     question = request_of(record)[1].get("question")  # of another benchmark, whose words may differ from sample to sample
@@ -111,7 +102,7 @@ def _entry(record: Json, source: int, offset: int, index: Index, places: dict[Ke
     failed = tuple(_failed(verdict)) if verdict is not None else ()
     return Entry(
         source=source,
-        offset=offset,
+        place=place,
         id=str(record["id"]),
         query=places[key],
         verdict=UNSCORED if verdict is None else PASSED if verdict["final"] is True else FAILED,

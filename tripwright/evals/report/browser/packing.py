@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.evals.report.browser.index import Entry, Index, Source
+from tripwright.evals.report.browser.index import Index
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TOKENIZER_FILE, TokenWords
-from tripwright.files import json_object
+from tripwright.runs import Run, record_at
 
 SEED = 0
 DEFAULT_BYTES = 25_000_000  # of packed transcripts in a page, where nothing else is asked for
@@ -80,23 +79,22 @@ def _pieces(index: Index, budget: Budget, packed: Packed, vocabularies: dict[Pat
     """[(place in the index, line of JSON), …] of each piece."""
     group: list[tuple[int, str]] = []
     size = taken = 0
-    with _Files(index.sources) as files:
-        for place in order(index):
-            if budget.episodes is not None and taken >= budget.episodes:
-                break
-            entry = index.entries[place]
-            record = files.record(entry)
-            try:
-                found = drawn(record, vocabularies[index.sources[entry.source].folder], packed.prompts)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                packed.unreadable += 1
-                continue
-            line = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-            group.append((place, line))
-            size, taken = size + len(line), taken + 1
-            if size >= PIECE_CHARACTERS:
-                yield group
-                group, size = [], 0
+    for place in order(index):
+        if budget.episodes is not None and taken >= budget.episodes:
+            break
+        entry = index.entries[place]
+        source = index.sources[entry.source]
+        try:
+            found = drawn(record_at(source.path, entry.place), vocabularies[source.folder], packed.prompts)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            packed.unreadable += 1
+            continue
+        line = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        group.append((place, line))
+        size, taken = size + len(line), taken + 1
+        if size >= PIECE_CHARACTERS:
+            yield group
+            group, size = [], 0
     if group:
         yield group
 
@@ -111,32 +109,11 @@ def order(index: Index) -> list[int]:
     return [place for query in queries for place in by_query[query]]
 
 
-class _Files:
-    """The transcripts files, each opened once; a line is read again where the index found it."""
-
-    def __init__(self, sources: list[Source]):
-        self._open = [source.path.open("rb") for source in sources]
-
-    def __enter__(self) -> _Files:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._open:
-            file.close()
-
-    def record(self, entry: Entry) -> dict[str, Any]:
-        file = self._open[entry.source]
-        file.seek(entry.offset)
-        record: dict[str, Any] = json.loads(file.readline())
-        return record
-
-
 def _vocabulary(folder: Path) -> TokenWords | None:
     """Of the run's newest model, whose stages share their tokenizer, or of the local model that its card names. None without either."""
     found = sorted(folder.glob(f"model/*/{TOKENIZER_FILE}"), key=lambda path: path.stat().st_mtime)
     if found:
         return TokenWords.read(found[-1].parent)
-    card = json_object(folder / "run_card.json") if (folder / "run_card.json").is_file() else None
-    policy = card.get("policy") if card else None
+    policy = Run.at(folder).card.get("policy")
     model = policy.get("model") if isinstance(policy, dict) else None
     return TokenWords.read(Path(model)) if isinstance(model, str) else None

@@ -1,0 +1,211 @@
+"""A run folder: what its files are called, and the one way in which its episodes are read and written.
+
+`transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it is read. A torn last line is no line yet.
+An id that comes again is the same episode, tried again: its latest line counts. An unscored episode (law 4) stays among the others, with a
+verdict of null: the next start of the run tries it again, and whoever computes a rate leaves it out.
+
+Token ids make the files large, so a first look keeps of each line only its id and its place, and episodes are then read one at a time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tripwright.errors import NotJson, UserError, read_json
+from tripwright.files import Journal, json_object, keep_lines, whole_lines
+
+TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"  # of every run
+RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
+DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined
+
+VERSION_ENTRY = "transcripts_version"  # of the run card; a card without it is of version 1
+VERSION = 2  # since then, tool calls hold typed rows
+
+Record = dict[str, Any]
+Made = TypeVar("Made")
+
+_LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]')
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder and its card, which is empty where none can be read."""
+
+    folder: Path
+    card: Mapping[str, Any]
+
+    @classmethod
+    def at(cls, folder: Path) -> Run:
+        return cls(folder, json_object(folder / CARD) or {})
+
+    @property
+    def transcripts(self) -> Path:
+        return self.folder / TRANSCRIPTS
+
+    @property
+    def finished(self) -> bool:
+        """Whether its figures are there: a start that plays more takes them away first."""
+        return (self.folder / SCORE).is_file()
+
+    @property
+    def version(self) -> int:
+        found = self.card.get(VERSION_ENTRY)
+        return found if isinstance(found, int) else 1
+
+    @property
+    def typed_rows(self) -> bool:
+        """False where tools' answers are kept as text alone: an older version made the folder."""
+        return self.version >= 2
+
+    def check_version(self) -> None:
+        """Raises UserError for a folder that can be read and not be gone on with."""
+        if self.version != VERSION:
+            raise UserError(
+                f"'{self.folder}' holds a run of version {self.version}, and episodes are now written in version {VERSION}: 'report' and "
+                "'compare' read it, 'run' cannot go on with it. Choose a new folder for --out."
+            )
+
+
+class Place(NamedTuple):
+    """Where an episode's line begins: its number from 1, and the byte. `id` is None where the line does not say one."""
+
+    id: str | None
+    number: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeLine:
+    """The line of one episode, read when it is asked for."""
+
+    path: Path
+    place: Place
+    text: bytes
+
+    @property
+    def where(self) -> str:
+        return f"{self.path}:{self.place.number}"
+
+    def record(self) -> Record:
+        """Raises UserError for a line that is no JSON object."""
+        try:
+            record = read_json(self.text)
+        except NotJson as problem:
+            raise self.problem(f"not JSON ({problem})") from None
+        if not isinstance(record, dict):
+            raise self.problem(f"expected an object, found {type(record).__name__}")
+        return upgraded(record)
+
+    def read(self, make: Callable[[Record], Made]) -> Made:
+        """What `make` makes of the record. What it does not find there is a UserError that names the line."""
+        record = self.record()
+        try:
+            return make(record)
+        except KeyError as missing:
+            raise self.problem(f"it has no {missing}") from None
+        except (TypeError, AttributeError):
+            raise self.problem("expected a line as 'tripwright run' writes it") from None
+
+    def problem(self, why: str) -> UserError:
+        return UserError(f"{self.where}: not an episode of a run: {why}.")
+
+
+def transcripts_at(path: Path, what: str = "transcripts") -> Path:
+    """The file that a user named, by itself or by its run folder. Raises UserError where there is none; `what` was asked for."""
+    file = path / TRANSCRIPTS if path.is_dir() else path
+    if not file.is_file():
+        raise UserError(f"No {what} at '{path}'. Expected a run folder with its {TRANSCRIPTS}, or a file of such lines.")
+    return file
+
+
+def places(path: Path, tries_again: bool = True) -> list[Place]:
+    """Where the latest line of each episode is, in the order of the file. A line without an id is an episode of its own, and so is every
+    line of a file where no id means another try (`tries_again`), as where people put training data together."""
+    latest: dict[str | int, Place] = {}
+    for number, offset, text in whole_lines(path):
+        id = _id_of(text)
+        key = id if id is not None and tries_again else number
+        latest.pop(key, None)  # so that it comes where its latest line is
+        latest[key] = Place(id, number, offset)
+    return list(latest.values())
+
+
+def episode_lines(path: Path, at: Iterable[Place] | None = None) -> Iterator[EpisodeLine]:
+    """The latest line of each episode, in the order of the file; with `at`, the lines in these places and this order."""
+    at = places(path) if at is None else at
+    with path.open("rb", buffering=1 << 16) as lines:
+        for place in at:
+            lines.seek(place.offset)
+            yield EpisodeLine(path, place, lines.readline())
+
+
+def episodes(path: Path) -> Iterator[Record]:
+    """The latest record of each episode, one at a time, in the order of the file. Raises UserError for a line that is none."""
+    for line in episode_lines(path):
+        yield line.record()
+
+
+def record_at(path: Path, place: Place) -> Record:
+    """For readers that come back to an episode."""
+    (line,) = episode_lines(path, [place])
+    return line.record()
+
+
+def upgraded(record: Record) -> Record:
+    """The record as VERSION has it. Every record that is read passes here, so no reader knows of older versions."""
+    return record
+
+
+class Scored(NamedTuple):
+    """What is remembered of an episode that has its verdict; `usage` as in its transcript."""
+
+    passed: bool
+    usage: Mapping[str, float]
+
+
+class TranscriptJournal(Journal):
+    """A run's transcripts.jsonl, opened by one process to append episodes. `scored`: those that need not be played again, by id."""
+
+    def __init__(self, path: Path):
+        self.scored: dict[str, Scored] = {}
+        super().__init__(
+            path,
+            self._take,
+            "not an episode of a run. Remove this line, or choose a new folder for --out.",
+            in_use=f"Another run is writing '{path}'. Wait for it, or choose a new folder for --out.",
+        )
+
+    def _take(self, record: Any) -> None:
+        id, verdict = str(record["id"]), record["verdict"]
+        self.scored.pop(id, None)
+        if verdict is not None:
+            self.scored[id] = Scored(bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {})
+
+
+def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
+    """Takes out what this stage had logged beyond `step`, from where it goes on. Returns the seconds of work that the last line left says."""
+    seconds = 0.0
+
+    def led_here(row: Any) -> bool:
+        nonlocal seconds
+        stays = bool(row["stage"] != stage or row["step"] <= step)
+        seconds = float(row.get("seconds", 0.0)) if stays else seconds
+        return stays
+
+    keep_lines(metrics, led_here, "not a logged step of a training. Remove this line.")
+    return seconds
+
+
+def _id_of(text: bytes) -> str | None:
+    """Without reading the whole line where it begins with its id, as those of a run do."""
+    try:
+        if leading := _LEADING_ID.match(text):
+            return str(read_json(leading[1]))
+        record = read_json(text)
+    except NotJson:
+        return None  # told when the line is read
+    return str(record["id"]) if isinstance(record, dict) and "id" in record else None
