@@ -22,6 +22,7 @@ from tripwright.domains.travelplanner.expert.seen import Search, Seen, search
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.expert.survey import Survey
 from tripwright.domains.travelplanner.expert.wording import Words
+from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import say
 from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.tools.signatures import PAGE
@@ -57,7 +58,7 @@ def unanswered(session: Session) -> bool:
 
 class _Play:
     def __init__(self, session: Session, style: ExpertStyle):
-        self.session, self.style, self.query = session, style(session)
+        self.session, self.style, self.query = session, style, trip_query(session)
         self.seen = Seen(paged=session.dialect.page_rows is not None)
         self.parts = Parts(self.query, self.seen)
         self.routes = Routes(self.query, self.parts)
