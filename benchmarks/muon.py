@@ -2,7 +2,7 @@
 
     python benchmarks/muon.py [--threads 2] [--steps 10]
 
-Both make the same update (tests/training/test_muon.py). Torch's works on one matrix at a time and always in bfloat16; ours takes all
+Both make the same update (tests/learning/test_muon.py). Torch's works on one matrix at a time and always in bfloat16; ours takes all
 matrices of one shape together, in the format that this processor multiplies fastest. Figures are medians over the steps, both in one run.
 """
 
@@ -15,7 +15,7 @@ import time
 import torch
 
 from tripwright.inference.precision import fastest
-from tripwright.training.muon import Muon
+from tripwright.learning.muon import Muon
 from tripwright.training.nano import NanoShape
 
 

@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tripwright.rewards.shaped import NOTHING, Reward
 from trl_step_peer import Job, Measured
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import face_named
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference import batch as local_batch
 from tripwright.inference import local
 from tripwright.inference.sampling import Chosen
-from tripwright.rewards.shaped import NOTHING, Reward
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.learning.trips import GeneratedTrips
 from tripwright.rl.grpo import Grpo
 from tripwright.rl.objectives import Clip
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import GrpoSettings
 from tripwright.tools.toolbox import ToolAnswer
-from tripwright.training.cold_start import tasks
-from tripwright.training.optim import OptimizerSettings
 
 
 class ScriptedTools:
@@ -45,7 +46,7 @@ class ScriptedTrips:
 
     def __init__(self, job: Job):
         self.job, self.position = job, 0
-        given = itertools.islice(tasks("nano", 0, 8), len(job.users))
+        given = itertools.islice(GeneratedTrips("nano", 0, 8, make_queries), len(job.users))
         self.trips = [(query.model_copy(update={"query": text}), world) for (query, world), text in zip(given, job.users, strict=True)]
 
     def __next__(self) -> TripTask:

@@ -24,7 +24,7 @@ MODULES = [
     if all(not f"{module}.".startswith(f"{home}.") or importlib.util.find_spec(extra) for home, extra in NEEDS.items())
 ]
 LOADS_TORCH = (
-    *("tripwright.training", "tripwright.inference.local", "tripwright.bridges"),
+    *("tripwright.inference", "tripwright.learning", "tripwright.rl", "tripwright.sft", "tripwright.training", "tripwright.bridges"),
     *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit", "tripwright.cli.exam", "tripwright.cli.examine"),
 )
 

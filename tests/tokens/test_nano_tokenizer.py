@@ -14,7 +14,10 @@ from tripwright.domains import dialect_named
 
 pytest.importorskip("torch")
 
-from tripwright.training.cold_start import UNSEEN_WORLDS, expert_sessions, tasks
+from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.learning.trips import GeneratedTrips
+from tripwright.training.data_source import UNSEEN_WORLDS
+from tripwright.training.kinds import expert_sessions
 from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, superword_chunks, train_tokenizer
 
 any_text = st.text() | st.lists(st.sampled_from([*TAGS, END, '","name":"', " ", "\n", "é", "Stay: ", "9", "\u200b", "日本", "ﬁ"])).map(
@@ -67,7 +70,9 @@ def test_superwords_hold_no_content_and_end_with_no_beginning_of_a_word() -> Non
 def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokenizer: Any) -> None:
     """Names of worlds that the tokenizer was not made from. Otherwise copying a name would be a translation."""
     seen_in_two_roles = 0
-    for session in expert_sessions(itertools.islice(tasks("nano", UNSEEN_WORLDS, 4), 32), dialect_named("compact"), None):
+    for session in expert_sessions(
+        itertools.islice(GeneratedTrips("nano", UNSEEN_WORLDS, 4, make_queries), 32), dialect_named("compact"), None
+    ):
         world = session.tools.world
         rows = [row for city in world.cities for row in (*world.restaurants(city), *world.attractions(city), *world.accommodations(city))]
         for name in {*world.cities, *(row.name for row in rows)}:

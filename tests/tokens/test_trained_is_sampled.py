@@ -24,10 +24,11 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.branching import Branching  # noqa: E402
 from tripwright.inference.decoder import Decoder  # noqa: E402
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
-from tripwright.rl.batches import Batch, collate, token_logits  # noqa: E402
+from tripwright.learning.batches import Batch, collate, token_logits  # noqa: E402
+from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.rl.grpo import policy_loss  # noqa: E402
 from tripwright.rl.settings import GrpoSettings  # noqa: E402
-from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
+from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]
@@ -151,7 +152,7 @@ def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcrip
 
 
 def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
-    stream = itertools.islice(tasks("nano", 40, 4), 8)
+    stream = itertools.islice(GeneratedTrips("nano", 40, 4, make_queries), 8)
     for session in expert_sessions(stream, dialect_named("compact"), chat):
         transcript = session.transcript
         assert transcript.stop_reason is StopReason.ANSWER

@@ -15,20 +15,22 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
+from tripwright.rewards.shaped import STAGES  # noqa: E402
+
 from tripwright.agent.dialect import dialect_named  # noqa: E402
 from tripwright.episode import Episode, close_session  # noqa: E402
-from tripwright.rewards.shaped import STAGES  # noqa: E402
+from tripwright.learning.trips import Trips  # noqa: E402
 from tripwright.rl.replay import ReplayBuffer  # noqa: E402
 from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
 from tripwright.rl.settings import ReplaySettings  # noqa: E402
 from tripwright.sft.copying import CopySettings  # noqa: E402
 from tripwright.training import stages  # noqa: E402
+from tripwright.training.data_source import COLD_START, RL, trips_of  # noqa: E402
 from tripwright.training.kinds import ERRANDS  # noqa: E402
 from tripwright.training.nano import NanoShape  # noqa: E402
 from tripwright.training.recipe import load_recipe  # noqa: E402
 from tripwright.training.recipe_tables import ModelSettings, Recipe  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
-from tripwright.training.streams import COLD_START, RL, Trips  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"
 DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
@@ -118,7 +120,7 @@ def test_it_trains_a_step(name: str, start: Path, tmp_path: Path) -> None:
 @cache
 def one_trip() -> tuple[Any, Any]:
     """A request and its world, which take a while to make."""
-    return Trips(ablation("no_trajectory_verifier"), RL).made(0)
+    return trips_of(ablation("no_trajectory_verifier"), RL).request_at(0)
 
 
 def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
@@ -157,17 +159,17 @@ def test_a_trip_with_a_false_word() -> None:
 
 
 def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Trips, "made", lambda trips, number: one_trip())
+    monkeypatch.setattr(Trips, "request_at", lambda trips, number: one_trip())
     every = {}
     for name in ("no_trajectory_verifier", "no_replay"):
-        every[name] = [getattr(Trips(ablation(name), stage).at(0), "every_turn", None) for stage in (RL, COLD_START)]
+        every[name] = [getattr(trips_of(ablation(name), stage).at(0), "every_turn", None) for stage in (RL, COLD_START)]
     assert every == {"no_trajectory_verifier": [True, False], "no_replay": [False, False]}
 
 
 def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() -> None:
     """Without the trajectory verifier an answer that only the turns pass has solved its request."""
     request, world = one_trip()
-    trips = Trips(ablation("no_trajectory_verifier"), RL)
+    trips = trips_of(ablation("no_trajectory_verifier"), RL)
     answer = played(True).transcript.answer or ""
     episode = played(True, answer, "The way there and back was looked up.")
     for stage, waiting in (("turns", 0), ("trajectory", 1), ("success", 1)):

@@ -14,14 +14,14 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder  # noqa: E402
+from tripwright.learning.flops import update_flops  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.rl.settings import GrpoSettings, Kl  # noqa: E402
 from tripwright.sft.trainer import SftSettings  # noqa: E402
 from tripwright.training.fit import activation_bytes, memory, precision_name  # noqa: E402
 from tripwright.training.fit_advice import changes, peak  # noqa: E402
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of  # noqa: E402
-from tripwright.training.flops import update_flops  # noqa: E402
 from tripwright.training.model_shapes import known_models, size_of  # noqa: E402
-from tripwright.training.optim import OptimizerSettings  # noqa: E402
 from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw")

@@ -6,7 +6,6 @@ import gc
 import itertools
 import json
 import weakref
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,23 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tripwright.rewards.shaped import SUCCESS
+
 from tripwright.domains import PlaceOptions, dialect_named, dialects
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session
 from tripwright.errors import UserError
-from tripwright.rewards.shaped import SUCCESS
+from tripwright.learning.trips import GeneratedTrips
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import Group, rewarded
-from tripwright.training.cold_start import GeneratedTrips
+from tripwright.training.data_source import COLD_START, RL, data_identity, expert_transcripts, opened_source, trips_of
 from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
-from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity, opened_source
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
@@ -54,13 +53,13 @@ def errands(tmp_path: Path, more: str = "") -> Recipe:
 
 def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
     """Any can be asked for, and asking for others does not change it."""
-    first, second = Trips(errands(tmp_path), RL), Trips(errands(tmp_path), RL)
+    first, second = trips_of(errands(tmp_path), RL), trips_of(errands(tmp_path), RL)
     jobs = [next(first) for _ in range(20)]
     assert all(isinstance(job, Errand) and isinstance(job.query, TravelRequest) for job in jobs)
     assert second.at(17).query == jobs[17].query and second.at(3).query == jobs[3].query
     assert len({job.query.query for job in jobs}) == 20
-    assert Trips(errands(tmp_path), COLD_START).at(3).query != jobs[3].query  # another range of worlds
-    assert isinstance(Trips(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
+    assert trips_of(errands(tmp_path), COLD_START).at(3).query != jobs[3].query  # another range of worlds
+    assert isinstance(trips_of(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
 
 
 def test_worlds_that_were_used_are_let_go() -> None:
@@ -82,16 +81,16 @@ def test_levels_follow_the_mix() -> None:
 
 def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -> None:
     """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing else."""
-    limits = {"context_tokens": 16_000, "max_turn_tokens": 8_000, "max_tool_tokens": 8_000}  # a tokenizer of other texts needs more tokens
-    dialect = replace(dialect_named(COMPACT), **limits)
-    for transcript in itertools.islice(ExpertTranscripts(Trips(errands(tmp_path), COLD_START), dialect, chat), 4):
+    # a tokenizer of other texts needs more tokens
+    more = "context_tokens = 16_000\nmax_turn_tokens = 8_000\nmax_tool_tokens = 8_000\n[model.shape]\npositions = 16_000\n"
+    for transcript in itertools.islice(expert_transcripts(errands(tmp_path, more), chat), 4):
         said = "".join(segment.text for segment in transcript.segments if segment.role == "assistant")
         ids = [token for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True) if mask]
         assert chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
 
 
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
-    job = Trips(errands(tmp_path), RL).at(0)
+    job = trips_of(errands(tmp_path), RL).at(0)
     session = ERRANDS.show(job.query, GeneratedTrips("nano", 200_000, 16, ERRANDS.draw(None)).at(0)[1], dialect_named(COMPACT), None)
     assert ERRANDS.keeps(session)
     answer = session.transcript.answer
@@ -102,8 +101,8 @@ def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> Non
 
 def group_of(tmp_path: Path, spoil: int) -> Group:
     """Four answers to one errand, `spoil` of them without the way back or anything after the way out."""
-    trips = Trips(errands(tmp_path), RL)
-    request, world = trips.made(0)
+    trips = trips_of(errands(tmp_path), RL)
+    request, world = trips.request_at(0)
     episodes = []
     for member in range(4):
         session = ERRANDS.show(request, world, dialect_named(COMPACT), None)
@@ -132,7 +131,7 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
 def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path: Path) -> None:
     path = tmp_path / "plain.toml"
     path.write_text('name = "t"\n[grpo]\nsteps = 1\n')
-    assert isinstance(Trips(load_recipe(path), RL).at(0), TripTask)
+    assert isinstance(trips_of(load_recipe(path), RL).at(0), TripTask)
 
 
 @pytest.fixture
@@ -154,16 +153,16 @@ def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.Mon
     day = World.open("world").dates[0]
     live = f'[data]\nqueries = "requests.jsonl"\n[live]\nstore = "live.sqlite"\nsnapshot = "{day}"\n'
     recipe = errands(recorded, live)
-    trips = Trips(recipe, RL)
-    assert trips.per_epoch == 6 and trips.live is not None and isinstance(trips.live.sandbox, Sandbox)
+    trips = trips_of(recipe, RL)
+    assert trips.per_epoch == 6
     passed = {}
     for number in range(6):
-        request, place = trips.made(number)
+        request, place = trips.request_at(number)
         passed[request.query] = ERRANDS.keeps(ERRANDS.show(request, place, dialect_named(COMPACT), None))
     known = [json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()][:3]
     assert all(passed[query] for query in known) and not all(passed.values())
-    figures = trips.live.sandbox.counts.as_dict()["total"]
-    assert figures["live_calls"] == 0 and figures["missed"] > 0 and figures["hits"] > 0
+    counts = trips.answer_counts()
+    assert counts["sandbox_live_calls"] == 0 and counts["sandbox_missed"] > 0 and counts["sandbox_hits"] > 0
     identity = data_identity(recipe)
     assert identity["live"]["snapshot"] == day and identity["live"]["mode"] == "replay" and "queries" in identity
     opened_source.cache_clear()

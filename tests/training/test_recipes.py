@@ -143,7 +143,9 @@ def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branc
 def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     """Rows S4 and D6; TRL takes them as they are."""
     loaded = recipe(name)
-    settings = check_for_trl(loaded)
+    settings = loaded.sft
+    assert settings is not None
+    check_for_trl(settings, loaded.model.pretrained)
     assert loaded.model.pretrained == model
     assert (settings.rows_per_step, settings.max_epochs, settings.steps, settings.observation_weight) == (32, epochs, None, 0.0)
     assert settings.optimizer.adamw_learning_rate == 5e-6 and settings.warm_up == 0.1

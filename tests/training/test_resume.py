@@ -33,11 +33,13 @@ OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of fig
 
 WORK = """
 import os, pickle, signal, sys
-from tripwright.training import copying, grpo, sft, stages
+from tripwright.rl import grpo
+from tripwright.sft import copying, trainer
+from tripwright.training import stages
 from tripwright.training.run_folder import RunFolder
 
 folder, recipe, dies_in, dies_after = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-loop = {"copy": copying.Copying, "sft": sft.FineTuning, "rl": grpo.Grpo}[dies_in]
+loop = {"copy": copying.Copying, "sft": trainer.FineTuning, "rl": grpo.Grpo}[dies_in]
 take_step = loop.take_step
 def or_die(self):
     if self.step == dies_after:

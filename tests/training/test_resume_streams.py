@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.training import cold_start, streams
-from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips, tasks
-from tripwright.training.streams import COLD_START, RL, ExpertTranscripts, Trips, data_identity
+from tripwright.learning import trips as trips_module
+from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips
+from tripwright.training import data_source
+from tripwright.training.data_source import RL, UNSEEN_WORLDS, data_identity, expert_transcripts, trips_of
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -47,7 +49,7 @@ def given(recipe: Any, tmp_path: Path) -> Any:
 @pytest.mark.parametrize("kind", ["generated", "given"])
 def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any) -> None:
     used = recipe if kind == "generated" else given
-    whole, first, second = Trips(used, RL), Trips(used, RL), Trips(used, RL)
+    whole, first, second = trips_of(used, RL), trips_of(used, RL), trips_of(used, RL)
     expected = told(whole, 12)
     assert told(first, at) == expected[:at] and first.position == at
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
@@ -56,15 +58,15 @@ def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any
 
 def test_a_trip_far_on_is_found_without_those_before_it(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    monkeypatch.setattr(cold_start, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
-    trips = Trips(recipe, RL)
+    monkeypatch.setattr(trips_module, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
+    trips = trips_of(recipe, RL)
     trips.load_state_dict({"position": 50_000})
     assert next(trips).id == "train-50000"
-    assert made == [2 * streams.WORLDS_APART + 50_000 // 3]
+    assert made == [2 * data_source.WORLDS_APART + 50_000 // 3]
 
 
 def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe: Any) -> None:
-    trips, again = Trips(recipe, RL), Trips(recipe, RL)
+    trips, again = trips_of(recipe, RL), trips_of(recipe, RL)
     seen = told(trips, 8)
     for number in (7, 0, 4):
         task = again.at(number)
@@ -75,17 +77,19 @@ def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe: Any) -> None:
 def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
     world = World.in_memory(build_tables("nano", 5))
     expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
-    assert [query.query for query, _ in itertools.islice(tasks("nano", 5, 3, Mix(levels=(0, 1, 0))), 3)] == expected
+    assert [
+        query.query for query, _ in itertools.islice(GeneratedTrips("nano", 5, 3, partial(make_queries, mix=Mix(levels=(0, 1, 0)))), 3)
+    ] == expected
 
 
 def test_few_worlds_are_kept_open(recipe: Any) -> None:
-    source = GeneratedTrips("nano", 0, 1)
+    source = GeneratedTrips("nano", 0, 1, make_queries)
     found = [source.at(position)[1].name for position in range(8)]
-    assert len(set(found)) == 8 and len(source._open) <= cold_start.MOST_OPEN
+    assert len(set(found)) == 8 and len(source._open) <= trips_module.MOST_OPEN
 
 
 def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
-    trips = Trips(given, RL)
+    trips = trips_of(given, RL)
     epochs = [[query for _, query, _ in told(trips, 5)] for _ in range(4)]
     assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len({tuple(epoch) for epoch in epochs}) > 1
     assert trips.epoch == 4 and trips.per_epoch == 5
@@ -93,12 +97,12 @@ def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
     assert trips.epoch == 4
     told(trips, 1)
     assert trips.epoch == 5
-    other = Trips(replace(given, seed=1), RL)
+    other = trips_of(replace(given, seed=1), RL)
     assert [[query for _, query, _ in told(other, 5)] for _ in range(4)] != epochs
 
 
 def test_generated_trips_have_no_epochs(recipe: Any) -> None:
-    trips = Trips(recipe, RL)
+    trips = trips_of(recipe, RL)
     told(trips, 4)
     assert trips.epoch is None and trips.per_epoch is None
 
@@ -106,12 +110,12 @@ def test_generated_trips_have_no_epochs(recipe: Any) -> None:
 def test_an_empty_file_is_refused(given: Any) -> None:
     Path(given.data.queries).write_text("")
     with pytest.raises(UserError, match="holds no queries"):
-        Trips(given, RL)
+        trips_of(given, RL)
 
 
 def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
-    names = [{world for _, _, world in told(Trips(recipe, stage), 8)} for stage in range(3)]
-    names.append({world.name for _, world in itertools.islice(tasks("nano", UNSEEN_WORLDS, 3), 8)})
+    names = [{world for _, _, world in told(trips_of(recipe, stage), 8)} for stage in range(3)]
+    names.append({world.name for _, world in itertools.islice(GeneratedTrips("nano", UNSEEN_WORLDS, 3, make_queries), 8)})
     assert all(not a & b for i, a in enumerate(names) for b in names[i + 1 :])
 
 
@@ -119,8 +123,7 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any
 
 
 def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
-    dialect = recipe.dialect.dialect()
-    return ExpertTranscripts(Trips(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
+    return expert_transcripts(recipe, ChatFormat(tokenizer, recipe.dialect.dialect().schemas()))
 
 
 def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> None:
@@ -136,7 +139,7 @@ def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> 
 def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
     recipe: Any, nano_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "MOST_IN_VAIN", 5)
+    monkeypatch.setattr(trips_module, "MOST_IN_VAIN", 5)
     tight = transcripts(replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer)
     with pytest.raises(UserError, match=r"no answer within the limits of dialect 'compact' .*ended by max_turns; max_turns is 2\)"):
         next(tight)
@@ -159,10 +162,10 @@ def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
 
 def test_a_generator_that_makes_something_else_has_another_hash(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     before = data_identity(recipe)
-    streams.generator_fingerprint.cache_clear()
-    monkeypatch.setattr(streams, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
+    data_source.generator_fingerprint.cache_clear()
+    monkeypatch.setattr(data_source, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
     after = data_identity(recipe)
-    streams.generator_fingerprint.cache_clear()
+    data_source.generator_fingerprint.cache_clear()
     assert before != after
 
 

@@ -23,15 +23,15 @@ from tripwright.evals.run_card import dialect_entry, environment, model_fingerpr
 from tripwright.evals.scoreboard import Outcome, judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.learning.trips import GeneratedTrips
 from tripwright.policies.base import Policy
 from tripwright.rewards.shaped import Parts, Reward, reward
 from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.statistics.rates import mcnemar_exact, mean, paired_bootstrap
 from tripwright.training.changes import changes
-from tripwright.training.cold_start import UNSEEN_WORLDS, GeneratedTrips
+from tripwright.training.data_source import UNSEEN_WORLDS, generator_fingerprint
 from tripwright.training.kinds import kind_of
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.streams import generator_fingerprint
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
 CONDITIONS = "conditions.json"

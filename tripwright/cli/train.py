@@ -38,11 +38,11 @@ def sft(
     if read.sft is None:  # said before a folder is made
         raise UserError(f"{recipe}: no [sft] table, so there is nothing to fine-tune.")
     if engine == "trl":
-        check_for_trl(read)
+        check_for_trl(read.sft, read.model.pretrained)
     run = _open(recipe, read, out, resume)
     with run.alone():
         if engine == "trl":
-            fine_tune_with_trl(read, run.folder)
+            fine_tune_with_trl(read.sft, read.model.pretrained or "", read.dialect.dialect(), read.seed, run.folder)
         else:
             _cold_start(run)
         typer.echo(f"model {run.model('sft')}  report {write_report(run.folder)}")

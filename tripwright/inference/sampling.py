@@ -33,7 +33,7 @@ class Sampling:
     temperature: float = 0.0
     rows: int = 64
     seed: int = 0
-    dtype: str = AUTO  # one of local_precision.PRECISIONS, or DOUBLE
+    dtype: str = AUTO  # one of inference.precision.PRECISIONS, or DOUBLE
     top_p: float = 1.0
     top_k: int | None = None
     tool_threads: int = 0  # 0: tools answer at once, in place; n: so many threads wait for slow tools while other rows decode

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import autocast, precision_named
-from tripwright.rl.batches import Batch, collate, logprobs_of, token_logits
+from tripwright.learning.batches import Batch, collate, logprobs_of, token_logits
 from tripwright.rl.objectives import importance_weights
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.settings import GrpoSettings, RolloutSettings

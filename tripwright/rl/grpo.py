@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
-from tripwright.rl.batches import Batch, collate, logprobs_of
+from tripwright.learning.batches import Batch, collate, logprobs_of
 from tripwright.rl.correction import corrected, said_logits
 from tripwright.rl.credit import advantages_by_evidence
 from tripwright.rl.objectives import clipped_loss, group_advantages, kl_estimate, token_entropy, token_weights

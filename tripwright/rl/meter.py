@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripwright.inference.precision import precision_named
+from tripwright.learning.flops import Shape, mfu, peak_flops, peak_memory_mb, rollout_flops, update_flops
 from tripwright.rl.rollouts import Group, Rollout
-from tripwright.training.flops import Shape, mfu, peak_flops, peak_memory_mb, rollout_flops, update_flops
 from tripwright.transcript import Transcript
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from tripwright.inference.precision import autocast, precision_named
-from tripwright.rl.batches import Batch, collate, logprobs_of
+from tripwright.learning.batches import Batch, collate, logprobs_of
 from tripwright.rl.objectives import clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout

@@ -12,7 +12,7 @@ from typing import Any
 import torch.nn.functional as F
 
 from tripwright.inference.precision import autocast, precision_named
-from tripwright.rl.batches import collate, token_logits
+from tripwright.learning.batches import collate, token_logits
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Group, Rollout
 from tripwright.rl.settings import RejectionSettings

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tripwright.episode import Task
+from tripwright.learning.trips import Trips
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import ReplaySettings
-from tripwright.training.streams import Trips
 
 
 class ReplayBuffer:

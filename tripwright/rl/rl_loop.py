@@ -13,6 +13,9 @@ from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.learning.loop import Clock
+from tripwright.learning.optim import Optimizers
+from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import Course
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
@@ -20,9 +23,6 @@ from tripwright.rl.rollouts import Group, Player, Rollout
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
-from tripwright.training.loop import Clock
-from tripwright.training.optim import Optimizers
-from tripwright.training.streams import Trips
 
 S = TypeVar("S", bound=RolloutSettings)
 Item = TypeVar("Item")
@@ -107,7 +107,7 @@ class RlLoop(Generic[S]):
             "update_seconds": now - self.rolled,
             **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
             **self.player.counted,
-            **self.recorded(),
+            **self.trips.answer_counts(),
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
@@ -115,10 +115,6 @@ class RlLoop(Generic[S]):
             self.course.end(described["reward_mean"], sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0)
         self.step += 1
         return row
-
-    def recorded(self) -> dict[str, int]:
-        """What the place that answers the tools has counted since this process began."""
-        return self.trips.place.figures() if self.trips.place is not None else {}
 
     def state_dict(self) -> dict[str, Any]:
         return {

@@ -11,9 +11,9 @@ from typing import Literal
 
 from tripwright.inference.branching import Branching
 from tripwright.inference.precision import AUTO
+from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rl.objectives import Clip, Importance
-from tripwright.training.optim import OptimizerSettings
 from tripwright.transcript import StopReason
 
 OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)  # cut by a token limit: row S6's overlong rollouts
@@ -76,7 +76,7 @@ class RolloutSettings:
     warm_up_steps: int = 5  # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
     rules: str = "strict"  # what the reward is made of: under official rules RL finds every hole of docs/judging.md
     curriculum: Curriculum = Curriculum()
-    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
 
 

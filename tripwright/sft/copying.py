@@ -14,8 +14,8 @@ import torch.nn.functional as F
 
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO, autocast, precision_named
-from tripwright.training.loop import Clock
-from tripwright.training.optim import Optimizers, OptimizerSettings
+from tripwright.learning.loop import Clock
+from tripwright.learning.optim import Optimizers, OptimizerSettings
 
 UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no loss gets there
 
@@ -26,7 +26,7 @@ class CopySettings:
     learned_at: float = 0.3  # loss on the repetition at which the length doubles
     tokens_per_step: int = 2048
     max_steps: int = 900
-    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 
 

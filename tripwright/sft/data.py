@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.sft.chat_masks import ChatMasks, as_episode
 from tripwright.sft.files import Conversation, read_conversations
 from tripwright.sft.trainer import SftSettings
-from tripwright.training.recipe import Recipe
-from tripwright.training.streams import ExpertTranscripts
 from tripwright.transcript import StopReason, Transcript
 
 
@@ -86,17 +85,14 @@ class FileSamples:
         self.position = state["position"]
 
 
-def file_samples(recipe: Recipe, tokenizer: Any, positions: int) -> FileSamples:
+def file_samples(settings: SftSettings, dialect: Dialect, tokenizer: Any, positions: int, seed: int) -> FileSamples:
     """The source of `[sft] data`. `positions`: how many the model has. Raises UserError where the file holds nothing to train on."""
-    settings = recipe.sft
-    assert settings is not None and settings.data is not None
-    dialect = recipe.dialect.dialect()
     most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
     rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
-    return FileSamples(rows, figures, recipe.seed, settings.max_epochs)
+    return FileSamples(rows, figures, seed, settings.max_epochs)
 
 
-def expert_samples(transcripts: ExpertTranscripts, settings: SftSettings, seed: int) -> FileSamples:
+def expert_samples(transcripts: Iterable[Transcript], settings: SftSettings, seed: int) -> FileSamples:
     """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
     rows = [Row(list(t.token_ids), list(t.loss_mask)) for t in itertools.islice(transcripts, settings.expert_transcripts)]
     tokens, said = sum(len(row.token_ids) for row in rows), sum(sum(row.loss_mask) for row in rows)

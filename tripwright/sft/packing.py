@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tripwright.inference.cache import Cache, CacheView, round_up
-from tripwright.rl.batches import Batch
+from tripwright.learning.batches import Batch
 
 
 class Blocks(Cache):

@@ -2,7 +2,7 @@
 
 The weight on observations is an option (0 masks them, as the papers do); a little of it teaches a model made from nothing the
 language of the tools. Where the transcripts come from is the source's affair: an endless stream of the expert's, in which nothing is
-seen twice, or a file that is read for some epochs (`sft_data`).
+seen twice, or a file that is read for some epochs (`data`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from torch import Tensor
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO, autocast, precision_named
-from tripwright.rl.batches import collate, token_logits
+from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.loop import Clock
+from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
-from tripwright.training.loop import Clock
-from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 
 POOL = 8  # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step would be padding
 TOO_LONG = ("drop", "cut", "refuse")
@@ -37,9 +37,9 @@ class SftSettings:
     rows_per_step: int = 4  # transcripts whose gradients make one step
     observation_weight: float = 0.1
     max_minutes: float | None = None  # the learning rate follows whichever of steps, epochs and minutes is furthest
-    dtype: str = AUTO  # of matrix products; one of local_precision.PRECISIONS
+    dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
-    data: str | None = None  # a file of transcripts or messages; see sft_data
+    data: str | None = None  # a file of transcripts or messages; see `data`
     expert_transcripts: int | None = None  # as many of the expert's as there are, read in epochs (1,198 in row S4); None: without end
     max_epochs: float | None = None  # of `data` or of so many transcripts
     rows: int | None = None  # transcripts per forward pass; None: all of the step's
@@ -73,7 +73,7 @@ class SftSettings:
 
 
 class Sample(Protocol):
-    """What is trained on: a `Transcript`, or a `sft_data.Row`. The mask is 1 where the agent emitted the token."""
+    """What is trained on: a `Transcript`, or a `data.Row`. The mask is 1 where the agent emitted the token."""
 
     @property
     def token_ids(self) -> Sequence[int]: ...

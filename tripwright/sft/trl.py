@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import Journal
 from tripwright.inference.local import load_model
@@ -26,7 +27,6 @@ from tripwright.runs import METRICS, rewind_metrics
 from tripwright.sft.data import Figures, read_rows
 from tripwright.sft.files import Conversation, read_conversations
 from tripwright.sft.trainer import SftSettings
-from tripwright.training.recipe import Recipe
 from tripwright.transcript import StopReason
 
 SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how many of them stay
@@ -42,24 +42,24 @@ class TrlRows:
     why: str = ""  # not masked: because of what
 
 
-def fine_tune_with_trl(recipe: Recipe, out: str | Path) -> Path:
+def fine_tune_with_trl(settings: SftSettings, pretrained: str, dialect: Dialect, seed: int, out: str | Path) -> Path:
     """The fine-tuned model's folder, OUT/model/sft; metrics go to OUT/metrics.jsonl. Goes on from the last checkpoint under OUT/trl.
 
     Raises UserError before anything is loaded for what TRL cannot do.
     """
-    settings = check_for_trl(recipe)
+    check_for_trl(settings, pretrained)
     trl, datasets = _libraries()
     folder, saved = Path(out), Path(out) / "model" / "sft"
     if saved.is_dir():
         return saved
-    model, tokenizer = load_model(recipe.model.pretrained or "")
-    most_tokens = min(settings.max_tokens or recipe.dialect.dialect().context_tokens, model.config.max_position_embeddings)
-    made = rows_for_trl(settings, tokenizer, recipe.dialect.dialect().schemas(), most_tokens)
+    model, tokenizer = load_model(pretrained)
+    most_tokens = min(settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings)
+    made = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
     print(f"sft: {made.figures.line(most_tokens)}{' Tokens and masks are ours: ' + made.why + '.' if made.why else ''}", file=sys.stderr)
     trainer = trl.SFTTrainer(
         model=model.float(),  # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
         processing_class=tokenizer,
-        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, recipe.seed, made.masked)),
+        args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, made.masked)),
         train_dataset=datasets.Dataset.from_list(made.rows),
         callbacks=[_metrics_callback(folder / METRICS)],
     )
@@ -74,12 +74,11 @@ def fine_tune_with_trl(recipe: Recipe, out: str | Path) -> Path:
     return saved
 
 
-def check_for_trl(recipe: Recipe) -> SftSettings:
-    """The [sft] table. Raises UserError for what TRL does not do, with what to write instead."""
-    settings = recipe.sft
-    if settings is None or settings.data is None:
+def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
+    """Raises UserError for what TRL does not do, with what to write instead."""
+    if settings.data is None:
         raise UserError("TRL fine-tunes on a file: give [sft] data (make one with 'tripwright run' and 'tripwright data collect').")
-    if recipe.model.pretrained is None:
+    if pretrained is None:
         raise UserError("TRL fine-tunes a model that exists: give [model] pretrained, a folder or a name.")
     if settings.optimizer.name != "adamw":
         raise UserError(f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to \"adamw\".")
@@ -91,7 +90,6 @@ def check_for_trl(recipe: Recipe) -> SftSettings:
         raise UserError('TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to "none".')
     if settings.rows_per_step % (settings.rows or settings.rows_per_step):
         raise UserError(f"sft.rows_per_step ({settings.rows_per_step}) must be a multiple of sft.rows ({settings.rows}) for TRL.")
-    return settings
 
 
 def trl_settings(settings: SftSettings, folder: Path, most_tokens: int, seed: int, masked: bool) -> dict[str, Any]:

@@ -18,10 +18,10 @@ import torch
 
 from tripwright.inference.cache import round_up
 from tripwright.inference.precision import AUTO, precision_named
+from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.settings import GrpoSettings, RolloutSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
-from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe_tables import Recipe
 
 WEIGHT_BYTES = 4  # weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)

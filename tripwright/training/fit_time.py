@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import torch
 
 from tripwright.inference.precision import precision_named
+from tripwright.learning.flops import flops, rollout_flops, update_flops
 from tripwright.rl.settings import RolloutSettings
-from tripwright.training.cold_start import expert_sessions
+from tripwright.training.data_source import RL, trips_of
 from tripwright.training.fit import WEIGHT_BYTES, activation_bytes, episode_tokens, sft_tokens
-from tripwright.training.flops import flops, rollout_flops, update_flops
+from tripwright.training.kinds import expert_sessions
 from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.streams import RL, Trips
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
 # Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on the compact dialect and on the others,
@@ -78,9 +78,9 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
         return Lengths(min(tokens, most), max(1, min(tokens, most) // 4), False)
     if recipe.data.world is not None:
         return Lengths(most, max(1, most // 8), False)
-    trips = Trips(recipe, RL)
-    drawn = [trips.made(number) for number in range(SAMPLE)]
-    played = [session.transcript for session in expert_sessions(iter(drawn), recipe.dialect.dialect(), None)]
+    trips = trips_of(recipe, RL)
+    drawn = [trips.request_at(number) for number in range(SAMPLE)]
+    played = [session.transcript for session in expert_sessions(drawn, recipe.dialect.dialect(), None)]
     new = model.shape.vocabulary < 20_000
     ratio = (NEW_TOKENIZER if recipe.dialect.name == "compact" else NEW_TOKENIZER_ELSEWHERE) if new else LARGE_TOKENIZER
     everything = sum(len(segment.text) for transcript in played for segment in transcript.segments)

@@ -6,7 +6,7 @@ trips. Nothing else in training asks which kind it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,10 +31,10 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Task, close_session
+from tripwright.learning.trips import Draw
 from tripwright.policies.base import Policy
 from tripwright.world.store import World
 
-Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
 
 
@@ -64,6 +64,11 @@ class Kind:
 
 def kind_of(dialect: Dialect) -> Kind:
     return ERRANDS if dialect.plan_format == "recommendations" else PLANNER
+
+
+def expert_sessions(trips: Iterable[tuple[Any, Any]], dialect: Dialect, chat: Any) -> Iterator[Session]:
+    """The expert's session of each (request, world); with a ChatFormat, as token ids."""
+    return (kind_of(dialect).show(request, world, dialect, chat) for request, world in trips)
 
 
 def _planner_job(id: str, request: Query, world: World) -> Task:

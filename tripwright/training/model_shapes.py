@@ -9,7 +9,7 @@ from typing import Any
 
 from tripwright.errors import UserError
 from tripwright.files import json_object
-from tripwright.training.flops import Shape
+from tripwright.learning.flops import Shape
 from tripwright.training.recipe_tables import Recipe
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tripwright.domains.travelplanner.queries.sample import Mix
+from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.settings import GrpoSettings
 from tripwright.sft.copying import CopySettings
 from tripwright.sft.trainer import SftSettings
-from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import DataSettings, Recipe
 
 FIXED_MINUTES = 6.5  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given

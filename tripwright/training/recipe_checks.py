@@ -7,11 +7,11 @@ from pathlib import Path
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
 from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
+from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import KINDS, Curriculum
 from tripwright.rewards.shaped import HALVES, STAGES
 from tripwright.rl.objectives import AGGREGATIONS, CORRECTIONS, KL_ESTIMATORS, LEVELS, NORMALISATIONS
 from tripwright.rl.settings import GrpoSettings, PpoSettings, RolloutSettings
-from tripwright.training.optim import OPTIMIZERS
 from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import RL_TABLES, Recipe
 from tripwright.training.sinks import SINKS, check_sinks

@@ -32,16 +32,16 @@ from transformers.utils import logging
 import tripwright
 from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, write_atomically
+from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
 from tripwright.training.changes import changes, longer
 from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
+from tripwright.training.data_source import data_identity
 from tripwright.training.health import Watchman
-from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe
 from tripwright.training.sinks import Sinks
 from tripwright.training.stopping import Stopping
-from tripwright.training.streams import data_identity
 
 FREE = ("checkpoint", "sinks", "threads", "evaluation")  # tables and settings of a recipe that may change when a run is continued
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")  # of a manifest with the present, or the steps would mean nothing

@@ -17,6 +17,8 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
+from tripwright.learning.loop import Loop
+from tripwright.learning.trips import ExpertTranscripts
 from tripwright.llm.urls import shown_url
 from tripwright.rl.grpo import Grpo
 from tripwright.rl.ppo import Ppo
@@ -25,13 +27,12 @@ from tripwright.sft.copying import Copying
 from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
-from tripwright.training.cold_start import content_words, expert_sessions
-from tripwright.training.loop import Loop
+from tripwright.training.data_source import MAKING, RL, expert_transcripts, trips_of
+from tripwright.training.kinds import expert_sessions
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.streams import COLD_START, MAKING, RL, ExpertTranscripts, Trips
-from tripwright.training.tokenizer import train_tokenizer
+from tripwright.training.tokenizer import content_words, train_tokenizer
 from tripwright.world.store import World
 
 LOOPS: dict[str, Callable[..., Loop]] = {"grpo": Grpo, "ppo": Ppo, "rft": Rejection}  # by the recipe's table
@@ -52,9 +53,9 @@ def make(run: RunFolder) -> None:
             raise UserError(f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens.")
     else:
         print("making a tokenizer and a model", file=sys.stderr)
-        trips = Trips(recipe, MAKING)
-        drawn = [trips.made(number) for number in range(settings.tokenizer_transcripts)]
-        sessions = list(expert_sessions(iter(drawn), recipe.dialect.dialect(), None))
+        trips = trips_of(recipe, MAKING)
+        drawn = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
+        sessions = list(expert_sessions(drawn, recipe.dialect.dialect(), None))
         words = set().union(*(content_words(world) for world in {id(world): world for _, world in drawn}.values()))
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
@@ -85,11 +86,12 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
         return
     model, tokenizer = load_trainable(run.model(after))
     source: FileSamples | ExpertTranscripts
+    dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
-        source = file_samples(recipe, tokenizer, model.config.max_position_embeddings)
-        print(source.figures.line(recipe.sft.max_tokens or recipe.dialect.dialect().context_tokens), file=sys.stderr)
+        source = file_samples(recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed)
+        print(source.figures.line(recipe.sft.max_tokens or dialect.context_tokens), file=sys.stderr)
     else:
-        source = ExpertTranscripts(Trips(recipe, COLD_START), *_spoken(recipe, tokenizer))
+        source = expert_transcripts(recipe, ChatFormat(tokenizer, dialect.schemas()))
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)
     run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)
@@ -103,9 +105,10 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
         return
     name, settings = recipe.rl
     model, tokenizer = load_trainable(run.model(after))
-    dialect, chat = _spoken(recipe, tokenizer)
+    dialect = recipe.dialect.dialect()
+    chat = ChatFormat(tokenizer, dialect.schemas())
     with _tools(recipe, settings.tools, dialect) as tools:
-        loop = LOOPS[name](model, chat, dialect, Trips(recipe, RL), settings, recipe.seed, recipe.faults, tools)
+        loop = LOOPS[name](model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools)
         run.drive("rl", loop, model.device.type)
     run.save("rl", model, tokenizer)
 
@@ -123,8 +126,3 @@ def _tools(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[Remote
         yield tools
     finally:
         tools.close()
-
-
-def _spoken(recipe: Recipe, tokenizer: Any) -> tuple[Dialect, ChatFormat]:
-    dialect = recipe.dialect.dialect()
-    return dialect, ChatFormat(tokenizer, dialect.schemas())

@@ -1,7 +1,7 @@
 """The arithmetic of policy-gradient training as pure functions on tensors (rows P6, S6, D7): no model, no trainer, no state.
 
 Suffixes of names: _P prompts, _G group members, _N rollouts, _T tokens, _V vocabulary. New tensors are made on their inputs' device.
-`tests/training/golden` holds values that TRL's and verl's own code gave for these functions, and the scripts that made them.
+`tests/rl/golden` holds values that TRL's and verl's own code gave for these functions, and the scripts that made them.
 """
 
 from tripwright.rl.objectives.advantages import NORMALISATIONS, group_advantages

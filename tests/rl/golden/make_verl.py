@@ -4,7 +4,7 @@
     .venv-verl/bin/pip install torch==2.13.0 transformers==5.9.0 "ray[default]==2.60.0" tensordict==0.10.0 hydra-core codetiming datasets \
         dill pandas pyarrow accelerate peft torchdata pylatexenc pybind11 cachetools
     .venv-verl/bin/pip install --no-deps verl==0.9.1
-    .venv-verl/bin/python tests/training/golden/make_verl.py
+    .venv-verl/bin/python tests/rl/golden/make_verl.py
 
 Every function is called as it is; nothing is stubbed. Ratios leave every clip range, some by more than a factor of e^20.
 """

@@ -9,6 +9,7 @@ from statistics import variance
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tripwright.rewards.shaped import MACRO, SUCCESS, SUM, Weights, reward
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
@@ -18,7 +19,6 @@ from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
-from tripwright.rewards.shaped import MACRO, SUCCESS, SUM, Weights, reward
 from tripwright.rl.theory import variances
 from tripwright.verdict import Fact, State
 from tripwright.world.generator.build import build_tables

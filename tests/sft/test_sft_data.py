@@ -19,13 +19,15 @@ from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
+from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.chat_masks import ChatMasks  # noqa: E402
 from tripwright.sft.data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
 from tripwright.sft.files import read_conversations  # noqa: E402
 from tripwright.sft.trainer import FineTuning, SftSettings  # noqa: E402
-from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
-from tripwright.training.recipe_tables import DialectSettings, Recipe  # noqa: E402
-from tripwright.training.streams import COLD_START, ExpertTranscripts, Trips  # noqa: E402
+from tripwright.training.data_source import expert_transcripts  # noqa: E402
+from tripwright.training.kinds import expert_sessions  # noqa: E402
+from tripwright.training.recipe_tables import Recipe  # noqa: E402
 
 SETTINGS = SftSettings(data="x", dtype="float32")
 MOST = 2048
@@ -35,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def with_ids(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(tasks("nano", 0, 4), 6)
+    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 6)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
 
 
@@ -254,12 +256,12 @@ def test_a_file_with_nothing_to_train_on_is_refused(texts: list[Transcript], nan
 def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumped_to(
     with_ids: list[Transcript], nano_tokenizer: Any, written: Any
 ) -> None:
-    recipe = Recipe(sft=replace(SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0))
-    source = file_samples(recipe, nano_tokenizer, MOST)
+    settings = replace(SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0)
+    source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     drawn = [id(row) for row in source]
     epochs = [drawn[i : i + 6] for i in range(0, 18, 6)]
     assert len(drawn) == 18 and len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len({tuple(epoch) for epoch in epochs}) > 1
-    again = FileSamples(source.rows, source.figures, recipe.seed, 3.0)
+    again = FileSamples(source.rows, source.figures, 0, 3.0)
     again.load_state_dict({"position": 10})
     assert [id(row) for row in again] == drawn[10:]
 
@@ -267,7 +269,7 @@ def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumpe
 def test_a_stage_ends_with_its_epochs(with_ids: list[Transcript], nano_tokenizer: Any, tiny_model: Any, written: Any) -> None:
     """Six conversations twice, four a step: three steps, and the rate falls to its end."""
     settings = replace(SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=2.0, steps=None)
-    source = file_samples(Recipe(sft=settings), nano_tokenizer, MOST)
+    source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     loop = FineTuning(tiny_model("qwen3", len(nano_tokenizer)), source, settings)
     rows = []
     while loop.progress < 1:
@@ -281,8 +283,9 @@ def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids: list[Trans
     longest = max(len(t.token_ids) for t in with_ids)
 
     def used(positions: int = MOST, **changed: Any) -> int:
-        dialect = DialectSettings(context_tokens=changed.pop("context_tokens", None))
-        return file_samples(Recipe(dialect=dialect, sft=replace(SETTINGS, data=path, **changed)), nano_tokenizer, positions).count
+        compact = dialect_named("compact")
+        dialect = replace(compact, context_tokens=changed.pop("context_tokens", compact.context_tokens))
+        return file_samples(replace(SETTINGS, data=path, **changed), dialect, nano_tokenizer, positions, seed=0).count
 
     assert used() == 6
     assert used(positions=longest - 1) == used(max_tokens=longest - 1) == used(context_tokens=longest - 1) == 5
@@ -290,9 +293,9 @@ def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids: list[Trans
 
 def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
     recipe = Recipe(name="t", seed=3)
-    stream = ExpertTranscripts(Trips(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    stream = expert_transcripts(recipe, ChatFormat(nano_tokenizer))
     first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
-    again = ExpertTranscripts(Trips(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    again = expert_transcripts(recipe, ChatFormat(nano_tokenizer))
     samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
     read = [list(row.token_ids) for row in samples]
     assert len(read) == 10 and samples.count == 5

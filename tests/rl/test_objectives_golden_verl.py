@@ -1,4 +1,4 @@
-"""The objectives against verl 0.9.1's own code (tests/training/golden/make_verl.py), at 1e-6. Where verl differs, the test says how."""
+"""The objectives against verl 0.9.1's own code (tests/rl/golden/make_verl.py), at 1e-6. Where verl differs, the test says how."""
 
 from __future__ import annotations
 

@@ -18,12 +18,13 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings  # noqa: E402
+from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import SftSettings  # noqa: E402
 from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
-from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
-from tripwright.training.optim import OptimizerSettings  # noqa: E402
-from tripwright.training.recipe_tables import ModelSettings, Recipe  # noqa: E402
+from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(steps=4, rows_per_step=4, rows=2, observation_weight=0.0, data="x.jsonl", optimizer=RATE, dtype="float32")
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def transcripts() -> list[Transcript]:
     """Texts alone, as of an endpoint."""
-    stream = itertools.islice(tasks("nano", 0, 4), 8)
+    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 8)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)]
 
 
@@ -60,12 +61,12 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
 )
 def test_what_trl_does_not_do_is_refused(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        check_for_trl(Recipe(model=ModelSettings(pretrained="x"), sft=replace(SETTINGS, **changed)))
+        check_for_trl(replace(SETTINGS, **changed), "x")
 
 
 def test_a_model_must_exist() -> None:
     with pytest.raises(UserError, match=r"give \[model\] pretrained"):
-        check_for_trl(Recipe(sft=SETTINGS))
+        check_for_trl(SETTINGS, None)
 
 
 def test_our_settings_in_its_words(tmp_path: Path) -> None:
@@ -106,7 +107,7 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
 
     tokenizer, schemas = spoken(kind), dialect_named(dialect).schemas()
     masks, template = ChatMasks(tokenizer), get_training_chat_template(tokenizer)
-    for session in expert_sessions(itertools.islice(tasks("nano", 50, 2), 4), dialect_named(dialect), None):
+    for session in expert_sessions(itertools.islice(GeneratedTrips("nano", 50, 2, make_queries), 4), dialect_named(dialect), None):
         messages = [{"role": s.role, "content": s.text} for s in session.transcript.segments]
         ids, mask = masks.encode(messages, schemas)
         theirs = tokenizer.apply_chat_template(
@@ -127,8 +128,8 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     tiny_model(model, len(tokenizer)).save_pretrained(tmp_path / "given")
     tokenizer.save_pretrained(tmp_path / "given")
     settings = replace(SETTINGS, data=file, steps=6)
-    recipe = Recipe(name="trl", threads=1, model=ModelSettings(pretrained=str(tmp_path / "given")), sft=settings)
-    saved = fine_tune_with_trl(recipe, tmp_path / "run")
+    work = settings, str(tmp_path / "given"), dialect_named("compact"), 0, tmp_path / "run"
+    saved = fine_tune_with_trl(*work)
     assert saved == tmp_path / "run" / "model" / "sft"
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [(line["stage"], line["step"]) for line in lines] == [("sft", step) for step in range(1, 7)]
@@ -136,7 +137,7 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     (before, _), (after, same) = load_model(tmp_path / "given"), load_model(saved)
     assert any(not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
     assert same.chat_template == tokenizer.chat_template and not (tmp_path / "run" / "trl").exists()
-    assert fine_tune_with_trl(recipe, tmp_path / "run") == saved  # done already
+    assert fine_tune_with_trl(*work) == saved  # done already
 
 
 def test_a_template_that_it_cannot_mark_gets_our_tokens(nano_tokenizer: Any, file: str) -> None:
@@ -151,7 +152,7 @@ def test_a_template_that_it_cannot_mark_gets_our_tokens(nano_tokenizer: Any, fil
 
 def test_ids_of_a_local_model_stay_as_they_are(chat: Any, spoken: Any, nano_tokenizer: Any, tmp_path: Path) -> None:
     spoken("qwen2_5")
-    (session,) = expert_sessions(itertools.islice(tasks("nano", 0, 1), 1), dialect_named("compact"), chat)
+    (session,) = expert_sessions(itertools.islice(GeneratedTrips("nano", 0, 1, make_queries), 1), dialect_named("compact"), chat)
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({"id": "a", "transcript": session.transcript.to_json()}) + "\n")
     made = rows_for_trl(replace(SETTINGS, data=str(path)), nano_tokenizer, None, TOKENS)

@@ -1,4 +1,4 @@
-"""The objectives against TRL 1.16's own code (tests/training/golden/make_trl.py), at 1e-6. Where TRL differs, the test says how."""
+"""The objectives against TRL 1.16's own code (tests/rl/golden/make_trl.py), at 1e-6. Where TRL differs, the test says how."""
 
 from __future__ import annotations
 

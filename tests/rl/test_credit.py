@@ -21,6 +21,7 @@ from tripwright.world.store import World
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM
+
 from tripwright.rl.credit import advantages_by_evidence, places_of
 from tripwright.rl.rollouts import Group
 

@@ -15,9 +15,11 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings  # noqa: E402
+from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
-from tripwright.training.cold_start import expert_sessions, tasks  # noqa: E402
-from tripwright.training.optim import OptimizerSettings  # noqa: E402
+from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def transcripts(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(tasks("nano", 0, 4), 12)
+    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 12)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
 
 

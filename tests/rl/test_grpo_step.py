@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tripwright.rewards.shaped import NOTHING, Reward
 
 from tripwright.domains import dialect_named
-from tripwright.rewards.shaped import NOTHING, Reward
 
 torch = pytest.importorskip("torch")
 
+from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.rl.grpo import Grpo  # noqa: E402
 from tripwright.rl.rollouts import Rollout  # noqa: E402
 from tripwright.rl.settings import GrpoSettings, Kl  # noqa: E402
-from tripwright.training.optim import OptimizerSettings  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)

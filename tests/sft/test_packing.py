@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder  # noqa: E402
-from tripwright.rl.batches import collate, token_logits  # noqa: E402
+from tripwright.learning.batches import collate, token_logits  # noqa: E402
 from tripwright.sft.packing import pack  # noqa: E402
 
 LENGTHS = (5, 70, 33, 2)

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.muon import Muon, orthogonal  # noqa: E402
+from tripwright.learning.muon import Muon, orthogonal  # noqa: E402
 
 SHAPES = [(24, 16), (16, 24), (24, 16), (16, 16)]
 

@@ -10,8 +10,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
 from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 from tripwright.inference.decoder import Cache, Decoder  # noqa: E402
-from tripwright.training import flops as module  # noqa: E402
-from tripwright.training.flops import (  # noqa: E402
+from tripwright.learning import flops as module  # noqa: E402
+from tripwright.learning.flops import (  # noqa: E402
     Shape,
     flops,
     forward_flops,

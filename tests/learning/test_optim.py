@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.decoder import Decoder  # noqa: E402
-from tripwright.rl.batches import collate, token_logits  # noqa: E402
-from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay  # noqa: E402
+from tripwright.learning.batches import collate, token_logits  # noqa: E402
+from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -2,7 +2,7 @@
 
     python -m venv .venv-trl
     .venv-trl/bin/pip install torch==2.13.0 transformers==5.23.0 trl==1.16.0
-    .venv-trl/bin/python tests/training/golden/make_trl.py
+    .venv-trl/bin/python tests/rl/golden/make_trl.py
 
 Its `_compute_loss` and `_generate_and_score_completions` are executed as they are, on a tiny random model on the CPU. Three things are
 ours: the sampled tokens (`_generate` returns them), the rewards, and the old and reference log-probabilities, chosen so that the ratios

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tripwright.inference.precision import fastest
-from tripwright.training.muon import Muon
+from tripwright.learning.muon import Muon
 
 OPTIMIZERS = ("muon", "adamw")
 

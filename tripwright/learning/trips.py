@@ -1,0 +1,184 @@
+"""Endless streams of trips and of the expert's transcripts: what comes next depends on a number or two, not on the past, so that a stream
+can be left and taken up again.
+
+Trips are numbered. Trip n of a generated stream is in world n // per_world, so that going on at trip 50,000 makes one world and not
+three thousand; trip n of a query file is in epoch n // queries, whose order depends on seed and epoch alone. A generated world is used for
+a few requests and thrown away, so that names and prices can only be copied from tool answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from tripwright.agent.session import Session
+from tripwright.episode import Task
+from tripwright.errors import UserError
+from tripwright.transcript import Transcript
+from tripwright.world.generator.build import build_tables
+from tripwright.world.store import World
+
+Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests
+MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near those that come next
+# Trips without an answer of the expert's after which a stream of transcripts gives up: limits too tight for any plan would keep it looking
+# for ever.
+MOST_IN_VAIN = 200
+
+
+class NumberedTrips(Protocol):
+    """Where trips come from: any of them can be asked for, as a request and its world or its source of live answers."""
+
+    def at(self, position: int) -> tuple[Any, Any]: ...
+
+
+class GeneratedTrips:
+    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can be asked for; in order is fastest."""
+
+    def __init__(self, scale: str, first_world: int, per_world: int, draw: Draw):
+        self.scale, self.first_world, self.per_world, self.draw = scale, first_world, per_world, draw
+        self._open: OrderedDict[int, OpenWorld] = OrderedDict()  # by number, the one used last at the end
+
+    def __iter__(self) -> Iterator[tuple[Any, World]]:
+        return map(self.at, itertools.count())
+
+    def at(self, position: int) -> tuple[Any, World]:
+        number, place = divmod(position, self.per_world)
+        if number not in self._open:
+            seed = self.first_world + number
+            world = World.in_memory(build_tables(self.scale, seed))
+            self._open[number] = OpenWorld(world, [], self.draw(world, self.per_world, seed))
+        self._open.move_to_end(number)
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+        here = self._open[number]
+        here.requests.extend(itertools.islice(here.next_requests, max(0, place + 1 - len(here.requests))))
+        return here.requests[place], here.world
+
+
+class OpenWorld(NamedTuple):
+    """A world, its requests so far, and where the next ones come from: each depends on those before it."""
+
+    world: World
+    requests: list[Any]
+    next_requests: Iterator[Any]
+
+
+class GivenTrips:
+    """The requests of a file in one world, or with one source of live answers, in a new order every epoch."""
+
+    def __init__(self, place: Any, requests: list[Any], seed: int):
+        self.place, self.requests, self.seed = place, requests, seed
+        self._order: tuple[int, list[Any]] | None = None  # epoch, its requests
+
+    def at(self, position: int) -> tuple[Any, Any]:
+        epoch, number = divmod(position, len(self.requests))
+        if self._order is None or self._order[0] != epoch:
+            self._order = epoch, random.Random(f"{self.seed}-{epoch}").sample(self.requests, len(self.requests))
+        return self._order[1][number], self.place
+
+
+class RepeatedTrips:
+    """The first `count` of generated trips, again every epoch. Worlds come in a new order, the trips of one world after another."""
+
+    def __init__(self, source: GeneratedTrips, count: int, seed: int):
+        self.source, self.count, self.seed = source, count, seed
+        self._order: tuple[int, list[int]] | None = None  # epoch, its numbers
+
+    def at(self, position: int) -> tuple[Any, World]:
+        epoch, place = divmod(position, self.count)
+        if self._order is None or self._order[0] != epoch:
+            per_world = self.source.per_world
+            firsts = list(range(0, self.count, per_world))
+            random.Random(f"{self.seed}-{epoch}").shuffle(firsts)
+            numbers = [number for first in firsts for number in range(first, min(first + per_world, self.count))]
+            self._order = epoch, numbers
+        return self.source.at(self._order[1][place])
+
+
+class Trips:
+    """A stream of tasks. `position` is the number of the next one; its task is called train-<number>.
+
+    `task` makes a task of (id, request, place); `per_epoch` is None where trips are made and none comes twice. `answer_counts` are figures
+    of the source of live answers, for the metrics of a step.
+    """
+
+    def __init__(
+        self,
+        source: NumberedTrips,
+        task: Callable[[str, Any, Any], Task],
+        per_epoch: int | None = None,
+        answer_counts: Callable[[], Mapping[str, int]] = dict,
+    ):
+        self.per_epoch, self.answer_counts, self.position = per_epoch, answer_counts, 0
+        self._source, self._task = source, task
+
+    @property
+    def epoch(self) -> int | None:
+        """Of the next trip, from 0; None where there is no end."""
+        return self.position // self.per_epoch if self.per_epoch else None
+
+    def at(self, number: int) -> Task:
+        """Any trip of the stream, by its number."""
+        return self._task(f"train-{number}", *self.request_at(number))
+
+    def request_at(self, number: int) -> tuple[Any, Any]:
+        """The same as a request and its world, or its source of live answers."""
+        return self._source.at(number)
+
+    def __iter__(self) -> Trips:
+        return self
+
+    def __next__(self) -> Task:
+        task = self.at(self.position)
+        self.position += 1
+        return task
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.position = state["position"]
+
+
+class ExpertTranscripts:
+    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well teaches nothing and is passed over.
+
+    `show` plays the expert on a request in its place; `keeps` says whether the session is fit to be imitated.
+    """
+
+    def __init__(self, trips: Trips, show: Callable[[Any, Any], Session], keeps: Callable[[Session], bool]):
+        self.trips, self.show, self.keeps = trips, show, keeps
+        self._in_vain = 0  # trips in a row without an answer
+
+    @property
+    def position(self) -> int:
+        """Trips used up, those in vain included."""
+        return self.trips.position
+
+    def __iter__(self) -> ExpertTranscripts:
+        return self
+
+    def __next__(self) -> Transcript:
+        while True:
+            request, place = self.trips.request_at(self.trips.position)
+            self.trips.position += 1
+            session = self.show(request, place)
+            if self.keeps(session):
+                self._in_vain = 0
+                return session.transcript
+            self._in_vain += 1
+            if self._in_vain == MOST_IN_VAIN:
+                dialect = session.dialect
+                why = f"{self._in_vain} trips in a row, the last one ended by {session.transcript.stop_reason}"
+                limits = f"max_turns is {dialect.max_turns}"
+                raise UserError(f"The expert finds no answer within the limits of dialect '{dialect.name}' ({why}; {limits}).")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"trips": self.trips.state_dict(), "in_vain": self._in_vain}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.trips.load_state_dict(state["trips"])
+        self._in_vain = state["in_vain"]
