@@ -279,11 +279,11 @@ FINAL = Verdict(
 @pytest.fixture
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
-    from tripwright.rl.settings import GrpoSettings
+    from tripwright.rl.grpo import GrpoSettings
     from tripwright.sft.copying import CopySettings
     from tripwright.sft.trainer import SftSettings
     from tripwright.training.nano import NanoShape
-    from tripwright.training.recipe import DialectSettings, EvaluationSettings, ModelSettings, Recipe
+    from tripwright.training.recipe import DialectSettings, EvaluationSettings, ModelSettings, Recipe, Reinforcement
 
     shape = NanoShape(hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024)
     return Recipe(
@@ -293,7 +293,7 @@ def tiny_recipe() -> Any:
         model=ModelSettings(shape=shape, tokenizer_transcripts=16, superwords=80, subwords=400),
         copy=CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=3),
         sft=SftSettings(steps=6, rows_per_step=2),
-        grpo=GrpoSettings(steps=1, prompts=2, group=2, rows=2),
+        rl=Reinforcement("grpo", GrpoSettings(steps=1, prompts=2, group=2, rows=2)),
         evaluation=EvaluationSettings(queries=4, difficulty_queries=6, per_world=3, rows=4),
     )
 

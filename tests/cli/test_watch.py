@@ -38,7 +38,7 @@ def row(step: int, **changed: Any) -> dict[str, Any]:
 def write(folder: Path, rows: list[dict[str, Any]], recipe: dict[str, Any] | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    settings = recipe or {"sft": {"steps": 10}, "grpo": {"steps": 60, "max_minutes": None}}
+    settings = recipe or {"sft": {"steps": 10}, "grpo": {"prompts": 8, "steps": 60, "max_minutes": None}}
     (folder / "recipe.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder
 
@@ -99,9 +99,9 @@ def test_sparklines_average_and_never_overflow():
 
 
 def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
-    by_time = read(write(tmp_path / "a", [*SFT, row(1), row(11)], {"grpo": {"steps": None, "max_minutes": 11}}), "a")
+    by_time = read(write(tmp_path / "a", [*SFT, row(1), row(11)], {"grpo": {"prompts": 8, "steps": None, "max_minutes": 11}}), "a")
     assert by_time.share_done == pytest.approx(0.5) and by_time.seconds_left == pytest.approx(330)
-    endless = read(write(tmp_path / "b", [row(1), row(2)], {"grpo": {"steps": None}}), "b")
+    endless = read(write(tmp_path / "b", [row(1), row(2)], {"grpo": {"prompts": 8, "steps": None}}), "b")
     assert endless.share_done is None and endless.seconds_left is None
     (tmp_path / "b" / "recipe.json").unlink()
     assert "step 2" in frame([read(tmp_path / "b", "b")], 80)

@@ -142,8 +142,8 @@ def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
 
 @pytest.fixture
 def two(tmp_path: Path) -> list[Path]:
-    grpo = {"seed": 0, "grpo": {"group": 8, "clip": {"high": 0.2}, "max_minutes": None}}
-    dapo = {"seed": 0, "grpo": {"group": 16, "clip": {"high": 0.28}, "max_minutes": None}}
+    grpo = {"seed": 0, "grpo": {"prompts": 8, "group": 8, "clip": {"high": 0.2}, "max_minutes": None}}
+    dapo = {"seed": 0, "grpo": {"prompts": 8, "group": 16, "clip": {"high": 0.28}, "max_minutes": None}}
     first = run_of(tmp_path / "grpo", [row(step, pass_rate=0.01 * step) for step in range(1, 11)], grpo, 40)
     second = run_of(tmp_path / "dapo", [row(step, pass_rate=0.02 * step) for step in range(1, 11)], dapo, 60)
     return [first, second]

@@ -21,13 +21,12 @@ from tripwright.world.store import World
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM
-
+from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import Group, Player
-from tripwright.rl.settings import GrpoSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
-from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe import Recipe, Reinforcement, load_recipe
 from tripwright.training.run_folder import RunFolder
 
 FAULTS = Faults(probability=0.5, seed=2)
@@ -114,7 +113,7 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     monkeypatch.setattr(stages, "load_model", lambda folder: (model, nano_tokenizer))
     monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, device: driven.append(loop))
     monkeypatch.setattr(RunFolder, "save", lambda *_: None)
-    run = RunFolder(tmp_path / "run", Recipe(sft=SftSettings(steps=1), grpo=GrpoSettings(steps=1), faults=FAULTS))
+    run = RunFolder(tmp_path / "run", Recipe(sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS))
     stages.cold_start(run)
     stages.reinforce(run)
     cold, rl = driven

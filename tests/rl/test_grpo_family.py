@@ -20,10 +20,11 @@ from tripwright.rewards.shaped import SUM  # noqa: E402
 
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.grpo import Grpo  # noqa: E402
+from tripwright.rl.grpo import Filter, Grpo, GrpoSettings, Kl  # noqa: E402
 from tripwright.rl.objectives import Importance  # noqa: E402
+from tripwright.rl.replay import ReplaySettings  # noqa: E402
 from tripwright.rl.rollouts import Player, Rollout  # noqa: E402
-from tripwright.rl.settings import OVERLONG, Filter, GrpoSettings, Kl, ReplaySettings  # noqa: E402
+from tripwright.rl.settings import OVERLONG  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(steps=4, prompts=2, group=2, minibatches=1, rows=3, optimizer=ADAMW)

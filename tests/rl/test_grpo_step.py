@@ -15,9 +15,8 @@ from tripwright.domains import dialect_named
 torch = pytest.importorskip("torch")
 
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.grpo import Grpo  # noqa: E402
+from tripwright.rl.grpo import Grpo, GrpoSettings, Kl  # noqa: E402
 from tripwright.rl.rollouts import Rollout  # noqa: E402
-from tripwright.rl.settings import GrpoSettings, Kl  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)

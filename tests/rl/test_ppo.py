@@ -14,8 +14,7 @@ torch = pytest.importorskip("torch")
 
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.rl.objectives import Clip  # noqa: E402
-from tripwright.rl.ppo import Ppo, at_the_end  # noqa: E402
-from tripwright.rl.settings import PpoSettings  # noqa: E402
+from tripwright.rl.ppo import Ppo, PpoSettings, at_the_end  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
 SETTINGS = PpoSettings(steps=3, prompts=2, group=2, minibatches=1, passes=1, rows=3, warm_up_steps=0, optimizer=ADAMW)

@@ -13,11 +13,9 @@ from tripwright.domains import dialect_named
 torch = pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM  # noqa: E402
-
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.rejection import Rejection, kept  # noqa: E402
+from tripwright.rl.rejection import Rejection, RejectionSettings, kept  # noqa: E402
 from tripwright.rl.rollouts import Group  # noqa: E402
-from tripwright.rl.settings import RejectionSettings  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
 SETTINGS = RejectionSettings(steps=3, prompts=1, group=4, minibatches=1, rows=3, warm_up_steps=0, optimizer=ADAMW)

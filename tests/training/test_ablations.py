@@ -20,16 +20,15 @@ from tripwright.rewards.shaped import STAGES  # noqa: E402
 from tripwright.agent.dialect import dialect_named  # noqa: E402
 from tripwright.episode import Episode, close_session  # noqa: E402
 from tripwright.learning.trips import Trips  # noqa: E402
-from tripwright.rl.replay import ReplayBuffer  # noqa: E402
+from tripwright.rl.replay import ReplayBuffer, ReplaySettings  # noqa: E402
 from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
-from tripwright.rl.settings import ReplaySettings  # noqa: E402
 from tripwright.sft.copying import CopySettings  # noqa: E402
 from tripwright.training import stages  # noqa: E402
 from tripwright.training.data_source import COLD_START, RL, trips_of  # noqa: E402
 from tripwright.training.kinds import ERRANDS  # noqa: E402
 from tripwright.training.nano import NanoShape  # noqa: E402
 from tripwright.training.recipe import load_recipe  # noqa: E402
-from tripwright.training.recipe_tables import ModelSettings, Recipe  # noqa: E402
+from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"
@@ -86,11 +85,11 @@ def test_its_head_says_what_it_is(name: str) -> None:
 
 
 def tiny(recipe: Recipe, pretrained: Path | None) -> Recipe:
-    assert recipe.grpo is not None
+    assert recipe.rl is not None
     model = MADE if pretrained is None else ModelSettings(pretrained=str(pretrained))
     copy = None if pretrained is not None or recipe.copy is None else CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
-    grpo = replace(recipe.grpo, steps=1, max_minutes=None, prompts=2, group=2, rows=2)
-    return replace(recipe, threads=1, dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2), model=model, copy=copy, grpo=grpo)
+    rl = Reinforcement("grpo", replace(recipe.rl.settings, steps=1, max_minutes=None, prompts=2, group=2, rows=2))
+    return replace(recipe, threads=1, dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2), model=model, copy=copy, rl=rl)
 
 
 @pytest.fixture(scope="module")

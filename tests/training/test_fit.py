@@ -16,20 +16,22 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.decoder import Decoder  # noqa: E402
 from tripwright.learning.flops import update_flops  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.settings import GrpoSettings, Kl  # noqa: E402
+from tripwright.rl.grpo import GrpoSettings, Kl  # noqa: E402
 from tripwright.sft.trainer import SftSettings  # noqa: E402
 from tripwright.training.fit import activation_bytes, memory, precision_name  # noqa: E402
 from tripwright.training.fit_advice import changes, peak  # noqa: E402
 from tripwright.training.fit_time import Rates, lengths, measured, steps_of  # noqa: E402
 from tripwright.training.model_shapes import known_models, size_of  # noqa: E402
-from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe  # noqa: E402
+from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement  # noqa: E402
 
 ADAMW = OptimizerSettings(name="adamw")
-NANO = Recipe(threads=1, sft=SftSettings(dtype="float32", optimizer=ADAMW), grpo=GrpoSettings(dtype="float32", prompts=4))
+NANO = Recipe(
+    threads=1, sft=SftSettings(dtype="float32", optimizer=ADAMW), rl=Reinforcement("grpo", GrpoSettings(dtype="float32", prompts=4))
+)
 LARGE = Recipe(
     dialect=DialectSettings(name="planner_r1", context_tokens=8192, max_turn_tokens=2048, max_tool_tokens=2048),
     model=ModelSettings(pretrained="Qwen/Qwen3-8B"),
-    grpo=GrpoSettings(prompts=16, group=8, rows=4),
+    rl=Reinforcement("grpo", GrpoSettings(prompts=16, group=8, rows=4)),
 )
 
 
@@ -100,7 +102,7 @@ def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: 
 def test_each_part_is_counted_by_hand() -> None:
     """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 32.8 GB each (in fp32, whatever is loaded), a
     copy in bf16 to sample from, keys and values of 128 rows."""
-    recipe = replace(LARGE, grpo=replace(LARGE.grpo, rows=1, kl=Kl(beta=0.1)))
+    recipe = replace(LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, rows=1, kl=Kl(beta=0.1))))
     size = size_of(recipe)
     (stage,) = memory(recipe, size, "cuda")
     weights = 8_190_735_360 * 4

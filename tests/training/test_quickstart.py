@@ -57,11 +57,11 @@ def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("minutes", [30, 5, 1])
 def test_the_time_given_is_shared(minutes: float) -> None:
     recipe = quickstart_recipe(minutes)
-    assert recipe.sft is not None and recipe.grpo is not None and recipe.sft.max_minutes and recipe.grpo.max_minutes
+    assert recipe.sft is not None and recipe.rl is not None and recipe.sft.max_minutes and recipe.rl.settings.max_minutes
     left = max(1.0, minutes - FIXED_MINUTES)
-    assert recipe.grpo.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
-    assert recipe.sft.max_minutes + recipe.grpo.max_minutes == pytest.approx(left, abs=0.02)
-    assert (recipe.sft.steps, recipe.grpo.steps) == (None, None)
+    assert recipe.rl.settings.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
+    assert recipe.sft.max_minutes + recipe.rl.settings.max_minutes == pytest.approx(left, abs=0.02)
+    assert (recipe.sft.steps, recipe.rl.settings.steps) == (None, None)
 
 
 @pytest.mark.slow

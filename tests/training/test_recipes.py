@@ -8,7 +8,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.rl.settings import OVERLONG, GrpoSettings
+from tripwright.rl.grpo import GrpoSettings
+from tripwright.rl.settings import OVERLONG
 from tripwright.sft.trl import check_for_trl
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_tables import Recipe
@@ -38,9 +39,9 @@ def recipe(name: str) -> Recipe:
 
 
 def grpo(name: str) -> GrpoSettings:
-    settings = recipe(name).grpo
-    assert settings is not None
-    return settings
+    rl = recipe(name).rl
+    assert rl is not None and isinstance(rl.settings, GrpoSettings)
+    return rl.settings
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,9 +80,9 @@ def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) 
 @pytest.mark.parametrize("few", ["", "few_"])
 def test_rl_and_its_control_take_the_same_time_from_the_same_start(few: str) -> None:
     rl, control = recipe(f"hour/{few}rl"), recipe(f"hour/{few}control")
-    assert rl.sft is not None and control.sft is not None and rl.grpo is not None and control.rl is None
-    assert rl.sft.max_minutes is not None and rl.grpo.max_minutes is not None
-    assert rl.sft.max_minutes + rl.grpo.max_minutes == control.sft.max_minutes
+    assert rl.sft is not None and control.sft is not None and rl.rl is not None and control.rl is None
+    assert rl.sft.max_minutes is not None and rl.rl.settings.max_minutes is not None
+    assert rl.sft.max_minutes + rl.rl.settings.max_minutes == control.sft.max_minutes
     assert rl.model.pretrained == control.model.pretrained and rl.sft.expert_transcripts == control.sft.expert_transcripts
 
 
@@ -98,7 +99,7 @@ def test_what_sets_the_nano_recipes_apart() -> None:
     assert grpo("nano/arpo").branching is not None
     deeptravel = grpo("nano/deeptravel")
     assert deeptravel.filter.min_std == 0.1 and deeptravel.replay is not None and deeptravel.kl.beta > 0
-    assert recipe("nano/ppo").ppo is not None and recipe("nano/rft").rft is not None
+    assert [rl.algorithm for name in ("nano/ppo", "nano/rft") if (rl := recipe(name).rl)] == ["ppo", "rft"]
 
 
 @pytest.mark.parametrize(("size", "stages"), [("8b", (100, 300, 100)), ("32b", (50, 350, 100))])

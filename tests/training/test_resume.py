@@ -21,13 +21,15 @@ from tripwright.rewards.curriculum import Curriculum
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.rl.grpo import Kl  # noqa: E402
 from tripwright.rl.replay import ReplaySettings  # noqa: E402
-from tripwright.rl.settings import Kl  # noqa: E402
 from tripwright.training import run_folder, stages  # noqa: E402
 from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
+from tripwright.training.recipe import Reinforcement  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
+GRPO = {"entropy_bonus": 0.1, "kl": Kl(0.01), "replay": ReplaySettings(every=2), "curriculum": ADAPTIVE}
 STAGES = ("copy", "sft", "rl")
 OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of figures that no two runs share
 
@@ -69,7 +71,7 @@ def recipe(tiny_recipe: Any) -> Any:
         tiny_recipe,
         copy=replace(tiny_recipe.copy, max_steps=10),
         sft=replace(tiny_recipe.sft, steps=10),
-        grpo=replace(tiny_recipe.grpo, steps=10, entropy_bonus=0.1, kl=Kl(0.01), replay=ReplaySettings(every=2), curriculum=ADAPTIVE),
+        rl=Reinforcement("grpo", replace(tiny_recipe.rl.settings, steps=10, **GRPO)),
         checkpoint=CheckpointSettings(every_steps=3, every_minutes=None),
     )
 
@@ -330,7 +332,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) 
     stages.make(run)
     (run.folder / "model" / "sft").mkdir()  # as if it were finished: until then the recipe may still be changed
     with pytest.raises(UserError, match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/s'):
-        RunFolder(run.folder, replace(run.recipe, grpo=replace(run.recipe.grpo, steps=20)))
+        RunFolder(run.folder, replace(run.recipe, rl=Reinforcement("grpo", replace(run.recipe.rl.settings, steps=20))))
 
 
 def test_how_often_checkpoints_are_written_may_change(run: RunFolder, uninterrupted: Any) -> None:

@@ -15,7 +15,9 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model  # noqa: E402
+from tripwright.rl.algorithms import ALGORITHMS  # noqa: E402
 from tripwright.training import stages  # noqa: E402
+from tripwright.training.recipe import Reinforcement  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 
@@ -59,19 +61,17 @@ def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder)
     assert not (run.folder / "checkpoints").exists()
 
 
-@pytest.mark.parametrize("table", ["ppo", "rft"])
-def test_every_kind_of_reinforcement_learning_is_a_stage(table: str, run: RunFolder) -> None:
-    from tripwright.rl.settings import PpoSettings, RejectionSettings
-
-    settings = {"ppo": PpoSettings, "rft": RejectionSettings}[table](steps=2, prompts=2, rows=2)
-    other = RunFolder(run.folder / table, replace(run.recipe, copy=None, sft=None, grpo=None, **{table: settings}))
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
+    settings = ALGORITHMS[name].settings(steps=2, prompts=2, rows=2)
+    other = RunFolder(run.folder / name, replace(run.recipe, copy=None, sft=None, rl=Reinforcement(name, settings)))
     stages.make(other)
     stages.reinforce(other, after="start")
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
 
 
 def test_tools_of_a_server_need_a_world_of_their_own(run: RunFolder) -> None:
-    served = replace(run.recipe, grpo=replace(run.recipe.grpo, tools="http://127.0.0.1:9"))
+    served = replace(run.recipe, rl=Reinforcement("grpo", replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")))
     other = RunFolder(run.folder / "served", served)
     stages.make(other)
     with pytest.raises(UserError, match=r"Tools at 'http://127.0.0.1:9' serve one world, and this recipe trains on many"):
@@ -103,7 +103,7 @@ def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyP
 
 
 def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path: Path, tiny_recipe: Any) -> None:
-    run = RunFolder(tmp_path, replace(tiny_recipe, copy=None, sft=None, grpo=None))
+    run = RunFolder(tmp_path, replace(tiny_recipe, copy=None, sft=None, rl=None))
     everything(run)
     assert [p.name for p in (run.folder / "model").iterdir()] == ["start"] and not run.metrics.exists()
 
@@ -124,7 +124,7 @@ def test_fine_tuning_reads_a_file_where_one_is_named(run: RunFolder, capsys: pyt
     file = run.folder / "messages.jsonl"
     file.write_text(3 * (json.dumps({"messages": messages}) + "\n"))
     settings = replace(run.recipe.sft, data=str(file), steps=2)
-    other = RunFolder(run.folder / "file", replace(run.recipe, copy=None, grpo=None, sft=settings))
+    other = RunFolder(run.folder / "file", replace(run.recipe, copy=None, rl=None, sft=settings))
     stages.make(other)
     stages.cold_start(other, after="start")
     assert lines(other) == [("sft", 1), ("sft", 2)] and other.done("sft")

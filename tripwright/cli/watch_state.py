@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.folder import Json, read_metrics
+from tripwright.evals.report.folder import Json, read_metrics, reinforcement
 from tripwright.evals.report.live import LiveRun
 from tripwright.evals.report.markup import number, percent, short
 from tripwright.runs import METRICS, RECIPE
 from tripwright.training.health import Warning, check
 
-TABLES = {"warmup": ("copy",), "sft": ("sft",)}  # stage in metrics.jsonl → its tables in recipe.json; all else is RL
-RL_TABLES = ("grpo", "ppo", "rft")
+TABLES = {"warmup": "copy", "sft": "sft"}  # stage in metrics.jsonl → its table in recipe.json; all else is RL
 RECENT = 20  # steps whose pace tells the time left
 
 
@@ -58,7 +57,7 @@ def read(folder: Path, name: str) -> Watched:
     rows = read_metrics(folder / METRICS, [])
     stage = str(rows[-1].get("stage")) if rows else ""
     recipe = _recipe(folder)
-    settings = _table(recipe, TABLES.get(stage, RL_TABLES))
+    settings = _settings(recipe, stage)
     steps = number(settings.get("steps", settings.get("max_steps")))
     present = [row for row in rows if row.get("stage") == stage]
     done = _share_done(present, _seconds_before(rows, stage), steps, number(settings.get("max_minutes")))
@@ -82,12 +81,13 @@ def _recipe(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _table(recipe: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return next((table for name in names if isinstance(table := recipe.get(name), dict)), {})
+def _settings(recipe: dict[str, Any], stage: str) -> dict[str, Any]:
+    table = recipe.get(TABLES[stage]) if stage in TABLES else reinforcement(recipe)[1]
+    return table if isinstance(table, dict) else {}
 
 
 def _last_model(recipe: dict[str, Any]) -> str:
-    return "rl" if _table(recipe, RL_TABLES) or not recipe else "sft" if recipe.get("sft") else "copy"
+    return "rl" if reinforcement(recipe)[0] or not recipe else "sft" if recipe.get("sft") else "copy"
 
 
 def _seconds_before(rows: Sequence[Json], stage: str) -> float:

@@ -40,6 +40,14 @@ def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]]
     return Batch(ids, targets, mask, logprobs, real)
 
 
+def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
+    """Numbers per token id as (N, T) beside a Batch, where position t is about token t + 1; 0 where there is none."""
+    spread_NT = torch.zeros(like_NT.shape, device=like_NT.device)
+    for n, row in enumerate(rows):
+        spread_NT[n, : len(row) - 1] = torch.as_tensor(row[1:], dtype=torch.float32)
+    return spread_NT
+
+
 def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
     """(N, vocabulary) and (N,) → the log-probabilities (N,) of the targets."""
     return torch.log_softmax(logits, dim=-1).gather(1, targets[:, None])[:, 0]

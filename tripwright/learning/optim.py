@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from annotated_types import Ge, Gt, Lt
 from torch import nn
 
 from tripwright.inference.precision import fastest
 from tripwright.learning.muon import Muon
 
 OPTIMIZERS = ("muon", "adamw")
+Moment = Annotated[float, Ge(0), Lt(1)]
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,12 @@ class OptimizerSettings:
     """`name` "muon" uses `learning_rate` for matrices and `adamw_learning_rate` for the rest; "adamw" uses the latter for all."""
 
     name: str = "muon"
-    learning_rate: float = 0.02
-    adamw_learning_rate: float = 3e-3
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.95)
-    momentum: float = 0.95
-    grad_clip: float = 1.0
+    learning_rate: Annotated[float, Gt(0)] = 0.02
+    adamw_learning_rate: Annotated[float, Gt(0)] = 3e-3
+    weight_decay: Annotated[float, Ge(0)] = 0.0
+    betas: tuple[Moment, Moment] = (0.9, 0.95)
+    momentum: Moment = 0.95
+    grad_clip: Annotated[float, Gt(0)] = 1.0
 
 
 class Optimizers:

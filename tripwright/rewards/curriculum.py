@@ -14,11 +14,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, variance
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le
 
 from tripwright.rewards.reward import Reward
-
-KINDS = ("steps", "epochs", "adaptive")
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Curriculum:
     "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
-    stages: tuple[tuple[str, float], ...] = (("stage1", 1),)
-    window: int = 20  # steps; of the adaptive kind, like the rest
-    noise: float = 1.0
-    least_signal: float = 0.2
+    stages: tuple[tuple[str, Annotated[float, Ge(0)]], ...] = (("stage1", 1),)
+    window: Annotated[int, Ge(2)] = 20  # steps; of the adaptive kind, like the rest
+    noise: Annotated[float, Ge(0)] = 1.0
+    least_signal: Annotated[float, Ge(0), Le(1)] = 0.2
 
     @property
     def names(self) -> tuple[str, ...]:

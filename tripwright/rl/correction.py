@@ -11,24 +11,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import autocast, precision_named
-from tripwright.learning.batches import Batch, collate, logprobs_of, token_logits
-from tripwright.rl.objectives import importance_weights
+from tripwright.learning.batches import collate, logprobs_of
+from tripwright.rl.objectives import Importance, importance_weights
+from tripwright.rl.rl_loop import said_logits
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.settings import GrpoSettings, RolloutSettings
-
-
-def said_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
-    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what ratios, entropy and KL are made of."""
-    with autocast(precision_named(settings.dtype), decoder.device.type):
-        return token_logits(decoder, batch, batch.mask > 0) / settings.temperature
+from tripwright.rl.settings import RolloutSettings
 
 
 @torch.no_grad()
-def corrected(decoder: Decoder, rollouts: list[Rollout], settings: GrpoSettings) -> tuple[list[Rollout], dict[str, float]]:
+def corrected(
+    decoder: Decoder, rollouts: list[Rollout], settings: RolloutSettings, importance: Importance
+) -> tuple[list[Rollout], dict[str, float]]:
     """The rollouts with the trainer's log-probabilities as their old ones and a weight per token; and what the difference was like."""
     kept = [r for r in rollouts if r.tokens]
     if not kept:
@@ -41,7 +36,7 @@ def corrected(decoder: Decoder, rollouts: list[Rollout], settings: GrpoSettings)
         said_NT = batch.mask > 0
         chosen = logprobs_of(said_logits(decoder, batch, settings), batch.targets[said_NT])
         trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen
-    weights_NT, figures = importance_weights(trainer_NT, whole.logprobs, settings.importance, mask=whole.mask > 0)
+    weights_NT, figures = importance_weights(trainer_NT, whole.logprobs, importance, mask=whole.mask > 0)
     made = []
     for n, r in enumerate(kept):
         own = slice(0, len(r.row[0]) - 1)  # position t is about token t + 1

@@ -4,7 +4,10 @@
 
 What is special here, each at the line that does it: rollouts whose failure was ours leave their group; groups whose members agree give
 no gradient and are not computed; episodes cut by a limit may count in the normalisation alone; the old log-probabilities are the
-sampler's own. What a term of the loss is stands in `objectives`, what a setting means in `settings`, and neither is decided here.
+sampler's own. What a term of the loss is stands in `objectives`.
+
+Papers' algorithms are settings of this one: DAPO (row S7) is `filter.min_std = 0.0`, ARPO a `[grpo.branching]` table, DeepTravel (row D7)
+`filter.min_std = 0.1` with `[grpo.replay]` and `[grpo.kl]`. The recipes under recipes/ write them out.
 """
 
 from __future__ import annotations
@@ -12,29 +15,106 @@ from __future__ import annotations
 import copy
 import time
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Ge
 from torch import Tensor
 
+from tripwright.errors import UserError
+from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, collate, logprobs_of
-from tripwright.rl.correction import corrected, said_logits
+from tripwright.learning.batches import Batch, by_target, collate, logprobs_of
+from tripwright.rl.correction import corrected
 from tripwright.rl.credit import advantages_by_evidence
-from tripwright.rl.objectives import clipped_loss, group_advantages, kl_estimate, token_entropy, token_weights
-from tripwright.rl.replay import ReplayBuffer
-from tripwright.rl.rl_loop import RlLoop
-from tripwright.rl.rollouts import Group, Rollout, by_target, reward_table
-from tripwright.rl.settings import GrpoSettings
+from tripwright.rl.objectives import (
+    Aggregation,
+    Clip,
+    Importance,
+    KlEstimator,
+    Normalisation,
+    clipped_loss,
+    group_advantages,
+    kl_estimate,
+    token_entropy,
+    token_weights,
+)
+from tripwright.rl.replay import ReplayBuffer, ReplaySettings
+from tripwright.rl.rl_loop import RlLoop, said_logits
+from tripwright.rl.rollouts import Group, Rollout
+from tripwright.rl.settings import RolloutSettings
+from tripwright.transcript import StopReason
+
+
+@dataclass(frozen=True)
+class Advantage:
+    """`normalise`: by the group's std (row P6), the batch's, or "none". `population` is eq. 9 of Planner-R1; others take the sample's."""
+
+    normalise: Normalisation = "group"
+    population: bool = False
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Groups whose rewards have a std of `min_std` or less are dropped: out of the loss and out of its denominators. None keeps all: those
+    that agree have no gradient, and their tokens still count. 0.0 is DAPO's and STAR's rule, 0.1 DeepTravel's η. With `refill`, more
+    groups are played until `prompts` of them are kept, in `max_rounds` rounds at most (DAPO's; STAR does without)."""
+
+    min_std: Annotated[float, Ge(0)] | None = None
+    refill: bool = False
+    max_rounds: Annotated[int, Ge(1)] = 4
+
+
+@dataclass(frozen=True)
+class Kl:
+    """β times the KL divergence to the model that training started from, estimated per token; 0 loads no reference."""
+
+    beta: Annotated[float, Ge(0)] = 0.0
+    estimator: KlEstimator = "k3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrpoSettings(RolloutSettings):
+    aggregation: Aggregation = "token-mean"
+    clip: Clip = Clip()
+    advantage: Advantage = Advantage()
+    filter: Filter = Filter()
+    kl: Kl = Kl()
+    entropy_bonus: Annotated[float, Ge(0)] = 0.0
+    importance: Importance = Importance()
+    credit: Literal["episode", "evidence"] = "episode"  # whose advantage a token has: its episode's, or of the constraints that concern it
+    out_of_loss: tuple[StopReason, ...] = ()  # episodes that stopped so count in the normalisation, not in the loss; row S6: OVERLONG
+    replay: ReplaySettings | None = None
+    branching: Branching | None = None
+
+    @property
+    def has_reference(self) -> bool:
+        return self.kl.beta != 0
+
+    def check(self, table: str) -> None:
+        if self.has_reference and self.kl.estimator == "k1":
+            raise UserError(f"{table}.kl.estimator 'k1' has no gradient in expectation as a term of the loss: take k2 or k3.")
+        if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):
+            raise UserError(f"{table}.out_of_loss is for episodes that a limit or a mistake ended, found '{min(pointless)}'.")
+        if self.filter.refill and self.filter.min_std is None:
+            raise UserError(f"{table}.filter.refill plays groups in place of dropped ones: give filter.min_std (0.0: those that agree).")
+        if self.replay is not None and self.replay.every == 1 and self.replay.share == 1:
+            raise UserError(f"{table}.replay with every = 1 and share = 1 may play old trips for ever: give every ≥ 2 or a smaller share.")
+        if self.replay is not None and int(self.prompts * self.replay.share) < 1:
+            raise UserError(f"{table}.replay.share {self.replay.share} of {self.prompts} prompts is less than one.")
+        if self.branching is not None and self.branching.initial > self.group:
+            raise UserError(f"{table}.branching.initial must be at most the group's size ({self.group}), found {self.branching.initial}.")
 
 
 class Grpo(RlLoop[GrpoSettings]):
-    """A `loop.Loop`. The model as it is at first is the reference of the KL term."""
+    """The model as it is at first is the reference of the KL term."""
 
     def set_up(self) -> None:
         settings = self.settings
         self.player.branching = settings.branching
-        self.reference = Decoder(copy.deepcopy(self.model).eval()) if settings.kl.beta else None
+        self.reference = Decoder(copy.deepcopy(self.model).eval()) if settings.has_reference else None
         self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
         if self.replay is not None:
             self.kept = (*self.kept, "replay")
@@ -59,7 +139,7 @@ class Grpo(RlLoop[GrpoSettings]):
                 if made is not None and episode.transcript.stop_reason not in settings.out_of_loss
             ]
         if settings.importance.correction != "none":
-            rollouts, correction = corrected(self.decoder, rollouts, settings)
+            rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
         figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
 
         if self.replay is not None:
@@ -103,12 +183,12 @@ class Grpo(RlLoop[GrpoSettings]):
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
             "sampler_gap": seen["gap"] / n,  # mean |log-probability now − when it was sampled|, before and between updates
-            **({"kl": seen["kl"] / n} if self.settings.kl.beta else {}),
+            **({"kl": seen["kl"] / n} if self.settings.has_reference else {}),
         }
 
     def computes(self, rollout: Rollout) -> bool:
         """Whether a rollout has a gradient: by its advantage, or because every token is regularised."""
-        regularised = self.settings.kl.beta != 0 or self.settings.entropy_bonus != 0
+        regularised = self.settings.has_reference or self.settings.entropy_bonus != 0
         return rollout.tokens > 0 and (rollout.teaches or regularised)
 
     def learn(self, minibatch: list[Rollout]) -> Counter[str]:
@@ -138,6 +218,13 @@ class Grpo(RlLoop[GrpoSettings]):
             loss.backward()
             seen.update(sums)
         return seen
+
+
+def reward_table(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
+    """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
+    scored_PG = torch.tensor([[r is not None for r in group.rewards] for group in groups], dtype=torch.bool)
+    totals_PG = torch.tensor([[r.total if r else 0.0 for r in group.rewards] for group in groups])
+    return totals_PG, scored_PG
 
 
 def policy_loss(

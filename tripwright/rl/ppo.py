@@ -13,21 +13,38 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Ge, Gt, Le
 from torch import Tensor, nn
 
 from tripwright.inference.precision import autocast, precision_named
 from tripwright.learning.batches import Batch, collate, logprobs_of
-from tripwright.rl.objectives import clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
+from tripwright.rl.objectives import Clip, clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
-from tripwright.rl.settings import PpoSettings
+from tripwright.rl.settings import RolloutSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class PpoSettings(RolloutSettings):
+    group: Annotated[int, Ge(1)] = 1
+    clip: Clip = Clip(dual=None)
+    aggregation: Literal["token-mean", "trajectory-mean"] = "token-mean"
+    gamma: Annotated[float, Ge(0), Le(1)] = 1.0
+    # Below 1 an early token hears little of the reward at the end; whitened, that is a reason against it, in every episode.
+    lam: Annotated[float, Ge(0), Le(1)] = 1.0
+    value_weight: Annotated[float, Ge(0)] = 0.1
+    value_clip: Annotated[float, Gt(0)] | None = 0.5
+    value_rate: Annotated[float, Gt(0)] = 1e-3  # learning rate of the value head
+    entropy_bonus: Annotated[float, Ge(0)] = 0.0
+    passes: Annotated[int, Ge(1)] = 2
 
 
 class Ppo(RlLoop[PpoSettings]):
-    """A `loop.Loop`. Trains a value head beside the model."""
+    """Trains a value head beside the model."""
 
     kept = (*RlLoop.kept, "value_head", "value_optimizer")
 

@@ -7,20 +7,27 @@ at most, identical ones once. What fails teaches nothing, and what passes alread
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch.nn.functional as F
+from annotated_types import Ge
 
 from tripwright.inference.precision import autocast, precision_named
 from tripwright.learning.batches import collate, token_logits
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Group, Rollout
-from tripwright.rl.settings import RejectionSettings
+from tripwright.rl.settings import RolloutSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectionSettings(RolloutSettings):
+    """`keep` bounds how many episodes of a group count, so that easy queries do not crowd out the others."""
+
+    keep: Annotated[int, Ge(1)] = 2
 
 
 class Rejection(RlLoop[RejectionSettings]):
-    """A `loop.Loop`. Trains the model on its own passing episodes."""
-
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
         groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)

@@ -7,12 +7,24 @@ leave when the buffer is full.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from annotated_types import Ge, Gt, Le
 
 from tripwright.episode import Task
 from tripwright.learning.trips import Trips
 from tripwright.rl.rollouts import Group
-from tripwright.rl.settings import ReplaySettings
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """Every `every` steps (γ, which the paper does not print) failed queries take the place of new ones, `share` of the step's prompts at
+    most. The buffer holds `capacity` of them."""
+
+    every: Annotated[int, Ge(1)] = 5
+    capacity: Annotated[int, Ge(1)] = 256
+    share: Annotated[float, Gt(0), Le(1)] = 1.0
 
 
 class ReplayBuffer:

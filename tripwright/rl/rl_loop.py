@@ -1,18 +1,22 @@
-"""What GRPO, PPO and rejection sampling have in common: who plays, how far the run is, and what a checkpoint holds. No learning here."""
+"""What the algorithms of reinforcement learning have in common: who plays, how far the run is, what a checkpoint holds."""
 
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import torch
+from torch import Tensor
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.precision import autocast, precision_named
+from tripwright.learning.batches import Batch, token_logits
 from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
@@ -28,10 +32,10 @@ S = TypeVar("S", bound=RolloutSettings)
 Item = TypeVar("Item")
 
 
-class RlLoop(Generic[S]):
-    """A `loop.Loop` but for its `take_step`. Trains `model` in place on `trips`; `faults` are of the rollouts' tools (row S9).
+class RlLoop(ABC, Generic[S]):
+    """A `learning.loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on `trips`.
 
-    `kept` are the attributes whose state a checkpoint holds, beside the model's.
+    `faults` are of the rollouts' tools (row S9). `kept` are the attributes whose state a checkpoint holds, beside the model's.
     """
 
     kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
@@ -62,7 +66,11 @@ class RlLoop(Generic[S]):
         self.set_up()
 
     def set_up(self) -> None:
-        """What an algorithm has beside."""
+        """Makes what an algorithm has beside, as its value head."""
+
+    @abstractmethod
+    def take_step(self) -> dict[str, Any]:
+        """Plays, rewards and learns from one step's groups, between `begin_step` and `end_step`; the step's metrics."""
 
     @property
     def progress(self) -> float:
@@ -130,3 +138,9 @@ class RlLoop(Generic[S]):
         self.shuffle.set_state(state["shuffle"])
         for name in self.kept:
             getattr(self, name).load_state_dict(state[name])
+
+
+def said_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
+    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what ratios, entropy and KL are made of."""
+    with autocast(precision_named(settings.dtype), decoder.device.type):
+        return token_logits(decoder, batch, batch.mask > 0) / settings.temperature

@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import torch
-from torch import Tensor
-
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Episode, Task, close_session, open_session
 from tripwright.inference.branching import Branching
@@ -113,18 +110,3 @@ class Player:
         for group in groups:
             group.rewards = group.rewarded(reward)
         return groups
-
-
-def reward_table(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
-    """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
-    scored_PG = torch.tensor([[r is not None for r in group.rewards] for group in groups], dtype=torch.bool)
-    totals_PG = torch.tensor([[r.total if r else 0.0 for r in group.rewards] for group in groups])
-    return totals_PG, scored_PG
-
-
-def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
-    """Numbers per token id as (N, T) beside a Batch, where position t is about token t + 1; 0 where there is none."""
-    spread_NT = torch.zeros(like_NT.shape, device=like_NT.device)
-    for n, row in enumerate(rows):
-        spread_NT[n, : len(row) - 1] = torch.as_tensor(row[1:], dtype=torch.float32)
-    return spread_NT

@@ -7,10 +7,11 @@ minutes (measured: no progress in 2M tokens); from short repeated strings it fin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Ge, Gt
 
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.precision import AUTO, autocast, precision_named
@@ -22,10 +23,10 @@ UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no
 
 @dataclass(frozen=True)
 class CopySettings:
-    lengths: tuple[int, ...] = (16, 32, 64, 128, 256)  # from 8 it takes a third longer (docs/log.md)
-    learned_at: float = 0.3  # loss on the repetition at which the length doubles
-    tokens_per_step: int = 2048
-    max_steps: int = 900
+    lengths: tuple[Annotated[int, Ge(2)], ...] = (16, 32, 64, 128, 256)  # from 8 it takes a third longer (docs/log.md)
+    learned_at: Annotated[float, Gt(0)] = 0.3  # loss on the repetition at which the length doubles
+    tokens_per_step: Annotated[int, Ge(1)] = 2048
+    max_steps: Annotated[int, Ge(1)] = 900
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
 

@@ -12,9 +12,10 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import torch.nn.functional as F
+from annotated_types import Ge
 from torch import Tensor
 
 from tripwright.errors import UserError
@@ -34,13 +35,14 @@ class SftSettings:
     """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached first ends the stage."""
 
     steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
-    rows_per_step: int = 4  # transcripts whose gradients make one step
+    rows_per_step: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
     observation_weight: float = 0.1
     max_minutes: float | None = None  # the learning rate follows whichever of steps, epochs and minutes is furthest
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see `data`
-    expert_transcripts: int | None = None  # as many of the expert's as there are, read in epochs (1,198 in row S4); None: without end
+    # So many of the expert's, read in epochs (1,198 in row S4); None: without end
+    expert_transcripts: Annotated[int, Ge(1)] | None = None
     max_epochs: float | None = None  # of `data` or of so many transcripts
     rows: int | None = None  # transcripts per forward pass; None: all of the step's
     packing: bool = False  # all transcripts of a pass in one row, without padding

@@ -35,7 +35,7 @@ _OPENED = ExitStack()  # sources of live answers, which stay open as long as the
 def trips_of(recipe: Recipe, stage: int) -> Trips:
     """From generated worlds, many of them, or of a query file in one world or with one source of live answers."""
     data, kind = recipe.data, kind_of(recipe.dialect.dialect())
-    by_turns = stage == RL and recipe.rl is not None and recipe.rl[1].curriculum.reads_every_turn
+    by_turns = stage == RL and recipe.rl is not None and recipe.rl.settings.curriculum.reads_every_turn
 
     def task(id: str, request: Any, place: Any) -> Task:
         made = kind.job(id, request, place)

@@ -19,7 +19,7 @@ import torch
 from tripwright.inference.cache import round_up
 from tripwright.inference.precision import AUTO, precision_named
 from tripwright.learning.optim import OptimizerSettings
-from tripwright.rl.settings import GrpoSettings, RolloutSettings
+from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
@@ -61,7 +61,7 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
     if recipe.rl is not None:
         name, settings = recipe.rl
         held = _held(model, settings.optimizer, device)
-        if isinstance(settings, GrpoSettings) and settings.kl.beta:
+        if settings.has_reference:
             held["reference model"] = model.parameters * WEIGHT_BYTES
         learning = _learning(model, settings.rows, episode_tokens(recipe, model), AGENT_SHARE, settings.dtype, device)
         found.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))

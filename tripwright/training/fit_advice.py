@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tripwright.inference.precision import AUTO
-from tripwright.rl.settings import GrpoSettings
+from tripwright.rl.grpo import GrpoSettings
 from tripwright.training.fit import GB, StageMemory, memory, precision_name
 from tripwright.training.model_shapes import ModelSize, known_models
 from tripwright.training.recipe_tables import Recipe
@@ -67,7 +67,7 @@ def _candidates(recipe: Recipe, model: ModelSize, device: str) -> Iterator[tuple
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
         if isinstance(settings, GrpoSettings) and settings.kl.beta:
-            yield "grpo.kl.beta = 0.0 (no reference model)", partial(_rl, kl=replace(settings.kl, beta=0.0))
+            yield f"{name}.kl.beta = 0.0 (no reference model)", partial(_rl, kl=replace(settings.kl, beta=0.0))
     context = recipe.dialect.dialect().context_tokens
     least = max(LEAST_CONTEXT, context // 2)  # with less, most trips could not be planned at all
     while context > least:
@@ -82,9 +82,7 @@ def _one_row_of_sft(recipe: Recipe) -> Recipe:
 
 def _rl(recipe: Recipe, **changed: Any) -> Recipe:
     assert recipe.rl is not None
-    name, settings = recipe.rl
-    changes: dict[str, Any] = {name: replace(settings, **changed)}
-    return replace(recipe, **changes)
+    return replace(recipe, rl=recipe.rl._replace(settings=replace(recipe.rl.settings, **changed)))
 
 
 def _shorter(recipe: Recipe, context: int) -> Recipe:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from annotated_types import Ge
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+Count = Annotated[int, Ge(1)]
 
 
 @dataclass(frozen=True)
 class NanoShape:
-    hidden: int = 256
-    layers: int = 4
-    heads: int = 4
-    kv_heads: int = 2
-    head_size: int = 64
-    feed_forward: int = 768
-    positions: int = 2048
+    hidden: Count = 256
+    layers: Count = 4
+    heads: Count = 4
+    kv_heads: Count = 2
+    head_size: Count = 64
+    feed_forward: Count = 768
+    positions: Count = 2048
 
 
 def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tripwright.errors import UserError
+from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.training.recipe_checks import check
 from tripwright.training.recipe_tables import (
     DataSettings,
@@ -25,9 +26,10 @@ from tripwright.training.recipe_tables import (
     EvaluationSettings,
     ModelSettings,
     Recipe,
+    Reinforcement,
 )
 
-__all__ = ["DataSettings", "DialectSettings", "EvaluationSettings", "ModelSettings", "Recipe", "load_recipe"]
+__all__ = ["DataSettings", "DialectSettings", "EvaluationSettings", "ModelSettings", "Recipe", "Reinforcement", "load_recipe"]
 NONE = "none"
 
 
@@ -40,7 +42,12 @@ def load_recipe(path: str | Path) -> Recipe:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML ({error}).") from None
-    recipe: Recipe = _build(Recipe, data, str(path))
+    tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
+    values = _values({name: hint for name, hint in typing.get_type_hints(Recipe).items() if name != "rl"} | tables, data, str(path))
+    found = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
+    if len(found) > 1:
+        raise UserError(f"{path}: One kind of reinforcement learning a recipe: found [{']['.join(rl.algorithm for rl in found)}].")
+    recipe = Recipe(**values, rl=found[0] if found else None)
     try:
         check(recipe)
     except UserError as error:
@@ -51,7 +58,15 @@ def load_recipe(path: str | Path) -> Recipe:
 def _build(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise UserError(f"{where}: expected a table of settings, found {data!r}.")
-    hints = typing.get_type_hints(kind)
+    values = _values(typing.get_type_hints(kind), data, where)
+    try:
+        return kind(**values)
+    except UserError as error:  # settings that check themselves
+        raise UserError(f"{where}: {error}") from None
+
+
+def _values(hints: dict[str, Any], data: dict[str, Any], where: str) -> dict[str, Any]:
+    """The values of a table's settings, which have these types."""
     for key in data:
         if key not in hints:
             raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
@@ -68,10 +83,7 @@ def _build(kind: Any, data: Any, where: str) -> Any:
             values[key] = TypeAdapter(hints[key]).validate_json(json.dumps(value, default=str), strict=True)
         except ValidationError as error:
             raise UserError(f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r}).") from None
-    try:
-        return kind(**values)
-    except UserError as error:  # settings that check themselves
-        raise UserError(f"{where}: {error}") from None
+    return values
 
 
 def _without_none(hint: Any) -> Any:

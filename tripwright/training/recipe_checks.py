@@ -8,14 +8,13 @@ from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
 from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS
-from tripwright.rewards.curriculum import KINDS, Curriculum
+from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.shaped import HALVES, STAGES
-from tripwright.rl.objectives import AGGREGATIONS, CORRECTIONS, KL_ESTIMATORS, LEVELS, NORMALISATIONS
-from tripwright.rl.settings import GrpoSettings, PpoSettings, RolloutSettings
+from tripwright.rl.grpo import GrpoSettings
+from tripwright.rl.settings import RolloutSettings
 from tripwright.training.recipe_ranges import check_ranges
-from tripwright.training.recipe_tables import RL_TABLES, Recipe
+from tripwright.training.recipe_tables import Recipe
 from tripwright.training.sinks import SINKS, check_sinks
-from tripwright.transcript import StopReason
 from tripwright.world.generator.scales import SCALES
 
 
@@ -28,17 +27,14 @@ def check(recipe: Recipe) -> None:
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
     for name in recipe.sinks:
         one_of("sinks", name, tuple(SINKS))
-    for name in ("copy", "sft", *RL_TABLES):
-        if (settings := getattr(recipe, name)) is not None:
+    for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), *([recipe.rl] if recipe.rl else [])):
+        if settings is not None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
-    if recipe.copy and (recipe.copy.max_steps < 1 or not recipe.copy.lengths or min(recipe.copy.lengths) < 2):
-        raise UserError("copy needs max_steps ≥ 1 and lengths ≥ 2.")
+    if recipe.copy and not recipe.copy.lengths:
+        raise UserError("copy.lengths is empty: give the lengths of the strings that are repeated.")
     if recipe.sft:
         check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
-    given = [name for name in RL_TABLES if getattr(recipe, name) is not None]
-    if len(given) > 1:
-        raise UserError(f"One kind of reinforcement learning a recipe: found [{']['.join(given)}].")
     if recipe.rl is not None:
         _rl(recipe, *recipe.rl)
 
@@ -112,59 +108,22 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
     endless = recipe.data.queries is None and recipe.data.rl_trips is None
     if endless and (settings.max_epochs is not None or settings.curriculum.kind == "epochs"):
         raise UserError(f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count in steps.")
-    least = 1 if table == "ppo" else 2
-    if settings.group < least or settings.prompts < 1:
-        raise UserError(f"{table} needs group ≥ {least} and prompts ≥ 1, found {settings.group} and {settings.prompts}.")
-    if not 0 <= settings.final_rate <= 1:
-        raise UserError(f"{table}.final_rate is a share of the learning rate, from 0 to 1; found {settings.final_rate}.")
-    if settings.temperature <= 0:
-        raise UserError(f"{table}.temperature must be above 0, found {settings.temperature}: a greedy group has nothing to compare.")
     if settings.tools is not None and (recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))):
         raise UserError(f"{table}.tools is the http address of a server of one world, and needs data.world and data.queries.")
     _curriculum(table, settings.curriculum)
     halves = [name for name, _ in settings.curriculum.stages if name in HALVES]
     if halves and recipe.dialect.dialect().plan_format != "recommendations":
         raise UserError(f"{table}.curriculum.stages: '{halves[0]}' is a half of the joint reward of errands; plans have none.")
-    if isinstance(settings, GrpoSettings):
-        _grpo(settings)
-        if settings.credit == "evidence" and recipe.dialect.dialect().plan_format == "recommendations":
-            raise UserError('grpo.credit "evidence" reads plans in JSON; for recommendations take "episode".')
-    if isinstance(settings, PpoSettings):
-        one_of("ppo.aggregation", settings.aggregation, ("token-mean", "trajectory-mean"))
+    if isinstance(settings, GrpoSettings) and settings.credit == "evidence" and recipe.dialect.dialect().plan_format == "recommendations":
+        raise UserError(f'{table}.credit "evidence" reads plans in JSON; for recommendations take "episode".')
+    settings.check(table)
 
 
 def _curriculum(table: str, curriculum: Curriculum) -> None:
-    one_of(f"{table}.curriculum.kind", curriculum.kind, KINDS)
     unknown = [name for name, _ in curriculum.stages if name not in STAGES]
     if unknown or not curriculum.stages:
         found = unknown or "empty list"
         raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(STAGES)}, with steps or epochs each.")
-
-
-def _grpo(settings: GrpoSettings) -> None:
-    one_of("grpo.aggregation", settings.aggregation, AGGREGATIONS)
-    one_of("grpo.advantage.normalise", settings.advantage.normalise, NORMALISATIONS)
-    one_of("grpo.kl.estimator", settings.kl.estimator, KL_ESTIMATORS)
-    one_of("grpo.importance.correction", settings.importance.correction, CORRECTIONS)
-    one_of("grpo.importance.level", settings.importance.level, LEVELS)
-    if settings.kl.beta > 0 and settings.kl.estimator == "k1":
-        raise UserError("grpo.kl.estimator 'k1' has no gradient in expectation as a term of the loss: take k2 or k3.")
-    if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(settings.out_of_loss):
-        raise UserError(f"grpo.out_of_loss is for episodes that a limit or a mistake ended, found '{min(pointless)}'.")
-    if settings.kl.beta < 0:
-        raise UserError(f"grpo.kl.beta must not be negative, found {settings.kl.beta}.")
-    if settings.filter.refill and settings.filter.min_std is None:
-        raise UserError("grpo.filter.refill plays more groups in place of dropped ones: give filter.min_std (0.0: those that agree).")
-    replay = settings.replay
-    if replay is not None and (replay.every < 1 or replay.capacity < 1 or not 0 < replay.share <= 1):
-        raise UserError("grpo.replay needs every ≥ 1, capacity ≥ 1 and a share above 0, 1 at most.")
-    if replay is not None and replay.every == 1 and replay.share == 1:
-        raise UserError("grpo.replay with every = 1 and share = 1 could play old trips for ever: give every ≥ 2 or a smaller share.")
-    if replay is not None and int(settings.prompts * replay.share) < 1:
-        raise UserError(f"grpo.replay.share {replay.share} of {settings.prompts} prompts is less than one.")
-    branching = settings.branching
-    if branching is not None and not 1 <= branching.initial <= settings.group:
-        raise UserError(f"grpo.branching.initial must be from 1 to the group's size ({settings.group}), found {branching.initial}.")
 
 
 def check_end(stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None) -> None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+from annotated_types import Ge, Le
 
 from tripwright.agent.dialect import Dialect, OnMistake
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.inference.precision import AUTO
-from tripwright.rl.settings import GrpoSettings, PpoSettings, RejectionSettings, RolloutSettings
+from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copying import CopySettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.nano import NanoShape
 
-RL_TABLES = ("grpo", "ppo", "rft")
+Count = Annotated[int, Ge(1)]
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ class DataSettings:
     """
 
     scale: str = "nano"
-    queries_per_world: int = 16
+    queries_per_world: Count = 16
     mix: Mix = Mix()
     rl_mix: Mix | None = None
-    rl_trips: int | None = None
+    rl_trips: Count | None = None
     world: str | None = None
     queries: str | None = None
 
@@ -56,12 +58,12 @@ class DialectSettings:
     """A dialect by name, with single limits changed where they are given."""
 
     name: str = "compact"
-    max_turns: int | None = None
-    max_calls: int | None = None
-    max_tool_tokens: int | None = None
-    max_turn_tokens: int | None = None
-    context_tokens: int | None = None
-    page_rows: int | None = None
+    max_turns: Count | None = None
+    max_calls: Count | None = None
+    max_tool_tokens: Count | None = None
+    max_turn_tokens: Count | None = None
+    context_tokens: Count | None = None
+    page_rows: Count | None = None
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
     on_repeated: OnMistake | None = None
@@ -77,53 +79,52 @@ class ModelSettings:
 
     pretrained: str | None = None
     shape: NanoShape = NanoShape()
-    tokenizer_transcripts: int = 160
-    superwords: int = 320
-    subwords: int = 1000
+    tokenizer_transcripts: Count = 160
+    superwords: Annotated[int, Ge(0)] = 320
+    subwords: Annotated[int, Ge(256)] = 1000  # every byte is one
 
 
 @dataclass(frozen=True)
 class EvaluationSettings:
     """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind, which cost nothing."""
 
-    queries: int = 500
-    difficulty_queries: int = 1000
-    per_world: int = 20
-    rows: int = 100
+    queries: Count = 500
+    difficulty_queries: Count = 1000
+    per_world: Count = 20
+    rows: Count = 100
     rules: str = "strict"
     dtype: str = AUTO
 
 
+class Reinforcement(NamedTuple):
+    """An algorithm by its name in `rl.algorithms.ALGORITHMS`, which is the name of its table in TOML, and that table."""
+
+    algorithm: str
+    settings: RolloutSettings
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have none. Of `grpo`, `ppo` and `rft` there is
-    one at most. `sinks` are other places that the metrics go to: see `sinks.SINKS`."""
+    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have none. `sinks` are other places that the
+    metrics go to: see `sinks.SINKS`."""
 
     name: str = "nano"
-    seed: int = 0
-    threads: int = 2
+    seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
+    threads: Count = 2
     data: DataSettings = DataSettings()
     live: LiveSettings | None = None
     dialect: DialectSettings = DialectSettings()
     model: ModelSettings = ModelSettings()
     copy: CopySettings | None = None
     sft: SftSettings | None = None
-    grpo: GrpoSettings | None = None
-    ppo: PpoSettings | None = None
-    rft: RejectionSettings | None = None
+    rl: Reinforcement | None = None
     faults: Faults | None = None
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = CheckpointSettings()
     sinks: tuple[str, ...] = ()
 
-    @property
-    def rl(self) -> tuple[str, RolloutSettings] | None:
-        """The table of reinforcement learning that there is, by name."""
-        for name in RL_TABLES:
-            if (settings := getattr(self, name)) is not None:
-                return name, settings
-        return None
-
     def record(self) -> dict[str, Any]:
-        """The resolved recipe as plain JSON."""
-        return dataclasses.asdict(self)
+        """The resolved recipe as plain JSON, with the names that TOML has."""
+        record = dataclasses.asdict(dataclasses.replace(self, rl=None))
+        del record["rl"]
+        return record if self.rl is None else record | {self.rl.algorithm: dataclasses.asdict(self.rl.settings)}

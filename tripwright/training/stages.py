@@ -6,7 +6,7 @@ A finished stage is skipped. One that was stopped is built again from the model 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,9 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
-from tripwright.learning.loop import Loop
 from tripwright.learning.trips import ExpertTranscripts
 from tripwright.llm.urls import shown_url
-from tripwright.rl.grpo import Grpo
-from tripwright.rl.ppo import Ppo
-from tripwright.rl.rejection import Rejection
+from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.sft.copying import Copying
 from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
@@ -34,8 +31,6 @@ from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import content_words, train_tokenizer
 from tripwright.world.store import World
-
-LOOPS: dict[str, Callable[..., Loop]] = {"grpo": Grpo, "ppo": Ppo, "rft": Rejection}  # by the recipe's table
 
 
 def make(run: RunFolder) -> None:
@@ -108,7 +103,7 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with _tools(recipe, settings.tools, dialect) as tools:
-        loop = LOOPS[name](model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools)
+        loop = ALGORITHMS[name].loop(model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools)
         run.drive("rl", loop, model.device.type)
     run.save("rl", model, tokenizer)
 

@@ -50,6 +50,11 @@ class RunFolder:
         return None
 
 
+def reinforcement(recipe: Json) -> tuple[str, Json]:
+    """(algorithm, its settings) of a resolved recipe: the one table that says how many prompts a step has; ("", {}) where it has none."""
+    return next(((name, table) for name, table in recipe.items() if isinstance(table, dict) and "prompts" in table), ("", {}))
+
+
 def read_run(path: Path) -> RunFolder:
     if not path.is_dir():
         raise UserError(f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train' or 'run'.")

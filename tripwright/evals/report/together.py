@@ -18,7 +18,7 @@ from tripwright.evals.report.checkpoints import examined_passes
 from tripwright.evals.report.compared import comparison_section
 from tripwright.evals.report.curves import at_minutes, points
 from tripwright.evals.report.efficiency import REACHED, best, first_reached, frontier_figures
-from tripwright.evals.report.folder import Json, RunFolder, read_run
+from tripwright.evals.report.folder import Json, RunFolder, read_run, reinforcement
 from tripwright.evals.report.markup import Estimate, esc, number, of_words, percent, plural, short, shown, shown_interval
 from tripwright.evals.report.overlay import check_count, overlay_sections
 from tripwright.evals.report.page import browser_of, report_page, write_page
@@ -185,10 +185,10 @@ def _card_leaves(card: Any) -> dict[str, str]:
 
 def _one_rl(recipe: dict[str, Any] | None) -> dict[str, Any] | None:
     """The table of reinforcement learning under one name, so that what PPO and GRPO have in common is compared and not listed twice."""
-    name = next((table for table in ("grpo", "ppo", "rft") if (recipe or {}).get(table)), None)
-    if recipe is None or name is None:
+    algorithm, settings = reinforcement(recipe or {})
+    if recipe is None or not algorithm:
         return recipe
-    return {key: value for key, value in recipe.items() if key != name} | {"rl": {"algorithm": name, **recipe[name]}}
+    return {key: value for key, value in recipe.items() if key != algorithm} | {"rl": {"algorithm": algorithm, **settings}}
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -4,21 +4,21 @@ Suffixes of names: _P prompts, _G group members, _N rollouts, _T tokens, _V voca
 `tests/rl/golden` holds values that TRL's and verl's own code gave for these functions, and the scripts that made them.
 """
 
-from tripwright.rl.objectives.advantages import NORMALISATIONS, group_advantages
-from tripwright.rl.objectives.aggregation import AGGREGATIONS, token_weights
-from tripwright.rl.objectives.divergence import KL_ESTIMATORS, kl_estimate, token_entropy
-from tripwright.rl.objectives.importance import CORRECTIONS, LEVELS, Importance, importance_weights
+from tripwright.rl.objectives.advantages import NORMALISATIONS, Normalisation, group_advantages
+from tripwright.rl.objectives.aggregation import Aggregation, token_weights
+from tripwright.rl.objectives.divergence import KL_ESTIMATORS, KlEstimator, kl_estimate, token_entropy
+from tripwright.rl.objectives.importance import Importance, importance_weights
 from tripwright.rl.objectives.policy_loss import Clip, clipped_loss
 from tripwright.rl.objectives.values import gae, value_loss, whiten
 
 __all__ = [
-    "AGGREGATIONS",
-    "CORRECTIONS",
     "KL_ESTIMATORS",
-    "LEVELS",
     "NORMALISATIONS",
+    "Aggregation",
     "Clip",
     "Importance",
+    "KlEstimator",
+    "Normalisation",
     "clipped_loss",
     "gae",
     "group_advantages",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor
 
-NORMALISATIONS = ("group", "batch", "none")
+Normalisation = Literal["group", "batch", "none"]
+NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 
 
 def group_advantages(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ from torch import Tensor
 # "group-token-mean"  the formula of S6 (1/Σ|H| within each group)
 # "trajectory-mean"   the formula of P6 (1/T within each rollout); verl seq-mean-token-mean; TRL grpo
 # "trajectory-sum"    verl seq-mean-token-sum; TRL luspo at token level; Dr. GRPO, but for the constant length it divides by
-AGGREGATIONS = ("token-mean", "group-token-mean", "trajectory-mean", "trajectory-sum")
+Aggregation = Literal["token-mean", "group-token-mean", "trajectory-mean", "trajectory-sum"]
 
 
 def token_weights(
@@ -34,4 +36,4 @@ def token_weights(
         return mask_NT / mask_NT.sum(1, keepdim=True).clamp(min=1) / max(1, rollouts)
     if aggregation == "trajectory-sum":
         return mask_NT / max(1, rollouts)
-    raise ValueError(f"unknown aggregation {aggregation!r}: {', '.join(map(repr, AGGREGATIONS))}")
+    raise ValueError(f"unknown aggregation {aggregation!r}: {', '.join(map(repr, get_args(Aggregation)))}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
-KL_ESTIMATORS = ("k1", "k2", "k3")
+KlEstimator = Literal["k1", "k2", "k3"]
+KL_ESTIMATORS: tuple[KlEstimator, ...] = get_args(KlEstimator)
 LARGEST_LOG_RATIO = 20.0  # verl's bound: above it fp32 sums lose everything else
 CHUNK_NUMBERS = 4_000_000  # numbers of the logits that are worked on at once: 16 MB in fp32
 

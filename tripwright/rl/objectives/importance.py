@@ -6,13 +6,14 @@ The same weights in another program, or in another precision, give other probabi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 import torch
+from annotated_types import Gt
 from torch import Tensor
 
-CORRECTIONS = ("none", "truncate", "mask")
-LEVELS = ("token", "sequence")
+Correction = Literal["none", "truncate", "mask"]
+Level = Literal["token", "sequence"]
 LARGEST_LOG_RATIO = 20.0  # verl's bound: larger ratios are beyond any cap, and fp32 must hold their squares
 
 
@@ -24,9 +25,9 @@ class Importance:
     Level "sequence" takes one ratio per row, the product over its tokens (unbiased, high variance); "token" one per token (biased, low).
     """
 
-    correction: str = "none"
-    cap: float = 2.0
-    level: Literal["token", "sequence"] = "token"
+    correction: Correction = "none"
+    cap: Annotated[float, Gt(0)] = 2.0
+    level: Level = "token"
 
 
 def importance_weights(
@@ -60,10 +61,10 @@ def importance_weights(
 
 
 def _check(settings: Importance) -> None:
-    if settings.correction not in CORRECTIONS:
-        raise ValueError(f"unknown correction {settings.correction!r}: {', '.join(map(repr, CORRECTIONS))}")
-    if settings.level not in LEVELS:
-        raise ValueError(f"unknown level {settings.level!r}: {', '.join(map(repr, LEVELS))}")
+    if settings.correction not in get_args(Correction):
+        raise ValueError(f"unknown correction {settings.correction!r}: {', '.join(map(repr, get_args(Correction)))}")
+    if settings.level not in get_args(Level):
+        raise ValueError(f"unknown level {settings.level!r}: {', '.join(map(repr, get_args(Level)))}")
     if not settings.cap > 0:
         raise ValueError(f"the cap of importance weights is {settings.cap}: it must be above 0")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from annotated_types import Gt, Lt
 from torch import Tensor
 
 LARGEST_LOG_RATIO = 20.0  # verl's bound. An infinite ratio would give NaN gradients, even for a token that is clipped.
@@ -17,9 +19,9 @@ class Clip:
     `low` < `high` is clip-higher (row S6). `dual` is verl's clip_ratio_c and, while dual ≥ 1 + high, TRL's delta; None: no bound.
     """
 
-    low: float = 0.2
-    high: float = 0.2
-    dual: float | None = 3.0
+    low: Annotated[float, Gt(0), Lt(1)] = 0.2
+    high: Annotated[float, Gt(0)] = 0.2
+    dual: Annotated[float, Gt(1)] | None = 3.0
 
 
 def clipped_loss(logprobs: Tensor, old_logprobs: Tensor, advantages: Tensor, clip: Clip) -> tuple[Tensor, Tensor]:

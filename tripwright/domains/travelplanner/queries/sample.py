@@ -13,7 +13,9 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
 
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, TRANSPORTATION, word_query
@@ -25,6 +27,8 @@ from tripwright.world.store import World
 KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}  # the official weights for hard queries
 CITIES_VISITED = {3: 1, 5: 2, 7: 3}
 MOST_TRIES = 3000
+Weight = Annotated[int, Ge(0)]
+Slack = Annotated[float, Ge(1)]
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,9 @@ class Mix:
     """How queries are drawn. `levels` are weights of easy, medium, hard; `slack` the range of budget over the proved cost."""
 
     days: tuple[int, ...] = (3,)
-    levels: tuple[int, int, int] = (4, 3, 3)
-    slack: tuple[float, float] = (1.05, 1.3)
-    cuisines: tuple[int, int] = (1, 2)  # asked for at level medium, hard
+    levels: tuple[Weight, Weight, Weight] = (4, 3, 3)
+    slack: tuple[Slack, Slack] = (1.05, 1.3)
+    cuisines: tuple[Weight, Weight] = (1, 2)  # asked for at level medium, hard
 
 
 def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) -> Iterator[Query]:

@@ -1,0 +1,58 @@
+"""REINFORCE: the policy gradient with the step's mean reward as its baseline. An example of an algorithm in one file (docs/training.md)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge
+
+from tripwright.errors import UserError
+from tripwright.learning.batches import by_target, collate, logprobs_of
+from tripwright.rl.rl_loop import RlLoop, said_logits
+from tripwright.rl.rollouts import Rollout
+from tripwright.rl.settings import RolloutSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceSettings(RolloutSettings):
+    group: Annotated[int, Ge(1)] = 1  # members are not compared with each other
+    baseline: Literal["mean", "none"] = "mean"
+
+    def check(self, table: str) -> None:
+        if self.passes > 1:
+            raise UserError(f"{table}.passes must be 1, found {self.passes}: nothing here corrects for a policy that has moved on.")
+
+
+class Reinforce(RlLoop[ReinforceSettings]):
+    def take_step(self) -> dict[str, Any]:
+        scale = self.begin_step()
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        self.rolled = time.monotonic()
+        scored = [
+            (episode, reward, number)
+            for number, group in enumerate(groups)
+            for episode, reward in zip(group.episodes, group.rewards, strict=True)
+            if reward is not None  # None: the failure was ours, and nobody learns from it
+        ]
+        mean = sum(reward.total for _, reward, _ in scored) / max(1, len(scored))
+        baseline = mean if self.settings.baseline == "mean" else 0.0
+        rollouts = [Rollout(episode, reward, reward.total - baseline, number) for episode, reward, number in scored]
+        figures = self.update(rollouts, scale)
+        return self.end_step(groups, rollouts, scale, {**figures, "baseline": baseline})
+
+    def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
+        norms = []
+        for minibatch in self.minibatches(rollouts):
+            minibatch.sort(key=lambda r: len(r.row[0]))  # rows of like length need little padding
+            tokens = sum(r.tokens for r in minibatch)
+            for first in range(0, len(minibatch), self.settings.rows):
+                rows = minibatch[first : first + self.settings.rows]
+                batch = collate([r.row for r in rows]).to(self.decoder.device)
+                said_NT = batch.mask > 0
+                logprobs = logprobs_of(said_logits(self.decoder, batch, self.settings), batch.targets[said_NT])
+                advantages_NT = by_target([[r.advantage] * len(r.row[0]) for r in rows], batch.mask)
+                (-(advantages_NT[said_NT] * logprobs).sum() / tokens).backward()
+            norms.append(self.optimizers.step(scale))
+        return {"grad_norm": sum(norms) / max(1, len(norms))}
