@@ -8,7 +8,8 @@ The assistant segments end with the stop token as sampled (mask 1); what the cha
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -26,6 +27,54 @@ class StopReason(StrEnum):
     UNSCORED = "unscored"  # our side failed (endpoint dead, tool host down): no verdict, no reward
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What a model was shown of a tool's answer, as data: the fields, the precision and the rows that it saw, and nothing else. Fields
+    have the names of the world's records (`world/records.py`), whatever the text calls them.
+
+    Page 1 of a search that had found 5 flights, 2 on a page; and the same answer where a limit cut the text within its second row:
+        Rows("Flight", ("price_usd", "number"), ((120, "F3"), (95.5, "F7")), {"price_usd": "USD"}, total=5, pages=3)
+        Rows("Flight", ("price_usd", "number"), ((120, "F3"),), {"price_usd": "USD"}, total=None, pages=None)
+    Where nothing was found, or the call was wrong: Rows("", problem="no_flights", note="No flights from Boston to Salem on 2022-03-16.")
+    """
+
+    kind: str = ""  # name of the records' class; "text": the answer is prose of somebody else's tool, which has no rows
+    fields: tuple[str, ...] = ()
+    values: Sequence[tuple[Any, ...]] = ()  # row by row; None where the answer does not say
+    units: Mapping[str, str] = field(default_factory=dict)  # field → unit, where it has one
+    about: Mapping[str, Any] = field(default_factory=dict)  # what is said once, of all rows: the city of a heading
+    first: int = 1  # the number of the first row among all `total`
+    total: int | None = 0  # how many were found, on all pages; None, as is `pages`, where the answer is cut
+    page: int = 1
+    pages: int | None = 1
+    problem: str | None = None  # why there are no rows, in a word (tools/errors.py)
+    note: str = ""  # the same in a sentence of the tool's
+
+    @property
+    def is_whole(self) -> bool:
+        return self.total is not None
+
+    def records(self) -> list[dict[str, Any]]:
+        return [dict(zip(self.fields, row, strict=True)) for row in self.values]
+
+    def cut(self, count: int) -> Rows:
+        """What is left of an answer that was cut after so many rows: how many there are stands at its end."""
+        about = self.about if count else {}
+        return replace(self, values=self.values[:count], about=about, total=None, pages=None, problem=None, note="")
+
+    def to_json(self) -> dict[str, Any]:
+        """Without what is as usual: a transcript has many of them."""
+        return {name: value for name, value in vars(self).items() if value != _NO_ROWS[name]}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Rows:
+        """Raises TypeError for what is none."""
+        return cls(**{**record, "fields": tuple(record.get("fields", ())), "values": tuple(map(tuple, record.get("values", ())))})
+
+
+_NO_ROWS = vars(Rows())
+
+
 @dataclass
 class ToolCall:
     name: str
@@ -33,6 +82,15 @@ class ToolCall:
     result: str  # all of it; the tool's segment holds what the model was shown
     error: bool = False
     fault: str | None = None  # what was done to this answer on purpose (tools/faults.py); the kind is its first word
+    rows: Rows | None = None  # what the model was shown, as data; None in folders of an older version
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "rows": None if self.rows is None else self.rows.to_json()}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> ToolCall:
+        rows = record.get("rows")
+        return cls(**{**record, "rows": None if rows is None else Rows.from_json(rows)})
 
 
 @dataclass
@@ -46,6 +104,10 @@ class Segment:
     logprobs: list[float] = field(default_factory=list)  # 0.0 where the mask is 0
     call: ToolCall | None = None
     problem: StopReason | None = None  # of a turn that got an error message where another dialect ends the episode, for this reason
+
+    def to_json(self) -> dict[str, Any]:
+        lists = {name: list(getattr(self, name)) for name in ("token_ids", "loss_mask", "logprobs")}
+        return {**vars(self), **lists, "call": None if self.call is None else self.call.to_json()}
 
 
 @dataclass
@@ -88,14 +150,19 @@ class Transcript:
         """Why turns got an error message and no end, one per turn."""
         return [s.problem for s in self.segments if s.problem is not None]
 
+    @property
+    def has_rows(self) -> bool:
+        """False for folders of an older version, which kept the tools' answers as text alone."""
+        return all(call.rows is not None for call in self.calls)
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**vars(self), "segments": [segment.to_json() for segment in self.segments], "usage": dict(self.usage)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Transcript:
         segments = []
         for s in record["segments"]:
-            call = ToolCall(**s["call"]) if s.get("call") else None
+            call = ToolCall.from_json(s["call"]) if s.get("call") else None
             problem = StopReason(s["problem"]) if s.get("problem") else None
             segments.append(Segment(**{**s, "call": call, "problem": problem}))
         stop = StopReason(record["stop_reason"]) if record.get("stop_reason") else None

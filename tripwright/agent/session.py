@@ -10,7 +10,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tripwright.agent.chat import ChatFormat
+from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.conversation import Conversation, Listener
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, Unreadable, read_turn
@@ -125,17 +125,18 @@ class Session:
             return []
         if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:  # what got no answer may be asked again
             self._asked.add(call.key)
-        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error, answer.fault)
-        return self._answer(answer.text)
+        ids, shown = self._shown(answer.text)
+        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(shown))
+        return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
 
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""
         segment.problem = problem
-        return self._answer(self.tools.face.error(message))
-
-    def _answer(self, text: str) -> list[int]:
-        ids, shown = self.chat.tool_answer(text, self.dialect.max_tool_tokens) if self.chat else ([], text)
+        ids, shown = self._shown(self.tools.face.error(message, problem).text)
         return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
+
+    def _shown(self, text: str) -> Shown:
+        return self.chat.tool_answer(text, self.dialect.max_tool_tokens) if self.chat else Shown([], text)
 
     def _said_next(self, answer: str) -> str | None:
         """What the user says to an answer; None where that was all, or our side failed."""

@@ -36,7 +36,7 @@ Key = tuple[str | None, bytes, bytes]  # tool (None: it is in the body), query, 
 
 
 class Answered(NamedTuple):
-    body: bytes  # {"text": …, "error": …}
+    body: bytes  # {"text": …, "error": …, "rows": …, "row_ends": …}
     tool: str  # by the core's name, whatever the face calls it; UNKNOWN_TOOL where there is none
     error: bool
 
@@ -139,7 +139,7 @@ class Served(ABC):
 
     def _answer(self, box: Tools, tool: Any, arguments: Any) -> Answered:
         answer = box.call(tool, arguments)
-        body = f'{{"text":{json.dumps(answer.text)},"error":{"true" if answer.error else "false"}}}'
+        body = json.dumps(answer.to_json(), separators=(",", ":"))
         return Answered(body.encode("ascii"), box.face.offer.core_name(tool) or UNKNOWN_TOOL, answer.error)
 
 

@@ -1,19 +1,23 @@
 """A face: how the tools look to a model. It is data (names of tools and arguments, words of values, columns, sentences) and one
 function that writes results as text.
 
-What every face has from here: cheapest-first sorting, pages, and the choice of its own sentence for what went wrong.
+What every face has from here: cheapest-first sorting, pages, answers as data, and the choice of its own sentence for what went wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from operator import attrgetter, call
+from functools import cached_property, partial
+from itertools import accumulate
+from operator import attrgetter
+from string import Formatter
 from typing import Any, NamedTuple
 
+from tripwright.tools.answer import TEXT, ToolAnswer
 from tripwright.tools.errors import ErrorKind, ToolError, harmless
 from tripwright.tools.signatures import Asked, Core, Named, Offer, tool_functions
+from tripwright.transcript import Rows
 
 
 def number(value: float) -> int | float:
@@ -26,14 +30,19 @@ def as_it_is(value: Any) -> Any:
 
 
 class Column(NamedTuple):
-    """What a face calls a field of a record, and how it writes its value."""
+    """What a face calls a field of a record, and how it writes its value. `name`: what rows call it, if not by the field."""
 
     label: str
-    field: str
+    field: str  # "" for what is no record's, such as the number of a row
     form: Callable[[Any], Any] = as_it_is
+    name: str = ""
 
     def of(self, records: Iterable[Any]) -> list[Any]:
-        return list(map(self.form, map(attrgetter(self.field), records)))
+        values = map(attrgetter(self.field), records)
+        return list(values if self.form is as_it_is else map(self.form, values))
+
+
+_UNITS = {"usd": "USD", "miles": "miles", "km": "km", "minutes": "minutes", "nights": "nights"}  # last word of a field → its unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +53,7 @@ class Table:
     cheapest_first: str | None = None  # the field of the price; None keeps the file order
     heading: str = ""
     row: str = ""
+    decimals: int | None = None  # to which the text rounds fractions
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -55,25 +65,39 @@ class Table:
         fields = [column.field for column in self.columns]
         return attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
 
-    def rows(self, records: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The values of each record, as this face writes them, in the order of the columns."""
-        forms = [column.form for column in self.columns]
-        return (tuple(map(call, forms, self.values(record))) for record in records)
+    @cached_property
+    def fields(self) -> dict[str, Column]:
+        """Name in rows → its column: a field that stands in two columns is there once."""
+        return {column.name or column.field: column for column in self.columns if column.field}
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        return {name: _UNITS[word] for name in self.fields if (word := name.rpartition("_")[2]) in _UNITS}
+
+    @cached_property
+    def of_all(self) -> tuple[str, ...]:
+        """The fields that the heading says once, of all rows."""
+        return tuple(name for _, name, _, _ in Formatter().parse(self.heading) if name and name != "count")
+
+    def rows(self, records: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+        """The values of each record, as this face writes them."""
+        columns = [column.of(records) for column in self.fields.values()]
+        if self.decimals is not None:
+            columns = [[round(value, self.decimals) if isinstance(value, float) else value for value in column] for column in columns]
+        return tuple(zip(*columns, strict=True))
+
+    def named(self, record: Any) -> dict[str, Any]:
+        return dict(zip(self.fields, self.rows((record,))[0], strict=True))
 
 
-class Rows(NamedTuple):
-    """What a search found, or one page of it. `first` is the number of its first row among all `total`, from 1.
-
-    A live answer knows besides where it is from, and says in `note` what was not found.
-    """
+class Page(NamedTuple):
+    """What a search found, or one page of it. `first` is the number of its first row among all `total`, from 1."""
 
     records: Sequence[Any]
     first: int
     total: int
     page: int
     pages: int
-    source: Any = None
-    note: str = ""
 
     @property
     def place(self) -> str:
@@ -85,13 +109,40 @@ class Rows(NamedTuple):
         return f"Rows {self.first}-{last} of {self.total}, page {self.page} of {self.pages}.{more}"
 
 
+NOTHING = Page((), 1, 0, 1, 1)
+
+
 class Refusal(NamedTuple):
-    """What is said where there is no result."""
+    """What is said where there is no result, and its kind as the words tell it."""
 
     problem: str
+    kind: str
 
 
-Written = Any  # Rows, a Refusal, or what else a tool of this core returns
+class Pieces(NamedTuple):
+    """The text of an answer in pieces, `between` standing between rows. Rows that are `closed` (by a bracket) show by themselves that they
+    are whole; of others, only what follows shows that no digit is missing."""
+
+    head: str
+    rows: Sequence[str] = ()
+    between: str = ""
+    tail: str = ""
+    closed: bool = True
+
+    @property
+    def text(self) -> str:
+        return f"{self.head}{self.between.join(self.rows)}{self.tail}"
+
+    def row_ends(self) -> list[int]:
+        """After how many characters of the text each row stands there whole."""
+        further = len(self.between)
+        begins = [*accumulate((len(row) + further for row in self.rows), initial=len(self.head))]
+        if self.closed:
+            return [begin - further for begin in begins[1:]]
+        return [min(begin, len(self.text)) for begin in begins[1:]]
+
+
+Written = Any  # a Page, a Refusal, or what else a tool of this core returns
 Sentences = Mapping[ErrorKind, str]
 
 
@@ -105,8 +156,8 @@ class Face:
     """
 
     name: str
-    write: Callable[[Face, Written], str]
-    tables: Mapping[type, Table]  # record type → its columns
+    write: Callable[[Face, Written], Pieces]
+    tables: Mapping[type, Table]  # record type → its columns; a result that has several `records` says so by this name
     named: Mapping[str, Named]
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # argument of the core → the core's word → the face's
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
@@ -119,34 +170,64 @@ class Face:
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         return self.offer.schemas(paged)
 
-    def text(self, result: Any, page: int = 1, page_rows: int | None = None) -> str:
+    def answer(self, result: Any, page: int = 1, page_rows: int | None = None) -> ToolAnswer:
         """A tool's result as this face writes it; of a list longer than `page_rows`, one page.
 
         Tables keep the file order among equal prices. Raises ToolError for a page that is not there.
         """
-        if not isinstance(result, list):
-            return self.write(self, result)
-        return self.write(self, _page_of(self.in_order(result), page, page_rows))
+        return self.written(_page_of(self.in_order(result), page, page_rows) if isinstance(result, list) else result)
+
+    def written(self, result: Written) -> ToolAnswer:
+        pieces = self.write(self, result)
+        return ToolAnswer(pieces.text, isinstance(result, Refusal), None, partial(self.rows, result), pieces.row_ends)
+
+    def rows(self, result: Written) -> Rows:
+        """The same as data. Answers of which this face has no table are text."""
+        if isinstance(result, Refusal):
+            return Rows(problem=result.kind, note=result.problem)
+        records = getattr(result, "records", (result,))
+        if not records:
+            return Rows(note=getattr(result, "note", ""))
+        tables = [self.tables.get(kind) for kind in dict.fromkeys(map(type, records))]
+        table = tables[0]
+        if table is None or None in tables:
+            return TEXT
+        if len(tables) == 1 and table.columns:
+            fields, values, units = tuple(table.fields), table.rows(records), table.units
+        else:  # a row of another kind among them, or rows with names of their own
+            units = {field: unit for each in tables if each for field, unit in each.units.items()}
+            named = [self.tables[type(record)].named(record) for record in records]
+            fields = tuple(dict.fromkeys(name for row in named for name in row))
+            values = tuple(tuple(map(row.get, fields)) for row in named)
+        about = {name: getattr(records[0], name) for name in table.of_all}
+        first, total, page, pages = result[1:5] if isinstance(result, Page) else (1, len(records), 1, 1)
+        return Rows(type(records[0]).__name__, fields, values, units, about, first, total, page, pages)
 
     def in_order(self, records: list[Any]) -> list[Any]:
         price = self.tables[type(records[0])].cheapest_first if records else None
         return sorted(records, key=attrgetter(price)) if price else records
 
-    def error(self, message: str) -> str:
-        return self.write(self, Refusal(message))
+    def error(self, message: str, kind: str) -> ToolAnswer:
+        return self.written(Refusal(message, kind))
 
-    def refusal(self, error: ToolError, asked: Asked | None, tool: str | None) -> str:
-        """What went wrong, in this face's words. `tool` is the core's name of what was called, `asked` the call as far as it was read."""
-        sentence = self.sentences.get(tool or "", {}).get(error.kind) or self.sentences.get("", {}).get(error.kind)
+    def refusal(self, error: ToolError, asked: Asked | None, tool: str | None) -> ToolAnswer:
+        """What went wrong, in this face's words. `tool` is the core's name of what was called, `asked` the call as far as it was read.
+
+        Of the kinds of errors that a face says in one and the same sentence, the first is what it says.
+        """
+        of_tool = self.sentences.get(tool or "", {})
+        sentences = of_tool if error.kind in of_tool else self.sentences.get("", {})
+        sentence = sentences.get(error.kind)
         if sentence is None:
-            return self.error(str(error))
+            return self.error(str(error), error.kind)
+        kind = next(kind for kind, each in sentences.items() if each == sentence)
         said = {core: harmless(self.words.get(core, {}).get(value, value)) for core, value in asked.arguments.items()} if asked else {}
-        return self.error(sentence.format_map({**said, **error.said, "problem": str(error)}))
+        return self.error(sentence.format_map({**said, **error.said, "problem": str(error)}), kind)
 
-    @property
-    def empty(self) -> str:
+    @cached_property
+    def empty(self) -> ToolAnswer:
         """An answer without information, used as the control that a policy plans from what it reads and not from memory."""
-        return self.write(self, Rows([], 1, 0, 1, 1))
+        return self.written(NOTHING)
 
     def legend(self) -> dict[str, list[str]]:
         """Tool of the core → its column names, for prompts: rows without labels are unreadable to whoever has not been told."""
@@ -154,16 +235,16 @@ class Face:
 
     def fields(self, record: type) -> set[str]:
         """The fields of a record that this face shows."""
-        return {column.field for column in self.tables[record].columns}
+        return set(self.tables[record].fields)
 
 
-def _page_of(records: list[Any], page: int, page_rows: int | None) -> Rows:
+def _page_of(records: list[Any], page: int, page_rows: int | None) -> Page:
     total = len(records)
     if page_rows is None:
-        return Rows(records, 1, total, 1, 1)
+        return Page(records, 1, total, 1, 1)
     pages = max(1, -(-total // page_rows))
     if page > pages:
         there = f"the pages are 1 to {pages}" if pages > 1 else "there is only page 1"
         raise ToolError(f"Page {harmless(page)} does not exist: {there}.", "page")
     start = (page - 1) * page_rows
-    return Rows(records[start : start + page_rows], start + 1, total, page, pages)
+    return Page(records[start : start + page_rows], start + 1, total, page, pages)

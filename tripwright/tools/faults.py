@@ -18,15 +18,17 @@ import math
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, Literal, get_args
 
 from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import PAGE, Asked, tool_functions
-from tripwright.tools.toolbox import ToolAnswer, Tools, read_arguments
+from tripwright.tools.toolbox import Tools, read_arguments
 
 FaultKind = Literal["unavailable", "latency", "timeout", "stale", "truncated"]
 UNANSWERED = ("unavailable", "timeout", "truncated")  # not answered, or not wholly: the same question may be asked again
@@ -92,20 +94,21 @@ class FaultyTools:
         if kind == "latency" and seconds > self.faults.timeout_seconds:
             kind = "timeout"
         if kind == "unavailable":
-            return ToolAnswer(self.face.error(f"Error: Current tool {name} is not available."), True, kind)
+            return replace(self.face.error(f"Error: Current tool {name} is not available.", kind), fault=kind)
         if kind == "timeout":
             return self._timed_out(name)
         asked = self._asked(name, arguments)
         if kind == "stale" and asked and (old := self._earlier(asked)):
-            return ToolAnswer(old.text, old.error, kind)
+            return replace(old, fault=kind)
         answer = self.tools.call(name, arguments)
         if asked:
             self._last[asked.tool] = (asked, answer)
         if kind == "latency":
             self._wait(seconds)
-            return ToolAnswer(answer.text, answer.error, f"{kind} {seconds:.2f} s")
+            return replace(answer, fault=f"{kind} {seconds:.2f} s")
         if kind == "truncated":
-            return ToolAnswer(answer.text[: len(answer.text) // 2], answer.error, kind)
+            half = answer.text[: len(answer.text) // 2]
+            return replace(answer, text=half, fault=kind, make_rows=partial(answer.rows, half))
         return answer
 
     def _draw(self, tool: str | None) -> tuple[str | None, float]:
@@ -125,7 +128,8 @@ class FaultyTools:
     def _timed_out(self, name: str) -> ToolAnswer:
         limit = self.faults.timeout_seconds
         self._wait(limit)
-        return ToolAnswer(self.face.error(f"Error: Current tool {name} timed out after {limit:g} seconds."), True, f"timeout {limit:g} s")
+        answer = self.face.error(f"Error: Current tool {name} timed out after {limit:g} seconds.", "timeout")
+        return replace(answer, fault=f"timeout {limit:g} s")
 
     def _wait(self, seconds: float) -> None:
         if self.faults.wait:

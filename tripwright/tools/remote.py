@@ -16,8 +16,9 @@ from urllib.parse import urlencode
 
 from tripwright.errors import UserError
 from tripwright.llm.urls import is_address, shown_url
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
-from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
+from tripwright.tools.toolbox import ToolHostDown
 
 if TYPE_CHECKING:
     import httpx2
@@ -86,17 +87,18 @@ class RemoteToolBox:
             text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
             content = json.dumps({"name": name, "arguments": text})
         except (TypeError, ValueError, RecursionError):
-            return ToolAnswer(self.face.error("The arguments are not valid JSON."), error=True)
+            return self.face.error("The arguments are not valid JSON.", "not_json")
         response, found = self._ask("POST", f"/tools?{self._query}", content)
         if response.status_code == 413:  # no model means to write so much
-            return ToolAnswer(self.face.error(f"The arguments are too long: {len(text):,} characters."), error=True)
+            return self.face.error(f"The arguments are too long: {len(text):,} characters.", "too_long")
         if response.status_code != 200:
             raise ToolHostDown(f"{self.base_url} answered {response.status_code}: {_detail(response)}")
         if response.headers.get(WORLD_HEADER) != self._world_hash:
             raise ToolHostDown(f"{self.base_url} has another world than at the start.")
-        if not isinstance(found.get("text"), str) or not isinstance(found.get("error"), bool):
-            raise ToolHostDown(f"{self.base_url} answered JSON that is no tool's answer: {_shown(response.text)}")
-        return ToolAnswer(found["text"], found["error"])
+        try:
+            return ToolAnswer.from_json(found)
+        except (LookupError, TypeError):
+            raise ToolHostDown(f"{self.base_url} answered JSON that is no tool's answer: {_shown(response.text)}") from None
 
     def close(self) -> None:
         """Ends the connections; a call afterwards fails."""

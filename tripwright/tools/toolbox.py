@@ -1,4 +1,4 @@
-"""The tools of one episode: JSON in, text out. A mistake of the model's is an answer (`error`), never an exception (law 4).
+"""The tools of one episode: JSON in, text and rows out. A mistake of the model's is an answer (`error`), never an exception (law 4).
 
 With `emptied`, every answer, errors included, becomes the face's empty one: a policy that still plans well has memorised the world.
 """
@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.face import Face
 from tripwright.tools.signatures import Asked
 from tripwright.world.store import World
-
-
-@dataclass(frozen=True)
-class ToolAnswer:
-    """`fault` says why this is not the tool's own answer: what was done to it on purpose (`tools/faults.py`), or that a live service did
-    not answer (`domains/deeptravel/tools/live_box.py`). The kind first, details after it."""
-
-    text: str
-    error: bool = False
-    fault: str | None = None
 
 
 class ToolHostDown(Exception):
@@ -62,14 +52,14 @@ class AnswerBox:
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Answers one tool call. `arguments` is an object or the JSON text of one."""
         if self.emptied:
-            return ToolAnswer(self.face.empty)
+            return self.face.empty
         asked: Asked | None = None
         try:
             asked = self.face.offer.read(name, read_arguments(arguments), paged=self.page_rows is not None)
             result = getattr(self._tools, asked.tool)(**asked.arguments)
-            return ToolAnswer(self.face.text(result, asked.page, self.page_rows))
+            return self.face.answer(result, asked.page, self.page_rows)
         except ToolError as error:
-            return ToolAnswer(self.face.refusal(error, asked, self.face.offer.core_name(name)), error=True)
+            return self.face.refusal(error, asked, self.face.offer.core_name(name))
 
 
 class ToolBox(AnswerBox):

@@ -91,8 +91,7 @@ class ErrandRows:
         say(session, write_call(tool, arguments))
         if session.done:
             return []
-        shown, call = transcript.segments[-1].text, len(transcript.calls)
-        return list(read_answer(shown, session.tools.face, tool, arguments, call, request.currency).rows)
+        return list(read_answer(transcript.calls[-1], len(transcript.calls), request.currency).rows)
 
 
 def _price(row: SeenRow) -> float:

@@ -12,12 +12,11 @@ from typing import Any, Literal
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.task import trip_query
-from tripwright.errors import UserError
 from tripwright.policies.base import say
-from tripwright.tools.face import Face
 
-PRICE_COLUMNS = ("price", "average_cost", "cost")
+PRICES = ("price_usd", "average_cost_usd", "cost_usd")
 
 
 class RowsPolicy:
@@ -28,7 +27,7 @@ class RowsPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
-            check_face(self.name, session.tools.face)
+            check_tools(session.tools.face)
             if trip_query(session).days == 3:
                 self._plan(session)
             else:
@@ -62,43 +61,26 @@ class RowsPolicy:
         query = trip_query(session)
         flights = self._rows(session, "search_flights", origin=origin, destination=destination, date=date)
         roads = self._rows(session, "search_ground_transportation", origin=origin, destination=destination, mode="self-driving")
-        choices = [(row["price"] * query.party_size, "flight", row) for row in flights]
-        choices += [(row["cost"] * math.ceil(query.party_size / 5), "self-driving", row) for row in roads]
+        choices = [(row["price_usd"] * query.party_size, "flight", row) for row in flights]
+        choices += [(row["cost_usd"] * math.ceil(query.party_size / 5), "self-driving", row) for row in roads]
         if not choices:
             return "-"
         _, mode, row = min(choices, key=lambda choice: choice[0]) if self._pick == "cheapest" else choices[0]
-        leg = {"mode": mode, "from": origin, "to": destination, "duration": row["duration"], "distance": str(row.get("distance", "-"))}
+        distance = row.get("distance", row.get("distance_miles", "-"))
+        leg = {"mode": mode, "from": origin, "to": destination, "duration": row["duration"], "distance": str(distance)}
         if mode == "flight":
-            return {**leg, "cost": int(row["price"]), "flight_number": row["number"] if "number" in row else row["flight_number"]}
-        return {**leg, "cost": int(row["cost"])}
+            return {**leg, "cost": int(row["price_usd"]), "flight_number": row["number"]}
+        return {**leg, "cost": int(row["cost_usd"])}
 
     def _rows(self, session: Session, tool: str, **arguments: str) -> list[dict[str, Any]]:
-        """The rows of one answer as objects, whatever the face, in the order this policy prefers."""
-        face = session.tools.face
+        """The rows of one answer, in the order that this policy prefers; none of an answer that was cut."""
         if session.done:
             return []
-        say(session, write_call(*face.offer.call_of(tool, arguments)))
+        say(session, write_call(*session.tools.face.offer.call_of(tool, arguments)))
         if session.done:  # a limit, or tools that cannot answer: nothing more is said
             return []
-        try:
-            answer = json.loads(session.transcript.calls[-1].result)
-        except ValueError:  # a fault cut it in half
-            return []
-        if isinstance(answer, dict) and "error" in answer:
-            return []
-        columns = face.legend()[tool]
-        rows = answer["rows"] if isinstance(answer, dict) and "rows" in answer else answer
-        found = [
-            row if isinstance(row, dict) else dict(zip(columns, row, strict=True)) for row in (rows if isinstance(rows, list) else [rows])
-        ]
+        shown = session.transcript.calls[-1].rows
+        found = shown.records() if shown is not None and shown.is_whole else []
         if self._pick == "cheapest":
-            found.sort(key=lambda row: next((row[c] for c in PRICE_COLUMNS if c in row), 0))
+            found.sort(key=lambda row: next((row[price] for price in PRICES if price in row), 0))
         return found
-
-
-def check_face(policy: str, face: Face) -> None:
-    """Raises UserError where answers are not JSON."""
-    try:
-        json.loads(face.empty)
-    except ValueError:
-        raise UserError(f"Policy '{policy}' reads JSON, which face '{face.name}' does not write: choose another dialect.") from None

@@ -10,11 +10,11 @@ from typing import Any
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
-from tripwright.domains.travelplanner.baselines import RowsPolicy, check_face
+from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
-from tripwright.domains.travelplanner.expert.reading import check_readable
+from tripwright.domains.travelplanner.expert.careful import check_tools
 from tripwright.domains.travelplanner.greedy_search import GreedySearch, check_plan_format
 from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -39,7 +39,7 @@ def _greedy(settings: Settings, dialect: Dialect) -> Chosen:
 
 def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     """An expert that decides from answers, with what was given in place of its style's own values."""
-    check_readable(dialect.face)
+    check_tools(dialect.face)
     style = style_named(name.removeprefix("expert-"))
     given: dict[str, Any] = {
         "thoughts": settings.thoughts,
@@ -57,7 +57,7 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
 
 
 def _rows(name: str, settings: Settings, dialect: Dialect) -> Chosen:
-    check_face(name, dialect.face)
+    check_tools(dialect.face)
     return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(settings, dialect)
 
 

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Asked, Episode
-from tripwright.tools.face import Face, Refusal
-from tripwright.tools.toolbox import ToolAnswer, Tools
+from tripwright.tools.answer import ToolAnswer
+from tripwright.tools.face import Face, Pieces, Refusal
+from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Group, State, Verdict, format_group
 
@@ -46,8 +47,8 @@ class Grader(Protocol):
         ...
 
 
-def _refusal(face: Face, result: Any) -> str:
-    return result.problem if isinstance(result, Refusal) else ""
+def _refusal(face: Face, result: Any) -> Pieces:
+    return Pieces(result.problem if isinstance(result, Refusal) else "")
 
 
 class NoTools:
@@ -57,7 +58,7 @@ class NoTools:
     schemas: list[dict[str, Any]] = []  # of this class, and of nobody who could change it
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
-        return ToolAnswer(self.face.error("There are no tools."), error=True)
+        return self.face.error("There are no tools.", "unknown_tool")
 
 
 def no_tools(dialect: Dialect, emptied: bool) -> Tools:

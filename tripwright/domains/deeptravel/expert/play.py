@@ -105,8 +105,7 @@ class _Play:
             fault = transcript.calls[-1].fault
             if fault is None or fault_kind(fault) not in UNANSWERED:
                 break
-        shown = transcript.segments[-1].text
-        answer = read_answer(shown, self.session.tools.face, tool, arguments, len(transcript.calls), self.request.currency)
+        answer = read_answer(transcript.calls[-1], len(transcript.calls), self.request.currency)
         self._answers[key] = answer
         self.thoughts.saw(answer)
         return answer

@@ -1,12 +1,8 @@
-"""Tool answers as they were shown, read back into typed rows: all that the errand expert decides from.
-
-It reads what the two live faces write, objects or arrays. An answer that was cut ends with its last whole row. What a compact row leaves
-out is completed from the call itself: the day, the cities, the names that were asked for.
-"""
+"""The rows that tools have shown, as records: all that the errand expert decides from. What a compact row leaves out is completed from the
+call itself: the day, the cities, the names that were asked for."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -15,7 +11,7 @@ from typing import Any
 from tripwright.domains.deeptravel.answer.advice import Card
 from tripwright.domains.deeptravel.answer.advice_writing import arrival_day
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Money, Record, RouteLeg
-from tripwright.tools.face import Face
+from tripwright.transcript import ToolCall
 
 _COMPLETED = {  # field of a record → the argument that says it
     "depart_city": "depart_city_name",
@@ -42,60 +38,26 @@ class SeenAnswer:
     note: str = ""
 
 
-def read_answer(shown: str, face: Face, tool: str, arguments: Mapping[str, Any], call: int, currency: str) -> SeenAnswer:
-    """`call` counts from 1. `currency` is that of amounts which are shown without one. What cannot be read is no row."""
-    body, entries = _entries(shown)
+def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
+    """`number` counts calls from 1. `currency` is that of amounts which are shown without one. What has no time that can be read is no
+    row."""
+    if call.rows is None:
+        return SeenAnswer(())
     rows = []
-    for place, entry in enumerate(entries, start=1):
-        record = _record(entry, face, tool, arguments, currency)
+    for row, shown in enumerate(call.rows.records(), start=call.rows.first):
+        record = _record({name: value for name, value in shown.items() if value is not None and value != ""}, call, currency)
         if record is not None:
-            number = entry.get("row", place) if isinstance(entry, Mapping) else place
-            rows.append(SeenRow(Card(call, number if isinstance(number, int) else place), record))
-    note = body.get("error") or body.get("note") or ""
-    return SeenAnswer(tuple(rows), note if isinstance(note, str) else "")
+            rows.append(SeenRow(Card(number, row), record))
+    return SeenAnswer(tuple(rows), call.rows.note)
 
 
-def _entries(shown: str) -> tuple[dict[str, Any], list[Any]]:
-    try:
-        body = json.loads(shown)
-    except (ValueError, RecursionError):
-        return {}, _whole_entries(shown)
-    if not isinstance(body, dict):
-        return {}, []
-    rows = body.get("rows")
-    return body, rows if isinstance(rows, list) else []
-
-
-def _whole_entries(shown: str) -> list[Any]:
-    """Of an answer that was cut, the rows before the cut."""
-    start = re.match(r'\s*\{\s*"rows"\s*:\s*\[', shown)
-    if start is None:
-        return []
-    found: list[Any] = []
-    place, decoder = start.end(), json.JSONDecoder()
-    while True:
-        place += len(shown[place:]) - len(shown[place:].lstrip(" ,\n"))
-        try:
-            entry, place = decoder.raw_decode(shown, place)
-        except (ValueError, RecursionError):
-            return found
-        found.append(entry)
-
-
-def _record(entry: Any, face: Face, tool: str, arguments: Mapping[str, Any], currency: str) -> Record | None:
-    kind: type[Any] | None = RECORDS.get(tool)
-    if kind is not None and isinstance(entry, Mapping):
-        if kind is not RouteLeg and "mode" in entry:
-            kind = RouteLeg  # the ways to and from an airport stand among its flights
-        values = {str(name): value for name, value in entry.items()}
-    elif kind is not None and isinstance(entry, list):
-        labels = face.tables[kind].labels
-        if len(labels) != len(entry):
-            return None
-        values = dict(zip(labels, entry, strict=True))
-    else:
+def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
+    kind: type[Any] | None = RECORDS.get(call.name)
+    if kind is None:
         return None
-    return _typed(kind, {name: value for name, value in values.items() if value is not None}, arguments, currency)
+    if "mode" in values:
+        kind = RouteLeg  # the ways to and from an airport stand among its flights
+    return _typed(kind, values, call.arguments, currency)
 
 
 def _typed(kind: type[Any], values: dict[str, Any], arguments: Mapping[str, Any], currency: str) -> Record | None:

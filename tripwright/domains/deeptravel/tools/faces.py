@@ -10,7 +10,6 @@ clock than its departure is on the next day.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -27,66 +26,60 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.tools.face import Column, Face, Refusal, Rows, Table, Written, number
+from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, Written, number
 from tripwright.tools.signatures import Named, tool_functions
 
 ROW = "row"
 _NAMED = {tool: Named(tool) for tool in tool_functions(LiveTools)}
 
 
-def write_rows(face: Face, result: Written) -> str:
+class OwnNames(Table):
+    """Of the rows of a tool outside of row D1, which have whatever names they have."""
+
+    def named(self, record: Row) -> dict[str, Any]:
+        return {f"{name}_" if name == ROW else name: value for name, value in record.values}
+
+
+def write_rows(face: Face, result: Written) -> Pieces:
     """{"rows": [{"row": 1, …}, …], "note": …, "source": …}; what is not known is left out."""
-    result = _as_rows(result)
-    if not isinstance(result, Rows):
-        return _refused(result)
+    if not isinstance(result, Found):
+        return _without_rows(result, (", ", ": "))
     rows = []
     for n, record in enumerate(result.records, start=1):
-        rows.append({ROW: n, **{label: value for label, value in _values(face, record) if value is not None and value != ""}})
-    answer: dict[str, Any] = {"rows": rows}
+        named = face.tables[type(record)].named(record)
+        rows.append(_json({ROW: n, **{name: value for name, value in named.items() if value is not None and value != ""}}))
+    further = {}
     if not rows and result.note:
-        answer["note"] = result.note
-    if result.source is not None:
-        said = (result.source.provider, result.source.fetched_at, result.source.attribution)
-        answer["source"] = ", ".join(filter(None, said))
-    return json.dumps(answer, ensure_ascii=False)
+        further["note"] = result.note
+    said = (result.source.provider, result.source.fetched_at, result.source.attribution)
+    further["source"] = ", ".join(filter(None, said))
+    return Pieces('{"rows": [', rows, ", ", f"], {_json(further)[1:]}")
 
 
-def write_compact_rows(face: Face, result: Written) -> str:
+def write_compact_rows(face: Face, result: Written) -> Pieces:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note beside no rows."""
-    result = _as_rows(result)
-    if not isinstance(result, Rows):
-        return _refused(result, (",", ":"))
-    answer: dict[str, Any] = {"rows": [_columns(face, n, record) for n, record in enumerate(result.records, start=1)]}
-    if not result.records and result.note:
-        answer["note"] = result.note
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-
-
-def _as_rows(result: Written) -> Written:
-    """An answer keeps its order and is whole: what of it is shown was the provider's to say."""
-    if isinstance(result, Found):
-        return Rows(result.records, 1, len(result.records), 1, 1, result.source, result.note)
-    return result
-
-
-def _values(face: Face, record: Any) -> Iterator[tuple[str, Any]]:
-    """Label and value of each column; of a tool outside of row D1 whatever it answered, by its own names."""
-    if isinstance(record, Row):
-        yield from ((f"{name}_" if name == ROW else name, value) for name, value in record.values)
-    else:
+    if not isinstance(result, Found):
+        return _without_rows(result, (",", ":"))
+    rows = []
+    for n, record in enumerate(result.records, start=1):
         table = face.tables[type(record)]
-        yield from zip(table.labels, next(table.rows([record])), strict=True)
+        named = table.named(record)
+        rows.append(_tight([n if column is NUMBER else named[column.field] for column in table.columns] or list(named.values())))
+    note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
+    return Pieces('{"rows":[', rows, ",", note)
 
 
-def _columns(face: Face, row: int, record: Any) -> list[Any]:
-    if isinstance(record, Row):
-        return [value for _, value in _values(face, record)]
-    return [row if column is NUMBER else column.form(getattr(record, column.field)) for column in face.tables[type(record)].columns]
+def _without_rows(result: Written, separators: tuple[str, str]) -> Pieces:
+    said: dict[str, Any] = {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
+    return Pieces(json.dumps(said, ensure_ascii=False, separators=separators))
 
 
-def _refused(result: Written, separators: tuple[str, str] = (", ", ": ")) -> str:
-    assert isinstance(result, Refusal)  # the live tools answer in rows or not at all
-    return json.dumps({"error": result.problem}, ensure_ascii=False, separators=separators)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _tight(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def amount(price: Money | None) -> float | None:
@@ -119,7 +112,7 @@ def _table(record: type[Record]) -> Table:
     columns: list[Column] = []
     for field in fields(record):
         if field.name == "price":
-            columns += [Column("price", "price", amount), Column("currency", "price", currency)]
+            columns += [Column("price", "price", amount), Column("currency", "price", currency, "currency")]
         else:
             columns.append(Column(field.name, field.name))
     return Table(tuple(columns))
@@ -128,12 +121,12 @@ def _table(record: type[Record]) -> Table:
 DEEPTRAVEL = Face(
     name="deeptravel",
     write=write_rows,
-    tables={record: _table(record) for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, Place, WebPage)},
+    tables={**{record: _table(record) for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, Place, WebPage)}, Row: OwnNames(())},
     named=_NAMED,
     core=LiveTools,
 )
 
-NUMBER = Column(ROW, ROW)  # of the row: no field of a record
+NUMBER = Column(ROW, "")  # of the row: no field of a record
 _NAME = Column("name", "name")
 _BY_CLOCK = (
     Column("number", "number"),
@@ -156,6 +149,7 @@ DEEPTRAVEL_COMPACT = Face(
         HotelOffer: Table((_NAME, Column("price", "price", short_amount), NUMBER, Column("rating", "rating", short), _NAME)),
         Place: Table((Column("category", "category"), _NAME, NUMBER)),
         WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
+        Row: OwnNames(()),
     },
     named=_NAMED,
     core=LiveTools,

@@ -14,9 +14,10 @@ from typing import Any, Literal
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.live_catalog import AskedSource, LiveTools, answer_of, as_text_data
 from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, defused
 from tripwright.tools.face import Face
-from tripwright.tools.toolbox import AnswerBox, ToolAnswer, ToolHostDown, read_arguments
+from tripwright.tools.toolbox import AnswerBox, ToolHostDown, read_arguments
 
 OnFault = Literal["stop", "tell"]
 
@@ -61,11 +62,11 @@ class LiveToolBox(AnswerBox):
             if self.on_fault == "stop":
                 raise ToolHostDown(f"{name} was not answered ({fault.kind}): {fault}") from None
             said = f"{defused(name)} cannot be answered now ({fault.kind.replace('_', ' ')}). Ask again later, or go on without it."
-            return ToolAnswer(self.face.error(said), error=True, fault=f"unavailable {fault.kind}")
+            return replace(self.face.error(said, "unavailable"), fault=f"unavailable {fault.kind}")
 
     def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """What its arguments may be, the server alone knows."""
         try:
-            return ToolAnswer(self.face.text(answer_of(self.source, name, read_arguments(arguments), name)))
+            return self.face.answer(answer_of(self.source, name, read_arguments(arguments), name))
         except ToolError as error:
-            return ToolAnswer(self.face.error(str(error)), error=True)
+            return self.face.error(str(error), error.kind)

@@ -16,14 +16,15 @@ from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.answer import answer_text
 from tripwright.domains.travelplanner.expert.no_plan import dead_ends
 from tripwright.domains.travelplanner.expert.parts import Parts
-from tripwright.domains.travelplanner.expert.reading import CITY, check_readable, read_answer
 from tripwright.domains.travelplanner.expert.routes import Outlook, Routes, Trip
-from tripwright.domains.travelplanner.expert.seen import Search, Seen, search
+from tripwright.domains.travelplanner.expert.seen import CITY, Search, Seen, search
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.expert.survey import Survey
 from tripwright.domains.travelplanner.expert.wording import Words
 from tripwright.domains.travelplanner.task import trip_query
+from tripwright.errors import UserError
 from tripwright.policies.base import say
+from tripwright.tools.face import Face
 from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.tools.signatures import PAGE
 
@@ -45,9 +46,15 @@ class _Over(Exception):
 
 
 def play_careful(session: Session, style: ExpertStyle) -> Played:
-    """Plays one session to its end. Raises UserError for a face that it cannot read."""
-    check_readable(session.tools.face)
+    """Plays one session to its end. Raises UserError for a face of other tools."""
+    check_tools(session.tools.face)
     return _Play(session, style).run()
+
+
+def check_tools(face: Face) -> None:
+    """Raises UserError for a face that does not offer the searches."""
+    if "search_flights" not in face.named:
+        raise UserError(f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not offer: choose another dialect.")
 
 
 def unanswered(session: Session) -> bool:
@@ -262,10 +269,9 @@ class _Play:
         else:
             self.seen.failed(asked)
             return
-        text = self.session.transcript.segments[-1].text  # as it was shown, cut where the dialect cuts
-        answer = read_answer(face, asked.tool, asked.asked, text, page)
-        self.seen.add(asked, page, again, answer, text)
-        if not answer.whole:
+        rows = self.session.transcript.calls[-1].rows
+        assert rows is not None  # played just now
+        if not self.seen.add(asked, page, again, rows):
             self._add_note(self.words.broken())
         elif self.style.thoughts == "long":
             self._add_note(self.words.learned(asked))

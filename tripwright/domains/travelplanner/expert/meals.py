@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from tripwright.domains.travelplanner.expert.reading import Row
+from tripwright.domains.travelplanner.expert.seen import Row
 
 Picked = tuple[Row, ...]
 Menus = dict[int, tuple[float, Picked]]  # cuisines served, as bits → (cost per person, restaurants)

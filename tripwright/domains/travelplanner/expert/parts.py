@@ -10,8 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from tripwright.domains.travelplanner.expert.meals import Menus, menus
-from tripwright.domains.travelplanner.expert.reading import Row
-from tripwright.domains.travelplanner.expert.seen import Found, Search, Seen, search
+from tripwright.domains.travelplanner.expert.seen import Found, Row, Search, Seen, search
 from tripwright.domains.travelplanner.oracle.problem import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from tripwright.domains.travelplanner.expert.meals import Picked, cheapest_together
 from tripwright.domains.travelplanner.expert.parts import Family, Part, Parts
-from tripwright.domains.travelplanner.expert.reading import Row
-from tripwright.domains.travelplanner.expert.seen import Search
+from tripwright.domains.travelplanner.expert.seen import Row, Search
 from tripwright.domains.travelplanner.oracle.options import night_splits
 from tripwright.domains.travelplanner.oracle.problem import listed
 from tripwright.domains.travelplanner.query import Query

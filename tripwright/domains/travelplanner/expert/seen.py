@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.expert.reading import Answer, Row
+from tripwright.transcript import Rows
 
+Row = Mapping[str, Any]  # by the names of the records' fields; only those that the face shows
+CITY = "city"  # the field of the rows of get_cities
+NOTHING = frozenset(  # problems that say that there is nothing; others say that the tool cannot tell
+    ("no_flights", "no_accommodations", "no_restaurants", "no_attractions", "no_road", "no_road_data", "road_over_a_day")
+)
 MOST_BROKEN = 2  # rounds of one search without any answer, after which it is given up
 
 
@@ -53,7 +58,7 @@ class Seen:
         self.paged = paged
         self.version = 0  # grows with every answer: what was thought of the earlier ones is stale then
         self._found: dict[Search, Found] = {}
-        self._texts: dict[str, list[tuple[Search, int, str]]] = {}
+        self._earlier: dict[str, list[tuple[Search, int, Rows]]] = {}
 
     def of(self, asked: Search) -> Found:
         return self._found.get(asked, UNASKED)
@@ -72,22 +77,26 @@ class Seen:
     def anything_unknown(self) -> bool:
         return any(not found.known for found in self._found.values())
 
-    def add(self, asked: Search, page: int, by_number: bool, answer: Answer, text: str) -> None:
-        """`by_number`: the call named its page."""
+    def add(self, asked: Search, page: int, by_number: bool, rows: Rows) -> bool:
+        """Whether the answer looks whole. One that speaks of another city, day, route or page than was asked counts as broken; so does one
+        that was given before to another question, but nobody sees that by looking at it. `by_number`: the call named its page."""
         self.version += 1
         found = self._found.setdefault(asked, Found())
         found.answered = True
-        found.known = found.known and answer.known
-        if answer.rows and self._is_of_another(asked, page, text):
-            answer = Answer([], whole=False, pages=None)
-        found.rows += [row for row in answer.rows if row not in found.rows]
-        if answer.pages is not None:
-            found.next_page = page + 1 if page < answer.pages else None
-            found.lost = found.lost or not answer.whole
+        if not _is_about(asked, page, rows):
+            rows = rows.cut(0)
+        looks_whole = rows.is_whole
+        if rows.values and self._is_of_another(asked, page, rows):
+            rows = rows.cut(0)
+        found.known = found.known and (rows.problem is None or rows.problem in NOTHING)
+        found.rows += [row for row in rows.records() if row not in found.rows]
+        if rows.pages is not None:
+            found.next_page = page + 1 if page < rows.pages else None
         elif self.paged and page == 1 and not by_number and asked.tool not in _WITHOUT_PAGES:
             found.next_page = 1
         else:
             found.next_page, found.lost = None, True
+        return looks_whole
 
     def failed(self, asked: Search) -> None:
         """All tries went unanswered."""
@@ -97,22 +106,29 @@ class Seen:
         if found.failures >= MOST_BROKEN:
             found.next_page, found.lost = None, True
 
-    def _is_of_another(self, asked: Search, page: int, text: str) -> bool:
+    def _is_of_another(self, asked: Search, page: int, rows: Rows) -> bool:
         """Faces whose rows do not say where they are may show an earlier answer again: two cities never have one and the same table.
 
         A road may be as long back as there, and flights may be the same on two days.
         """
         if asked.tool in _MAY_REPEAT:
             return False
-        earlier = self._texts.setdefault(asked.tool, [])
+        earlier = self._earlier.setdefault(asked.tool, [])
         ends = set(asked.asked.values())
         is_road = asked.tool == "search_ground_transportation"
         repeated = any(
-            said == text and (before, then) != (asked, page) and not (is_road and set(before.asked.values()) == ends)
+            said == rows and (before, then) != (asked, page) and not (is_road and set(before.asked.values()) == ends)
             for before, then, said in earlier
         )
-        earlier.append((asked, page, text))
+        earlier.append((asked, page, rows))
         return repeated
+
+
+def _is_about(asked: Search, page: int, rows: Rows) -> bool:
+    """As far as the answer says what it is about; which page it is, it says where there are several."""
+    said = (rows.about, *rows.records())
+    is_page = rows.pages in (None, 1) or rows.page == page
+    return is_page and all(each.get(name, value) == value for name, value in asked.arguments for each in said)
 
 
 _WITHOUT_PAGES = ("get_cities", "search_ground_transportation")

@@ -6,9 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 
 from tripwright.domains.travelplanner.expert.parts import Parts
-from tripwright.domains.travelplanner.expert.reading import CITY
 from tripwright.domains.travelplanner.expert.routes import Outlook, Route, Trip
-from tripwright.domains.travelplanner.expert.seen import Search, search
+from tripwright.domains.travelplanner.expert.seen import CITY, Search, search
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.oracle.problem import counted, listed
 

@@ -33,9 +33,18 @@ class Route(NamedTuple):
     cost_usd: int  # per car or taxi
 
 
+class City(NamedTuple):
+    city: str
+    state: str
+
+
 class CityList(NamedTuple):
     state: str
     cities: tuple[str, ...]
+
+    @property
+    def records(self) -> list[City]:
+        return [City(city, self.state) for city in self.cities]
 
 
 class Number(NamedTuple):

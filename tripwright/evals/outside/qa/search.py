@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripwright.evals.outside.qa.passages import Passage, Retriever, RetrieverDown
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, defused, quoted
-from tripwright.tools.face import Face, Refusal, Rows, Written
-from tripwright.tools.toolbox import ToolAnswer, ToolHostDown, read_arguments
+from tripwright.tools.face import Face, Page, Pieces, Refusal, Written
+from tripwright.tools.toolbox import ToolHostDown, read_arguments
 
 TOOL = "search"
 LONGEST_QUERY = 2000  # characters
@@ -41,15 +42,16 @@ def passages_text(passages: Sequence[Passage]) -> str:
     return "".join(f"Doc {n}(Title: {defused(p.title)}) {defused(p.text)}\n" for n, p in enumerate(passages, start=1)).strip()
 
 
-def _as_information(face: Face, written: Written) -> str:
+def _as_information(face: Face, written: Written) -> Pieces:
     """Search-R1's block, blank lines included. It has one sentence for whatever it cannot read."""
-    return f"\n\n<information>{passages_text(written.records)}</information>\n\n" if isinstance(written, Rows) else INVALID
+    is_page = isinstance(written, Page)
+    return Pieces(f"\n\n<information>{passages_text(written.records)}</information>\n\n" if is_page else INVALID)
 
 
-def _as_text(face: Face, written: Written) -> str:
-    if isinstance(written, Rows):
-        return passages_text(written.records) or "No passage matches."
-    return f"Error: {written.problem}" if isinstance(written, Refusal) else str(written)
+def _as_text(face: Face, written: Written) -> Pieces:
+    if isinstance(written, Page):
+        return Pieces(passages_text(written.records) or "No passage matches.")
+    return Pieces(f"Error: {written.problem}" if isinstance(written, Refusal) else str(written))
 
 
 INFORMATION = Face("search_r1", _as_information, tables={}, named={})
@@ -72,16 +74,16 @@ class SearchTools:
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Raises ToolHostDown where the retriever does not answer."""
         if self._emptied:
-            return ToolAnswer(self.face.empty)
+            return self.face.empty
         try:
             query = _read(name, arguments)
         except ToolError as error:
-            return ToolAnswer(self.face.error(str(error)), error=True)
+            return self.face.error(str(error), error.kind)
         try:
             found = list(self._retriever.search(query, self._top_k))
         except RetrieverDown as fault:
             raise ToolHostDown(f"the search was not answered: {fault}") from None
-        return ToolAnswer(self.face.write(self.face, Rows(found, 1, len(found), 1, 1)))
+        return self.face.written(Page(found, 1, len(found), 1, 1))
 
 
 def _read(name: str, arguments: Mapping[str, Any] | str) -> str:

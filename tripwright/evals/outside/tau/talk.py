@@ -13,9 +13,10 @@ from typing import Any, Protocol
 
 from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.llm.client import Completion, Fault
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError
-from tripwright.tools.face import Face, Refusal, Written
-from tripwright.tools.toolbox import ToolAnswer, ToolHostDown, read_arguments
+from tripwright.tools.face import Face, Pieces, Refusal, Written
+from tripwright.tools.toolbox import ToolHostDown, read_arguments
 
 ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 MOST_CUSTOMER_TURNS = 100  # as the package has it
@@ -29,8 +30,8 @@ class Customer(Protocol):
     def complete(self, messages: list[dict[str, Any]]) -> Completion | Fault: ...
 
 
-def _as_text(face: Face, written: Written) -> str:
-    return f"Error: {written.problem}" if isinstance(written, Refusal) else ""
+def _as_text(face: Face, written: Written) -> Pieces:
+    return Pieces(f"Error: {written.problem}" if isinstance(written, Refusal) else "")
 
 
 SHOP = Face("tau_retail", _as_text, tables={}, named={})
@@ -66,7 +67,7 @@ class Talk:
         try:
             given = dict(read_arguments(arguments))
         except ToolError as error:
-            return ToolAnswer(self.face.error(str(error)), error=True)
+            return self.face.error(str(error), error.kind)
         try:
             found = self._package.ask(op="call", talk=self._number, name=name, arguments=given)
         except WorkerDown as fault:

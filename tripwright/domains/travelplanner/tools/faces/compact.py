@@ -5,7 +5,7 @@ A small causal model reads left to right, so by the time it meets a name it has 
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, City, Number, Route, TravelTools
 from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
@@ -37,5 +37,7 @@ COMPACT = Face(
         ),
         Attraction: Table((Column("name", "name"),)),
         Route: Table((Column("duration", "duration"), Column("distance", "distance"), Column("cost", "cost_usd"))),
+        City: Table((Column("city", "city"),)),
+        Number: Table((Column("result", "value", number),)),
     },
 )

@@ -14,39 +14,46 @@ from operator import call
 from typing import Any, get_type_hints
 
 from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
-from tripwright.tools.face import Face, Refusal, Rows, Table, Written, as_it_is, number
+from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, Written, as_it_is, number
 
 _REMEMBERED = 4096  # texts of values, for each column
 
 
-def write_objects(face: Face, result: Written) -> str:
+def write_objects(face: Face, result: Written) -> Pieces:
     """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and says where it stands."""
-    if isinstance(result, Route):
-        return next(_filled(_object_form, face, [result]))
-    if not isinstance(result, Rows):
-        return json.dumps(_object(result), ensure_ascii=False)
-    rows = f"[{', '.join(_filled(_object_form, face, result.records))}]"
-    return f'{{"rows": {rows}, {json.dumps(_place(result))[1:]}' if result.pages > 1 else rows
+    match result:
+        case Page(records=records, pages=1):
+            return Pieces("[", _filled(_object_form, face, records), ", ", "]")
+        case Page(records=records):
+            return Pieces('{"rows": [', _filled(_object_form, face, records), ", ", f"], {json.dumps(_place(result))[1:]}")
+        case Route():
+            return Pieces("", _filled(_object_form, face, [result]))
+        case CityList(cities=cities):
+            return Pieces('{"cities": [', [*map(_text, cities)], ", ", "]}")
+    return Pieces(json.dumps(_object(result), ensure_ascii=False))
 
 
-def write_arrays(face: Face, result: Written) -> str:
+def write_arrays(face: Face, result: Written) -> Pieces:
     """{"rows": [[…], …]} without spaces, values in the order of the columns; a road as one object with labels."""
-    if isinstance(result, Route):
-        return next(_filled(_tight_object_form, face, [result]))
-    if not isinstance(result, Rows):
-        return _tight(_object(result))
-    rows = f'{{"rows":[{",".join(_filled(_array_form, face, result.records))}]'
-    return f"{rows},{_tight(_place(result))[1:]}" if result.pages > 1 else f"{rows}}}"
+    match result:
+        case Page(records=records, pages=pages):
+            tail = f"],{_tight(_place(result))[1:]}" if pages > 1 else "]}"
+            return Pieces('{"rows":[', _filled(_array_form, face, records), ",", tail)
+        case Route():
+            return Pieces("", _filled(_tight_object_form, face, [result]))
+        case CityList(cities=cities):
+            return Pieces('{"cities":[', [*map(_text, cities)], ",", "]}")
+    return Pieces(_tight(_object(result)))
 
 
-def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) -> Iterator[str]:
+def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) -> list[str]:
     """Each record as JSON: the form has a %s for each value of a row."""
     if not records:
-        return iter(())
+        return []
     record: Any = type(records[0])
     table = face.tables[record]
     fill, values, writers = form(table).__mod__, table.values, _value_writers(table, record)
-    return (fill(tuple(map(call, writers, values(found)))) for found in records)
+    return [fill(tuple(map(call, writers, values(found)))) for found in records]
 
 
 @cache
@@ -81,17 +88,16 @@ def _remembering(form: Callable[[Any], Any]) -> Callable[[Any], str]:
     return lru_cache(_REMEMBERED, typed=True)(lambda value: json.dumps(form(value), ensure_ascii=False))
 
 
-def _object(result: CityList | Number | Refusal) -> dict[str, Any]:
-    match result:
-        case Number(value):
-            return {"result": number(value)}
-        case CityList(_, cities):
-            return {"cities": list(cities)}
-    return {"error": result.problem}
+def _object(result: Number | Refusal) -> dict[str, Any]:
+    return {"result": number(result.value)} if isinstance(result, Number) else {"error": result.problem}
 
 
-def _place(rows: Rows) -> dict[str, int]:
-    return {"page": rows.page, "pages": rows.pages, "total_rows": rows.total}
+def _place(page: Page) -> dict[str, int]:
+    return {"page": page.page, "pages": page.pages, "total_rows": page.total}
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _tight(value: Any) -> str:

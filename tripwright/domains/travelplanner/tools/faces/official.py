@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import City, CityList, Number, Route, TravelTools
 from tripwright.tools.errors import ErrorKind
-from tripwright.tools.face import Column, Face, Refusal, Rows, Sentences, Table, Written, number
+from tripwright.tools.face import Column, Face, Page, Pieces, Refusal, Sentences, Table, Written, number
 from tripwright.tools.signatures import Named
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
@@ -21,26 +21,26 @@ DECIMALS = 6  # pandas' display.precision
 _ESCAPES = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n"})  # some names go over several lines
 
 
-def write_frame(face: Face, result: Written) -> str:
+def write_frame(face: Face, result: Written) -> Pieces:
     match result:
-        case Rows():
-            if not result.records:
-                return "No information."
-            frame = to_string(face.tables[type(result.records[0])].columns, result.records)
-            return f"{frame}\n{result.place}" if result.place else frame
+        case Page(records=records):
+            if not records:
+                return Pieces("No information.")
+            header, *rows = to_string(face.tables[type(records[0])].columns, records)
+            return Pieces(f"{header}\n", rows, "\n", f"\n{result.place}" if result.place else "", closed=False)
         case CityList(_, cities):
-            return str(list(cities))
+            return Pieces("[", [*map(repr, cities)], ", ", "]")
         case Number(value):
-            return f"{number(value)}"
+            return Pieces("", [f"{number(value)}"])
         case Refusal(problem):
-            return " ".join(problem.splitlines())  # a model's own words may hold line breaks
+            return Pieces(" ".join(problem.splitlines()))  # a model's own words may hold line breaks
     road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
-    return f"{result.mode}, {road}, cost: {result.cost_usd}"
+    return Pieces("", [f"{result.mode}, {road}, cost: {result.cost_usd}"])
 
 
-def to_string(columns: Sequence[Column], records: Sequence[Any]) -> str:
-    """As pandas prints the table of these records: columns right-aligned with one blank between them, the header above."""
-    return "\n".join(" ".join(line) for line in zip(*(_printed(column, records) for column in columns), strict=True))
+def to_string(columns: Sequence[Column], records: Sequence[Any]) -> list[str]:
+    """Line by line as pandas prints the table of these records: columns right-aligned with one blank between them, the header above."""
+    return [" ".join(line) for line in zip(*(_printed(column, records) for column in columns), strict=True)]
 
 
 def _printed(column: Column, records: Sequence[Any]) -> Iterator[str]:
@@ -108,7 +108,8 @@ OFFICIAL = Face(
                 *(Column("DepTime", "departure_time"), Column("ArrTime", "arrival_time"), Column("ActualElapsedTime", "duration")),
                 *(Column("FlightDate", "date"), Column("OriginCityName", "origin"), Column("DestCityName", "destination")),
                 Column("Distance", "distance_miles", float),
-            )
+            ),
+            decimals=DECIMALS,
         ),
         Accommodation: Table(
             (
@@ -116,21 +117,26 @@ OFFICIAL = Face(
                 *(Column("house_rules", "house_rules"), Column("minimum nights", "minimum_nights", float)),
                 *(Column("maximum occupancy", "maximum_occupancy"), Column("review rate number", "rating", float)),
                 Column("city", "city"),
-            )
+            ),
+            decimals=DECIMALS,
         ),
         Restaurant: Table(
             (
                 *(Column("Name", "name"), Column("Average Cost", "average_cost_usd", number), Column("Cuisines", "cuisines")),
                 *(Column("Aggregate Rating", "rating", float), Column("City", "city")),
-            )
+            ),
+            decimals=DECIMALS,
         ),
         Attraction: Table(
             (
                 *(Column("Name", "name"), Column("Latitude", "latitude", coordinate), Column("Longitude", "longitude", coordinate)),
                 *(Column("Address", "address"), Column("Phone", "phone"), Column("Website", "website"), Column("City", "city")),
-            )
+            ),
+            decimals=DECIMALS,
         ),
         Route: Table(tuple(Column(name, name) for name in Route._fields)),
+        City: Table((Column("city", "city"),)),
+        Number: Table((Column("value", "value", number),)),
     },
     sentences={
         "": {
@@ -140,8 +146,8 @@ OFFICIAL = Face(
         "search_flights": {
             **_illegal("Flight Search"),
             "bad_date": "'{date}' is not in the format YYYY-MM-DD",
-            "no_such_day": _NO_FLIGHT,
             "no_flights": _NO_FLIGHT,
+            "no_such_day": _NO_FLIGHT,
         },
         "search_ground_transportation": {
             **_illegal("GoogleDistanceMatrix"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, City, Number, Route, TravelTools
 from tripwright.domains.travelplanner.tools.faces.json_text import write_objects
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
@@ -49,5 +49,7 @@ PLANNER_R1 = Face(
         ),
         Attraction: Table(tuple(Column(name, name) for name in Attraction._fields)),
         Route: Table((*(Column(name, name) for name in Route._fields[:-1]), Column("cost", "cost_usd"))),
+        City: Table((Column("city", "city"),)),
+        Number: Table((Column("result", "value", number),)),
     },
 )

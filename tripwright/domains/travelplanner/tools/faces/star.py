@@ -10,37 +10,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import City, CityList, Number, Route, TravelTools
 from tripwright.tools.errors import ErrorKind
-from tripwright.tools.face import Column, Face, Refusal, Rows, Sentences, Table, Written, number
+from tripwright.tools.face import Column, Face, Page, Pieces, Refusal, Sentences, Table, Written, number
 from tripwright.tools.signatures import Named
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 
-def write_numbered(face: Face, result: Written) -> str:
+def write_numbered(face: Face, result: Written) -> Pieces:
     match result:
-        case Rows():
+        case Page():
             return _numbered(face, result)
         case CityList(state, cities):
-            return f"A SearchCity for state {state} found the following {len(cities)} cities: {', '.join(cities)}"
+            head = face.tables[City].heading.format(state=state, count=len(cities))
+            return Pieces(f"{head} ", cities, ", ", closed=False)
         case Number(value):
-            return f"{number(value)}"
+            return Pieces("", [f"{number(value)}"])
         case Refusal(problem):
-            return " ".join(problem.splitlines())  # a model's own words may hold line breaks
+            return Pieces(" ".join(problem.splitlines()))  # a model's own words may hold line breaks
     mode = face.words["mode"][result.mode]
     road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
-    return f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost: ${result.cost_usd}"
+    return Pieces("", [f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost: ${result.cost_usd}"])
 
 
-def _numbered(face: Face, rows: Rows) -> str:
-    if not rows.records:
-        return "No information."
-    first: Any = rows.records[0]
+def _numbered(face: Face, page: Page) -> Pieces:
+    if not page.records:
+        return Pieces("No information.")
+    first: Any = page.records[0]
     table = face.tables[type(first)]
-    lines = [table.heading.format(**first._asdict(), count=rows.total)]
-    for n, values in enumerate(table.rows(rows.records), start=rows.first):
-        lines.append(table.row.format_map(dict(zip(table.labels, values, strict=True), n=n)))
-    return "\n".join([*lines, rows.place] if rows.place else lines)
+    rows = [
+        table.row.format_map(dict(zip(table.labels, values, strict=True), n=n))
+        for n, values in enumerate(table.rows(page.records), start=page.first)
+    ]
+    head = table.heading.format(**first._asdict(), count=page.total)
+    return Pieces(f"{head}\n", rows, "\n", f"\n{page.place}" if page.place else "", closed=False)
 
 
 def _city_search(what: str, empty: ErrorKind) -> Sentences:
@@ -101,6 +104,8 @@ STAR = Face(
             row="{n}. [{name}]({website}) Address: {address}. Contact: {phone}",
         ),
         Route: Table(tuple(Column(name, name) for name in Route._fields)),
+        City: Table((Column("city", "city"),), heading="A SearchCity for state {state} found the following {count} cities:"),
+        Number: Table((Column("value", "value", number),)),
     },
     sentences={
         "": {"unknown_argument": _ERROR, "wrong_type": _ERROR, "not_json": _ERROR},
