@@ -21,7 +21,6 @@ from tripwright.inference import local
 from tripwright.inference.sampling import Chosen
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.trips import GeneratedTrips
-from tripwright.rewards.shaped import NOTHING, Reward
 from tripwright.rl.grpo import Grpo, GrpoSettings
 from tripwright.rl.objectives import Clip
 from tripwright.rl.rollouts import Group

@@ -21,6 +21,7 @@ from tripwright.world.store import World
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM
+
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import Group, Player

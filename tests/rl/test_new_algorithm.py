@@ -14,9 +14,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.rewards.shaped import NOTHING, Reward  # noqa: E402
+
 from tripwright.agent.dialect import dialect_named  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
-from tripwright.rewards.shaped import NOTHING, Reward  # noqa: E402
 from tripwright.rl.algorithms import ALGORITHMS, Algorithm  # noqa: E402
 from tripwright.rl.rollouts import Rollout  # noqa: E402
 from tripwright.training import stages  # noqa: E402

@@ -13,6 +13,7 @@ from tripwright.domains import dialect_named
 torch = pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUM  # noqa: E402
+
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.rl.rejection import Rejection, RejectionSettings, kept  # noqa: E402
 from tripwright.rl.rollouts import Group  # noqa: E402
