@@ -8,7 +8,7 @@ verdict it gets back (law 2).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
@@ -102,6 +102,21 @@ class Episode:
             **({} if self.scored else {"asked": {group: list(names) for group, names in self.asked.items()}}),
             **self.more,
         }
+
+
+class TaskDefaults:
+    """What most tasks say alike, for frozen dataclasses with an `id`."""
+
+    compared_rules: tuple[str, ...] = ()
+
+    def renamed(self, id: str) -> Any:
+        return replace(self, id=id)  # type: ignore[type-var]
+
+    def unscored(self, transcript: Transcript) -> Episode:
+        return Episode(self, transcript, None)  # type: ignore[arg-type]
+
+    def passes(self, episode: Episode, rules: str) -> bool:
+        return episode.passed
 
 
 def play(

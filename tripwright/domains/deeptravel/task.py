@@ -8,7 +8,7 @@ Its verdict's groups are the trajectory's rubrics and then the turns, tool by to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
 from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS, Conclusion, Problem, Verifier
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.episode import Asked, Episode
+from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Evidence, Fact, Facts, Group, State, Verdict, format_group
@@ -29,7 +29,7 @@ NO_CALL = "tools"  # the name of the one turn that is missing where nothing was 
 
 
 @dataclass(frozen=True)
-class Errand:
+class Errand(TaskDefaults):
     """`where` names what answers; `on_fault` says what a service that does not answer means (`tools/live_box.py`). With `every_turn` a
     trajectory that fails spares no turn: its verdict has both groups of facts, for rewards that read the turns alone."""
 
@@ -43,10 +43,6 @@ class Errand:
     every_turn: bool = False
 
     domain = NAME
-    compared_rules = ()
-
-    def renamed(self, id: str) -> Errand:
-        return replace(self, id=id)
 
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return LiveToolBox(self.source, dialect.face, on_fault=self.on_fault, emptied=emptied)
@@ -63,14 +59,8 @@ class Errand:
             return Episode(self, transcript, None, more)
         return Episode(self, transcript, self._verdict(found, transcript), more)
 
-    def unscored(self, transcript: Transcript) -> Episode:
-        return Episode(self, transcript, None)
-
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
-
-    def passes(self, episode: Episode, rules: str) -> bool:
-        return episode.passed
 
     @property
     def _rubrics(self) -> tuple[str, ...]:

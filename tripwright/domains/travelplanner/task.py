@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
@@ -15,7 +15,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import applicable_hard, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.episode import Asked, Episode
+from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import Transcript
@@ -33,7 +33,7 @@ def trip_query(session: Session) -> Query:
 
 
 @dataclass(frozen=True)
-class TripTask:
+class TripTask(TaskDefaults):
     """A record of one of its episodes holds the `plan`, in the official format, or null where none could be read."""
 
     id: str
@@ -47,14 +47,8 @@ class TripTask:
     def where(self) -> str:
         return self.world.name
 
-    def renamed(self, id: str) -> TripTask:
-        return replace(self, id=id)
-
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
-
-    def unscored(self, transcript: Transcript) -> Episode:
-        return Episode(self, transcript, None)
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         plan: list[dict[str, Any]] | None = None

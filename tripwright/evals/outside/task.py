@@ -7,12 +7,12 @@ What grades a finished episode is a function of the benchmark's own. A grade has
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Asked, Episode
+from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face, Pieces, Refusal
 from tripwright.tools.toolbox import Tools
@@ -66,7 +66,7 @@ def no_tools(dialect: Dialect, emptied: bool) -> Tools:
 
 
 @dataclass(frozen=True)
-class OutsideTask:
+class OutsideTask(TaskDefaults):
     """`question` is equal for samples of the same task; `level` says how hard it is, in the benchmark's own terms."""
 
     id: str
@@ -78,10 +78,6 @@ class OutsideTask:
     tools_of: Callable[[Dialect, bool], Tools] = no_tools
 
     domain = OUTSIDE
-    compared_rules = ()
-
-    def renamed(self, id: str) -> OutsideTask:
-        return replace(self, id=id)
 
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return self.tools_of(dialect, emptied)
@@ -107,9 +103,6 @@ class OutsideTask:
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), CHECKS: self.grader.fact_names}
-
-    def passes(self, episode: Episode, rules: str) -> bool:
-        return episode.passed
 
     def _more(self, details: Mapping[str, Any]) -> dict[str, Any]:
         """For the record, with what tells the question and how hard it is beside the words of the request."""

@@ -13,7 +13,7 @@ from typing import Any
 from tripwright.agent.conversation import Conversation
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TALK_TURNS
-from tripwright.episode import Asked, Episode
+from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.evals.figures import PerQuery, most_samples, with_intervals
 from tripwright.evals.outside.figures import Outcome, by_question, mean_of, outcomes_of, rate_of, score_of
 from tripwright.evals.outside.task import OUTSIDE, Grade, OutsideTask
@@ -89,12 +89,11 @@ class ShopGrader:
         return Grade({name: bool(found[name]) for name in FACTS}, {**told, "explanation": found["explanation"]})
 
 
-class RetailTask:
+class RetailTask(TaskDefaults):
     """A talk begins when its episode is opened: the customer speaks first."""
 
     where = BENCHMARK
     domain = OUTSIDE
-    compared_rules = ()
 
     def __init__(self, id: str, task: TaskText, package: Package, customer: Customer):
         self.id, self._task, self._package, self._customer = id, task, package, customer
@@ -121,9 +120,6 @@ class RetailTask:
 
     def asked(self, transcript: Transcript) -> Asked:
         return self._as_task.asked(transcript)
-
-    def passes(self, episode: Episode, rules: str) -> bool:
-        return episode.verdict is not None and episode.verdict.final
 
     @property
     def _as_task(self) -> OutsideTask:

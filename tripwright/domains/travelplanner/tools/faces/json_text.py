@@ -1,104 +1,31 @@
-"""Results as JSON text, for faces whose models were taught to read it.
-
-The text is what `json.dumps` gives, but tables are put together from texts of their values: an answer of many rows is what a tool server
-spends its time on, and the same prices, times and kinds of rooms come again and again.
-"""
+"""TravelPlanner's results as JSON text: what every domain's are, and the two that are no rows, a list of cities and a number."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, lru_cache
-from json.encoder import encode_basestring
-from operator import call
-from typing import Any, get_type_hints
 
-from tripwright.domains.travelplanner.tools.catalog import CityList, Number, Route
-from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, Written, as_it_is, number
-
-_REMEMBERED = 4096  # texts of values, for each column
+from tripwright.domains.travelplanner.tools.catalog import CityList, Number
+from tripwright.tools import json_text
+from tripwright.tools.face import Face, Pieces, Written, number
 
 
 def write_objects(face: Face, result: Written) -> Pieces:
-    """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and says where it stands."""
     match result:
-        case Page(records=records, pages=1):
-            return Pieces("[", _filled(_object_form, face, records), ", ", "]")
-        case Page(records=records):
-            return Pieces('{"rows": [', _filled(_object_form, face, records), ", ", f"], {json.dumps(_place(result))[1:]}")
-        case Route():
-            return Pieces("", _filled(_object_form, face, [result]))
         case CityList(cities=cities):
             return Pieces('{"cities": [', [*map(_text, cities)], ", ", "]}")
-    return Pieces(json.dumps(_object(result), ensure_ascii=False))
+        case Number(value=value):
+            return Pieces(json.dumps({"result": number(value)}))
+    return json_text.write_objects(face, result)
 
 
 def write_arrays(face: Face, result: Written) -> Pieces:
-    """{"rows": [[…], …]} without spaces, values in the order of the columns; a road as one object with labels."""
     match result:
-        case Page(records=records, pages=pages):
-            tail = f"],{_tight(_place(result))[1:]}" if pages > 1 else "]}"
-            return Pieces('{"rows":[', _filled(_array_form, face, records), ",", tail)
-        case Route():
-            return Pieces("", _filled(_tight_object_form, face, [result]))
         case CityList(cities=cities):
             return Pieces('{"cities":[', [*map(_text, cities)], ",", "]}")
-    return Pieces(_tight(_object(result)))
-
-
-def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) -> list[str]:
-    """Each record as JSON: the form has a %s for each value of a row."""
-    if not records:
-        return []
-    record: Any = type(records[0])
-    table = face.tables[record]
-    fill, values, writers = form(table).__mod__, table.values, _value_writers(table, record)
-    return [fill(tuple(map(call, writers, values(found)))) for found in records]
-
-
-@cache
-def _object_form(table: Table) -> str:
-    return f"{{{', '.join(f'{label}: %s' for label in _label_texts(table))}}}"
-
-
-@cache
-def _tight_object_form(table: Table) -> str:
-    return f"{{{','.join(f'{label}:%s' for label in _label_texts(table))}}}"
-
-
-@cache
-def _array_form(table: Table) -> str:
-    return f"[{','.join('%s' for _ in table.columns)}]"
-
-
-def _label_texts(table: Table) -> Iterator[str]:
-    return (json.dumps(label, ensure_ascii=False).replace("%", "%%") for label in table.labels)
-
-
-@cache
-def _value_writers(table: Table, record: Any) -> tuple[Callable[[Any], str], ...]:
-    """Column by column, from a record's value to its JSON text."""
-    is_text = {name for name, kind in get_type_hints(record).items() if kind is str}
-    return tuple(
-        encode_basestring if column.form is as_it_is and column.field in is_text else _remembering(column.form) for column in table.columns
-    )
-
-
-def _remembering(form: Callable[[Any], Any]) -> Callable[[Any], str]:
-    return lru_cache(_REMEMBERED, typed=True)(lambda value: json.dumps(form(value), ensure_ascii=False))
-
-
-def _object(result: Number | Refusal) -> dict[str, Any]:
-    return {"result": number(result.value)} if isinstance(result, Number) else {"error": result.problem}
-
-
-def _place(page: Page) -> dict[str, int]:
-    return {"page": page.page, "pages": page.pages, "total_rows": page.total}
+        case Number(value=value):
+            return Pieces(json.dumps({"result": number(value)}, separators=(",", ":")))
+    return json_text.write_arrays(face, result)
 
 
 def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _tight(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
