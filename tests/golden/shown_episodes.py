@@ -1,0 +1,61 @@
+"""Plays generated trips with the expert of each dialect, as token ids, and writes what a model would have been shown.
+
+    python shown_episodes.py OUT COUNT DIALECT …     → OUT/tokenizer.json, OUT/DIALECT.jsonl: one episode per line
+
+The only file of the golden tests that imports from the package; everything else of them goes by commands.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import dialect_named
+from tripwright.queries.sample import Mix
+from tripwright.training.cold_start import GeneratedTrips, content_words
+from tripwright.training.kinds import kind_of
+from tripwright.training.tokenizer import train_tokenizer
+
+OF_TOKENIZER = ("compact", "deeptravel_compact")  # their episodes make it; it is of bytes, so that it encodes any other
+FIRST_WORLD, OF_TOKENIZER_FIRST_WORLD, PER_WORLD = 5_000, 6_000, 10
+
+
+def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any]]:
+    """(request, world) of easy, medium and hard ones of the dialect's kind."""
+    drawn = GeneratedTrips("nano", first_world, PER_WORLD, kind_of(dialect_named(dialect)).draw(Mix(levels=(1, 1, 1))))
+    return map(drawn.at, range(count))
+
+
+def made_tokenizer() -> Any:
+    texts, words = [], set[str]()
+    for name in OF_TOKENIZER:
+        dialect = dialect_named(name)
+        for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
+            words |= content_words(world)
+            texts += [segment.text for segment in kind_of(dialect).show(request, world, dialect, None).transcript.segments]
+    return train_tokenizer(texts, words, superwords=200, subwords=900)
+
+
+def shown(dialect_name: str, count: int, tokenizer: Any) -> Iterator[dict[str, Any]]:
+    dialect = dialect_named(dialect_name)
+    chat = ChatFormat(tokenizer, dialect.schemas())
+    for request, world in trips(dialect_name, FIRST_WORLD, count):
+        transcript = kind_of(dialect).show(request, world, dialect, chat).transcript
+        segments = [[s.role, s.text, list(s.token_ids), list(s.loss_mask)] for s in transcript.segments]
+        yield {"segments": segments, "stop_reason": transcript.stop_reason, "answer": transcript.answer}
+
+
+def main(out: Path, count: int, dialects: list[str]) -> None:
+    tokenizer = made_tokenizer()
+    tokenizer.save_pretrained(out)
+    for name in dialects:
+        with (out / f"{name}.jsonl").open("w", encoding="utf-8") as lines:
+            lines.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in shown(name, count, tokenizer))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,51 @@
+"""What is made from a seed: worlds, queries, travellers' requests, and why an impossible trip is impossible. Everything that is trained or
+examined in this project begins here, so an equal seed must go on giving equal bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., list[str]]) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    tripwright(folder, "world", "build", "nano", "--scale", "nano", "--seed", 7)
+    return folder
+
+
+def test_generated_world(place: Path, pins: Any) -> None:
+    manifest = json.loads((place / "nano" / "manifest.json").read_text())
+    pins.lines("made_world", [manifest["content_hash"]], place / "nano")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("plain", "--count 60 --days 3,5,7 --levels 1:1:1"),
+        ("rich", "--count 40 --style rich"),
+        ("official_elements", "--count 30 --elements official --budget official"),
+        ("infeasible", "--count 12 --keep infeasible"),
+    ],
+)
+def test_made_queries(name: str, options: str, place: Path, tripwright: Callable[..., list[str]], pins: Any) -> None:
+    path = place / f"{name}.jsonl"
+    tripwright(place, "query", "make", "--world", "nano", "--seed", 1, "--workers", 1, "--out", path, *options.split())
+    pins.lines(f"made_queries_{name}", path.read_text(encoding="utf-8").splitlines(), path)
+    if name == "infeasible":
+        lines = tripwright(place, "solve", path, "--world", "nano", "--why", "--json")
+        told = [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
+        pins.lines("made_queries_why", map(json.dumps, told), path)
+
+
+@pytest.mark.parametrize("wishes", ["with", "without", "mixed"])
+def test_made_requests(wishes: str, place: Path, tripwright: Callable[..., list[str]], pins: Any) -> None:
+    path = place / f"requests_{wishes}.jsonl"
+    tripwright(place, "request", "make", "--world", "nano", "--n", 40, "--constraints", wishes, "--seed", 1, "--out", path)
+    pins.lines(f"made_requests_{wishes}", path.read_text(encoding="utf-8").splitlines(), path)
+    proofs = path.with_suffix(".proofs.jsonl")
+    pins.lines(f"made_requests_{wishes}_proofs", proofs.read_text(encoding="utf-8").splitlines(), proofs)
