@@ -22,11 +22,11 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
-from tripwright.verdict import Fact, State
+from tripwright.verdict import Fact, State, Verdict
 from tripwright.world.generator.build import build_tables
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
@@ -265,7 +265,7 @@ def lines_to() -> Callable[[Path, Iterable[Any]], Path]:
 # ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic of an update
 
 VOCABULARY = 60
-FINAL = Verdict(
+FINAL = PlanVerdict(
     "official",
     True,
     {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
@@ -355,15 +355,14 @@ def lab() -> SimpleNamespace:
         return Transcript(segments, stop)
 
     def episode(model: Any, seed: int, verdict: Verdict | None, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR) -> Episode:
-        """A verdict that delivered a plan comes with one; None is unscored."""
-        plan: list[dict[str, Any]] | None = [{}] if verdict is not None and verdict.delivered else None
-        return Episode(trip, transcript(model, seed, turns, stop), plan, None if plan else "no answer", verdict)
+        """None is unscored."""
+        return Episode(trip, transcript(model, seed, turns, stop), verdict)
 
     return SimpleNamespace(
         vocabulary=VOCABULARY,
-        final=FINAL,
-        half=replace(FINAL, hard=None, final=False),  # every commonsense constraint, no hard one
-        empty=Verdict.undelivered("official"),
+        final=FINAL.in_groups(("valid_cost",), None),
+        half=replace(FINAL, hard=None, final=False).in_groups(("valid_cost",), None),  # every commonsense constraint, no hard one
+        empty=PlanVerdict.undelivered("official").in_groups(("valid_cost",), "no answer"),
         trip=trip,
         trips=lambda: SameTrip(trip),
         transcript=transcript,
@@ -381,12 +380,12 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []
 
-        def play(self: Any, tasks: Any, weights: Any) -> list[Group]:
+        def play(self: Any, tasks: Any, reward: Any) -> list[Group]:
             episodes = calls[min(len(asked), len(calls) - 1)]
             asked.append([task.id for _, task in tasks])
             groups = [Group(number, task, found) for (number, task), found in zip(tasks, episodes, strict=False)]
             for group in groups:
-                group.rewards = group.rewarded(weights)
+                group.rewards = group.rewarded(reward)
             return groups
 
         monkeypatch.setattr(Player, "play", play)

@@ -84,5 +84,7 @@ def what_was_shown(episode: dict[str, Any]) -> str:
 def what_was_judged(episode: dict[str, Any]) -> str:
     """The plan, whether it passes, and each constraint with its state and message."""
     verdict = episode["verdict"]
-    facts = [[name, fact["state"], fact["message"]] for group in ("commonsense", "hard") for name, fact in (verdict[group] or {}).items()]
-    return json.dumps([episode["plan"], verdict["final"], verdict["total_cost"], facts], ensure_ascii=False)
+    groups = [group["facts"] or {} for group in verdict["groups"] if group["name"] != "format"]
+    facts = [[name, fact["state"], fact["message"]] for group in groups for name, fact in group.items()]
+    cost = verdict.get("details", {}).get("total_cost")
+    return json.dumps([episode.get("plan"), verdict["final"], cost, facts], ensure_ascii=False)
