@@ -86,31 +86,16 @@ def tool_list(schemas: Schemas) -> str:
 
 
 def readable(session: Session) -> str:
-    """The last answer of the tools: rows of JSON as a table, anything else as the model would read it."""
-    segment = session.transcript.segments[-1]
-    try:
-        answer = json.loads(segment.text)
-    except (ValueError, RecursionError):
-        return segment.text
-    place = ""
-    if isinstance(answer, dict) and isinstance(answer.get("rows"), list):
-        place = ", ".join(f"{name} {value}" for name, value in answer.items() if name != "rows")
-        answer = answer["rows"]
-    if not isinstance(answer, list) or not answer:
-        return segment.text
-    if all(isinstance(row, dict) for row in answer):
-        header = list(dict.fromkeys(name for row in answer for name in row))
-        rows = [[row.get(name, "") for name in header] for row in answer]
-    elif all(isinstance(row, list) for row in answer):
-        header, rows = _header(session), answer
-    else:
-        return segment.text
-    return table(header, rows) + (f"\n{place}" if place else "")
-
-
-def _header(session: Session) -> list[str]:
-    call, face = session.transcript.calls[-1], session.tools.face
-    return face.legend().get(face.offer.core_name(call.name) or "", [])
+    """The last answer of the tools: its rows as a table, anything else as the model would read it."""
+    call, told = session.transcript.segments[-2:]
+    rows = call.call.rows if call.call else None
+    if rows is None or not rows.values:
+        return told.text
+    about = ", ".join(f"{name} {value}" for name, value in rows.about.items())
+    place = "" if rows.is_whole else "The rest is cut."
+    if rows.is_whole and rows.pages != 1:
+        place = f"page {rows.page} of {rows.pages}, {rows.total} rows in all"
+    return "\n".join(filter(None, (about, table(rows.fields, rows.values), place)))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

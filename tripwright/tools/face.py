@@ -229,10 +229,6 @@ class Face:
         """An answer without information, used as the control that a policy plans from what it reads and not from memory."""
         return self.written(NOTHING)
 
-    def legend(self) -> dict[str, list[str]]:
-        """Tool of the core → its column names, for prompts: rows without labels are unreadable to whoever has not been told."""
-        return {tool: list(self.tables[record].labels) for tool, record in self.core.RECORDS.items()}
-
     def fields(self, record: type) -> set[str]:
         """The fields of a record that this face shows."""
         return set(self.tables[record].fields)

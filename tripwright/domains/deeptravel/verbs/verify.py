@@ -93,6 +93,10 @@ def verify(  # long: each option is a parameter with its help
     _check_files(transcripts, out, kept if judging else None)
     passes = _conclusions(passing) if passing else PASSING_CONCLUSIONS
     asked = read_episodes(transcripts)
+    if (not judging or against_rules) and not all(each.transcript.has_rows for each in asked):
+        raise UserError(
+            f"'{transcripts}' has no typed rows (an older version made it): run it again, or verify it with --form judge alone."
+        )
     references = {"labels": read_labels(labels)} if labels else {}
     if labels or against_rules:
         check_labels(asked, references.get("labels"))
