@@ -10,12 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
 from tripwright.domains.travelplanner.queries.make_files import Made, make_files
 from tripwright.domains.travelplanner.queries.make_item import LEVELS, Settings
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
-from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits, refuse_other_parts
+from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
 from tripwright.errors import UserError
