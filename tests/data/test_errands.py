@@ -24,6 +24,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError
 from tripwright.sft.files import read_conversations
+from tripwright.transcript import Transcript
 from tripwright.world.store import World
 
 Line = dict[str, Any]
@@ -60,7 +61,7 @@ def test_what_is_collected_can_be_fine_tuned_on(errands: Path, tmp_path: Path) -
     collected(errands / "deeptravel_compact", tmp_path / "out.jsonl")
     read = list(read_conversations(tmp_path / "out.jsonl"))
     for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
-        assert conversation.transcript is not None and conversation.transcript.to_json() == line["transcript"]
+        assert conversation.transcript == Transcript.from_json(line["transcript"])
         assert conversation.says_tools and conversation.tools is None
 
 
