@@ -55,6 +55,7 @@ def unscored(line: Line) -> None:
 
 def without_plan(line: Line) -> None:
     line["plan"] = None
+    line["verdict"]["groups"][0]["facts"]["schema"] |= {"passed": False, "state": "failed", "message": "not JSON"}
 
 
 def failed(line: Line) -> None:
@@ -125,7 +126,7 @@ def honest_miss(line: Line) -> None:
         (missing_argument, clean.MALFORMED),
         (several_calls, clean.SEVERAL_CALLS),
         (more_after, clean.TEXT_AFTER),
-        (thought_not_closed, clean.NO_THOUGHT),
+        (thought_not_closed, clean.OUTSIDE_TAGS),
         (fenced, clean.FENCED),
         (half_a_pair, clean.NOT_TEXT),
         (free_words, None),  # row P2 asks for one call a turn and says nothing of other words
@@ -152,7 +153,7 @@ def test_star_asks_for_one_thought_and_nothing_else(copied: Callable[..., Path],
         turn["text"] = turn["text"].partition("</think>\n")[2]
         return lines
 
-    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {clean.NO_THOUGHT: 2}
+    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {clean.OUTSIDE_TAGS: 2}
 
 
 def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path: Path) -> None:
@@ -235,9 +236,9 @@ def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied: Callabl
     ("line", "why"),
     [
         ("{", "not JSON"),
-        ("[]", "expected a JSON object with an 'id'"),
-        ('{"id": 1}', "it has no 'query'"),
-        ('{"id": 1, "query": {}, "transcript": {}, "plan": null, "verdict": null}', "query field 'org'"),
+        ("[]", "expected an object, found list"),
+        ('{"id": 1}', "it has no 'domain'"),
+        ('{"id": 1, "domain": "travelplanner", "request": {}, "transcript": {}, "verdict": null}', "request field 'org'"),
     ],
 )
 def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(

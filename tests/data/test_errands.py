@@ -13,9 +13,9 @@ from tripwright.data import clean
 from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
 from tripwright.data.export import export
 from tripwright.data.files import open_runs, read_trajectories
-from tripwright.data.judging import NOT_VERIFIED
+from tripwright.data.judging import NOT_PASSED
 from tripwright.data.reliability import reliability
-from tripwright.data.split import KEEPS, REST, divide, merge, mix, write_parts
+from tripwright.data.split import REST, divide, merge, mix, write_parts
 from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tables import write_rows
 from tripwright.data.verl import verl_rows
@@ -24,6 +24,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError
 from tripwright.sft.files import read_conversations
+from tripwright.transcript import Transcript
 from tripwright.world.store import World
 
 Line = dict[str, Any]
@@ -47,10 +48,10 @@ def test_what_the_verifier_passed_is_kept_with_what_made_it(errands: Path, tmp_p
     passed = [line for line in given if line["verdict"]["final"]]
     found = collected(errands / dialect, tmp_path / "out.jsonl")
     assert len(passed) >= 5 and (found.kept, found.requests, found.judged_again) == (len(passed), len(passed), 0)
-    assert found.dropped == ({NOT_VERIFIED: len(given) - len(passed)} if len(given) > len(passed) else {})
+    assert found.dropped == ({NOT_PASSED: len(given) - len(passed)} if len(given) > len(passed) else {})
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), passed, strict=True):
-        same = ("request", "transcript", "plan", "verdict", "verifier")
-        assert [line[key] for key in same] == [line_of_run[key] for key in same] and line["plan"] is None
+        same = ("domain", "request", "transcript", "verdict", "verifier")
+        assert [line[key] for key in same] == [line_of_run[key] for key in same]
         assert line["id"] == f"{dialect}/{line_of_run['id']}" and line["rules"] == found.rules == "verified by rules"
         assert (line["dialect"], line["policy"], line["tools"]) == (dialect, {"kind": "errand-expert"}, None)
         assert len(line["world_hash"]) == 64
@@ -60,7 +61,7 @@ def test_what_is_collected_can_be_fine_tuned_on(errands: Path, tmp_path: Path) -
     collected(errands / "deeptravel_compact", tmp_path / "out.jsonl")
     read = list(read_conversations(tmp_path / "out.jsonl"))
     for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
-        assert conversation.transcript is not None and conversation.transcript.to_json() == line["transcript"]
+        assert conversation.transcript == Transcript.from_json(line["transcript"])
         assert conversation.says_tools and conversation.tools is None
 
 
@@ -127,7 +128,7 @@ def as_a_function(line: Line) -> None:
     [
         (stopped, "no answer: max_turns"),
         (unscored, clean.UNSCORED),
-        (failed, NOT_VERIFIED),
+        (failed, NOT_PASSED),
         (without_argument, clean.MALFORMED),
         (say(0, lambda text: text + " Now I wait."), clean.TEXT_AFTER),
         (say(0, lambda text: text.replace("</think>", "")), clean.OUTSIDE_TAGS),
@@ -198,9 +199,9 @@ def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path:
 
 def test_what_is_for_plans_is_refused(copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path) -> None:
     runs, out = open_runs([errands / "deeptravel"]), tmp_path / "out.jsonl"
-    with pytest.raises(UserError, match=r"--rules is for plans; .* judged otherwise: verified by rules"):
+    with pytest.raises(UserError, match=r"--rules is for what can be judged again; .* were verified by rules"):
         collect(runs, out, rules="strict")
-    with pytest.raises(UserError, match="--world is for plans"):
+    with pytest.raises(UserError, match="--world is for what can be judged again"):
         collect(runs, out, [world])
     with pytest.raises(UserError, match="played with empty tools"):
         collected(copied("deeptravel", name="emptied", emptied_tools=True), out)
@@ -211,7 +212,7 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(copied: Callable[..., P
     def change(lines: list[Line]) -> list[Line]:
         return [*lines, read_lines(made / "star" / "transcripts.jsonl")[0] | {"id": "z"}]
 
-    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run: it has no 'request'"):
+    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run: of TravelPlanner's queries in a run of travellers'"):
         collected(copied("deeptravel", change), tmp_path / "out.jsonl")
     with pytest.raises(UserError, match="request field 'origin'"):
         collected(copied("deeptravel", lambda lines: [{**lines[0], "request": {}}], name="empty"), tmp_path / "out.jsonl")
@@ -283,10 +284,10 @@ def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Pat
     kinds = [("easy", True), ("easy", False), ("hard", True), ("hard", False)]
     write_requests(tmp_path / "all.jsonl", [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)])
     merged = merge([tmp_path / "all.jsonl"])
-    assert merged.kind.keeps == ("level", "wishes") != KEEPS
-    parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1, keep=merged.kind.keeps)
+    assert merged.marks == ("level", "wishes")
+    parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1, keep=merged.marks)
     for name, n in (("train", 7), ("validation", 2), (REST, 1)):
-        assert mix(parts[name], merged.kind.keeps) == {f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")}
+        assert mix(parts[name], merged.marks) == {f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")}
     places = write_parts(parts, tmp_path / "parts", [tmp_path / "all.jsonl"])
     read = {name: read_requests(path) for name, path in places.items()}  # as a run reads them
     given = {request.id: request for request in read_requests(tmp_path / "all.jsonl")}

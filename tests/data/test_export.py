@@ -13,11 +13,11 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.data.collect import collect
 from tripwright.data.export import export
-from tripwright.data.files import Episode, open_runs, read_trajectories
+from tripwright.data.files import StoredEpisode, open_runs, read_trajectories
 from tripwright.data.layouts import message_rows
 from tripwright.data.tables import write_rows
 from tripwright.data.verl import verl_rows
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.errors import UserError
@@ -28,14 +28,14 @@ DIALECTS = ("planner_r1", "compact", "star")
 
 
 @pytest.fixture(scope="module")
-def trajectories(made: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Episode]:
+def trajectories(made: Path, tmp_path_factory: pytest.TempPathFactory) -> list[StoredEpisode]:
     """Of all three dialects."""
     path = tmp_path_factory.mktemp("collected") / "all.jsonl"
     collect(open_runs([made / dialect for dialect in DIALECTS]), path)
     return list(read_trajectories([path]))
 
 
-def said(trajectory: Episode) -> list[tuple[str, str]]:
+def said(trajectory: StoredEpisode) -> list[tuple[str, str]]:
     return [(segment.role, segment.text) for segment in trajectory.transcript.segments]
 
 
@@ -44,7 +44,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_messages_are_the_transcript_s_to_the_letter(trajectories: list[Episode], tmp_path: Path) -> None:
+def test_messages_are_the_transcript_s_to_the_letter(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
     path, count = export(trajectories, "messages", tmp_path / "messages")
     rows = parquet_rows(path)
     assert path == tmp_path / "messages" / "train.parquet" and len(rows) == count == 18
@@ -54,12 +54,12 @@ def test_messages_are_the_transcript_s_to_the_letter(trajectories: list[Episode]
         assert row["input_ids"] is None and row["loss_mask"] is None  # played as text: no ids are made up
         tools = trajectory.record["tools"]
         assert (row["tools"] is None) == (tools is None) and (tools is None or json.loads(row["tools"]) == tools)
-        assert (row["id"], row["level"], row["days"]) == (trajectory.id, trajectory.query.level, trajectory.query.days)
-        assert json.loads(row["query"]) == trajectory.record["query"]
+        assert (row["id"], row["level"], row["days"]) == (trajectory.id, trajectory.request.level, trajectory.request.days)
+        assert json.loads(row["query"]) == trajectory.record["request"]
 
 
 @pytest.mark.parametrize("layout", ["messages", "trl"])
-def test_json_lines_hold_what_parquet_holds(trajectories: list[Episode], tmp_path: Path, layout: str) -> None:
+def test_json_lines_hold_what_parquet_holds(trajectories: list[StoredEpisode], tmp_path: Path, layout: str) -> None:
     export(trajectories, layout, tmp_path / "a.jsonl")
     export(trajectories, layout, tmp_path / "a.parquet")
     assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == parquet_rows(tmp_path / "a.parquet")
@@ -69,7 +69,10 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world: Wor
     chat, dialect = ChatFormat(small_tokenizer), dialect_named("planner_r1")
     queries = read_queries(made / "queries.jsonl")[:3]
     sessions = list(ExpertPolicy().play(Session(query, ToolBox(world, dialect.face), dialect, chat) for query in queries))
-    played = [Episode(str(n), session.query, session.transcript, {"tools": None}) for n, session in enumerate(sessions)]
+    played = [
+        StoredEpisode(str(n), domain_of(dialect), session.query, session.transcript, None, {"tools": None})
+        for n, session in enumerate(sessions)
+    ]
     for row, session in zip(message_rows(played), sessions, strict=True):
         transcript = session.transcript
         assert row["input_ids"] == transcript.token_ids and row["loss_mask"] == transcript.loss_mask and sum(row["loss_mask"]) > 0
@@ -81,7 +84,7 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world: Wor
         assert ids == row["input_ids"]
 
 
-def test_trl_rows_are_messages_and_tools(trajectories: list[Episode], tmp_path: Path) -> None:
+def test_trl_rows_are_messages_and_tools(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
     path, _ = export(trajectories, "trl", tmp_path / "trl", split="test")
     rows = parquet_rows(path)
     assert path.name == "test.parquet" and all(row.keys() == {"messages", "tools"} for row in rows)
@@ -90,7 +93,7 @@ def test_trl_rows_are_messages_and_tools(trajectories: list[Episode], tmp_path: 
     assert "search_flights" in names and rows[-1]["tools"] is None
 
 
-def test_llama_factory_finds_its_data_set(trajectories: list[Episode], tmp_path: Path) -> None:
+def test_llama_factory_finds_its_data_set(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
     (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
     path, _ = export(trajectories, "llama-factory", tmp_path)
     info = json.loads((tmp_path / "dataset_info.json").read_text())
@@ -128,7 +131,7 @@ def test_verl_rows_open_the_episode_and_hold_no_plan(made: Path, world: World, t
 def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_path: Path) -> None:
     record = json.loads((made / "queries.jsonl").read_text().splitlines()[0]) | {"org": "Atlantis"}
     (tmp_path / "q.jsonl").write_text(json.dumps(record) + "\n")
-    with pytest.raises(UserError, match="q.jsonl:1: org 'Atlantis' is no city of world"):
+    with pytest.raises(UserError, match="q.jsonl:1: starts in 'Atlantis', no city of world"):
         write_rows(verl_rows(tmp_path / "q.jsonl", dialect_named("star"), world), tmp_path / "v.parquet", "verl")
     assert not list(tmp_path.glob("v.parquet*"))
 
@@ -141,7 +144,7 @@ def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_pa
         ("llama-factory", "broken", "is not a list of data sets"),
     ],
 )
-def test_places_that_do_not_fit(trajectories: list[Episode], tmp_path: Path, layout: str, out: str, why: str) -> None:
+def test_places_that_do_not_fit(trajectories: list[StoredEpisode], tmp_path: Path, layout: str, out: str, why: str) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "dataset_info.json").write_text("[]")
     with pytest.raises(UserError, match=why):
@@ -156,7 +159,7 @@ def test_a_run_s_own_file_does_not_say_which_tools_it_had(made: Path, tmp_path: 
 
 
 def test_without_pyarrow_one_line_says_what_to_install(
-    trajectories: list[Episode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trajectories: list[StoredEpisode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UserError, match=r"pip install 'tripwright\[data\]'"):
@@ -164,7 +167,7 @@ def test_without_pyarrow_one_line_says_what_to_install(
     assert export(trajectories, "messages", tmp_path / "a.jsonl")[1] == 18
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(trajectories: list[Episode], tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     path, _ = export(trajectories, "messages", tmp_path / "a.parquet")
     before = path.read_bytes()

@@ -70,7 +70,7 @@ def outcomes(levels: str, passes: str, text: str, samples: int = 1) -> Callable[
         for number, passed in enumerate(passes):
             asked = number // samples
             level = {"e": "easy", "m": "medium", "h": "hard"}[levels[asked]]
-            line = {**lines[0], "id": f"q{number}", "query": {**lines[0]["query"], "level": level, "query": f"{text} {asked}"}}
+            line = {**lines[0], "id": f"q{number}", "request": {**lines[0]["request"], "level": level, "query": f"{text} {asked}"}}
             line["verdict"] = None if passed == "-" else {**lines[0]["verdict"], "final": passed == "1"}
             made.append(line)
         return made

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tripwright.data.split import REST, Request, divide, merge, mix, rounded_shares, write_parts
 from tripwright.errors import UserError
 
+KEEP = ("level", "days")
+
 
 def record(number: int, level: str, days: int, **more: Any) -> dict[str, Any]:
     asked = {"org": "A", "dest": "B", "days": days, "visiting_city_number": 1, "date": [], "people_number": 1, "budget": number}
@@ -40,26 +42,26 @@ def texts(requests: list[Request]) -> list[str]:
 
 
 def test_the_official_files_divide_without_a_remainder(official: list[Path]) -> None:
-    parts = divide(merge(official).requests, {"train": 180, "validation": 45}, seed=1)
-    assert mix(parts["train"]) == {f"{level} {days}": 20 for level in ("easy", "hard", "medium") for days in (3, 5, 7)}
-    assert set(mix(parts["validation"]).values()) == {5} and not parts[REST]
+    parts = divide(merge(official).requests, {"train": 180, "validation": 45}, seed=1, keep=KEEP)
+    assert mix(parts["train"], KEEP) == {f"{level} {days}": 20 for level in ("easy", "hard", "medium") for days in (3, 5, 7)}
+    assert set(mix(parts["validation"], KEEP).values()) == {5} and not parts[REST]
     assert len({*texts(parts["train"]), *texts(parts["validation"])}) == 225
 
 
 def test_parts_depend_on_the_requests_and_the_seed_alone(official: list[Path], tmp_path: Path) -> None:
     sizes = {"train": 100, "validation": 30}
-    parts = divide(merge(official).requests, sizes, seed=1)
+    parts = divide(merge(official).requests, sizes, seed=1, keep=KEEP)
     backwards = write(tmp_path / "b.jsonl", [json.loads(line) for path in official for line in path.read_text().splitlines()][::-1])
-    assert {name: texts(part) for name, part in divide(merge([backwards]).requests, sizes, seed=1).items()} == {
+    assert {name: texts(part) for name, part in divide(merge([backwards]).requests, sizes, seed=1, keep=KEEP).items()} == {
         name: texts(part) for name, part in parts.items()
     }
-    assert texts(divide(merge(official).requests, sizes, seed=2)["train"]) != texts(parts["train"])
+    assert texts(divide(merge(official).requests, sizes, seed=2, keep=KEEP)["train"]) != texts(parts["train"])
     assert texts(parts["train"]) != sorted(texts(parts["train"]))
 
 
 def test_where_the_counts_do_not_allow_it_the_level_is_kept_best(tmp_path: Path) -> None:
     records = [record(n, level, days) for n, (level, days) in enumerate([("easy", 3)] * 7 + [("easy", 5)] * 6 + [("hard", 3)] * 10)]
-    parts = divide(merge([write(tmp_path / "q.jsonl", records)]).requests, {"a": 11, "b": 6}, seed=0)
+    parts = divide(merge([write(tmp_path / "q.jsonl", records)]).requests, {"a": 11, "b": 6}, seed=0, keep=KEEP)
     assert [len(part) for part in parts.values()] == [11, 6, 6]
     for part in parts.values():
         for level, n in Counter(str(request.query.level) for request in part).items():
@@ -95,7 +97,7 @@ def test_duplicates_are_dropped_and_told(tmp_path: Path) -> None:
 
 def test_records_come_out_whole_with_their_source_and_a_new_idx(official: list[Path], tmp_path: Path) -> None:
     given = {line["query"]: line for path in official for line in map(json.loads, path.read_text().splitlines())}
-    parts = divide(merge(official).requests, {"train": 150, "test": 50}, seed=3)
+    parts = divide(merge(official).requests, {"train": 150, "test": 50}, seed=3, keep=KEEP)
     places = write_parts(parts, tmp_path / "parts", official)
     assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == ["test.jsonl", "train.jsonl"]
     for name, path in places.items():
@@ -111,9 +113,9 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(official: list[P
 def test_what_cannot_be_divided(official: list[Path], tmp_path: Path) -> None:
     requests = merge(official).requests
     with pytest.raises(UserError, match="ask for 226 requests, and there are 225"):
-        divide(requests, {"train": 226}, seed=0)
+        divide(requests, {"train": 226}, seed=0, keep=KEEP)
     with pytest.raises(UserError, match="is one of the files to be divided"):
-        write_parts(divide(requests, {"train": 5}, seed=0), tmp_path, official)
+        write_parts(divide(requests, {"train": 5}, seed=0, keep=KEEP), tmp_path, official)
     with pytest.raises(UserError, match="No queries in"):
         merge([write(tmp_path / "empty.jsonl", [])])
     with pytest.raises(UserError, match="No query file at"):

@@ -8,22 +8,23 @@ from typing import Any
 
 import pytest
 
-from tripwright.data.files import Episode, read_trajectories
+from tripwright.data.files import StoredEpisode, read_trajectories
 from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tokens import ruler
+from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
-def trajectory(level: str | None, text: str, calls: int, answer: str) -> Episode:
+def trajectory(level: str | None, text: str, calls: int, answer: str) -> StoredEpisode:
     asked = {"org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": ["1", "2", "3"], "people_number": 1, "budget": 9}
     query = Query.model_validate({**asked, "query": text, "level": level})
     segments = [Segment("system", "plan"), Segment("user", text)]
     for _ in range(calls):
         segments += [Segment("assistant", "look", call=ToolCall("t", {}, "found it")), Segment("tool", "found it")]
     segments.append(Segment("assistant", f"<answer>{answer}</answer>"))
-    return Episode("1", query, Transcript(segments, StopReason.ANSWER, answer), {"dialect": "star"})
+    return StoredEpisode("1", domain_of("star"), query, Transcript(segments, StopReason.ANSWER, answer), None, {"dialect": "star"})
 
 
 GIVEN = (
@@ -50,7 +51,7 @@ def test_the_columns_by_difficulty() -> None:
 def test_the_table_says_its_unit_and_every_level() -> None:
     table = statistics_table(statistics(GIVEN))
     assert table.startswith("lengths in characters; dialects: star 4\n")
-    assert [line.split()[0] for line in table.splitlines()[1:]] == ["level", "easy", "hard", "unknown", "all"]
+    assert [line.split()[0] for line in table.splitlines()[1:]] == ["level", "easy", "hard", "unknown", "all", "days", "3"]
     assert "2 (50.0%)" in table
 
 

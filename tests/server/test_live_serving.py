@@ -22,11 +22,11 @@ httpx2 = pytest.importorskip("httpx2")
 from tripwright.server.samples import sample_arguments  # noqa: E402
 
 from tripwright.cli.main import main  # noqa: E402
-from tripwright.domains import PlaceOptions
 from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
 from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_source import live_source  # noqa: E402
+from tripwright.domains.domain import PlaceOptions
 from tripwright.server.tools_api import ToolsApp  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.world.store import World  # noqa: E402

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tripwright.domains import PlaceOptions
 from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables

@@ -15,10 +15,11 @@ pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUCCESS
 
-from tripwright.domains import PlaceOptions, dialect_named, dialects
+from tripwright.domains import dialect_named, dialects
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session

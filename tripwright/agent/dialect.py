@@ -20,7 +20,8 @@ OnRepeated = Literal["end", "error", "answer"]
 class Dialect:
     """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together.
 
-    `plan_format` says in which form an answer is written, in words that the task understands, which reads it.
+    `plan_format` says in which form an answer is written, in words that the task understands, which reads it; `prose_answers` that it may
+    be in free words, where a Markdown fence is no slip.
     With an empty `system_prompt` there is no system message.
     `turns` says how a turn is read, and which thoughts may open it.
     `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an answer, and one that asks the same again:
@@ -32,6 +33,7 @@ class Dialect:
     system_prompt: str
     face: Face
     plan_format: str = "json"
+    prose_answers: bool = False
     page_rows: int | None = None  # rows of a page, where long answers of searches come in pages
     tools_in_prompt: bool = True  # whether the chat template is given the JSON schemas of the tools
     max_turns: int = 30

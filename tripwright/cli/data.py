@@ -21,10 +21,11 @@ from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tables import write_rows
 from tripwright.data.tokens import ruler
 from tripwright.data.verl import AGENT, verl_rows
-from tripwright.domains import dialect_named, dialects
-from tripwright.domains.travelplanner.rules.evaluate import RULES
+from tripwright.domains import dialect_named, dialects, domain_of_file, domains
 from tripwright.errors import UserError
 from tripwright.world.store import World
+
+RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
@@ -32,10 +33,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instea
 def collect(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")],
     out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
-    rules: Annotated[str | None, typer.Option(help=f"Rule set that plans must pass: {', '.join(RULES)}.", show_default="strict")] = None,
+    rules: Annotated[str | None, typer.Option(help=f"Rule set that answers must pass: {', '.join(RULES)}.", show_default="strict")] = None,
     world: Annotated[
         list[Path] | None,
-        typer.Option(help="World folder (again for each): judge plans here, instead of believing the run.", show_default=False),
+        typer.Option(help="World folder (again for each): judge answers here, instead of believing the run.", show_default=False),
     ] = None,
     most_per_query: Annotated[int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)] = None,
     choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first",
@@ -45,8 +46,8 @@ def collect(
 ) -> None:
     """Keep the episodes that pass the rules in a clean format; say how many were left out, and why.
 
-    Of a run in a dialect of DeepTravel's those are kept that its verifier passed, in the strict format. It needs neither --rules nor
-    --world. One file holds one kind.
+    Where there is one way to judge, such as a verifier, what it passed is kept: leave --rules and --world out. One file holds one kind of
+    requests.
 
     Examples:
       tripwright data collect runs/expert --world worlds/nano --out sft.jsonl
@@ -59,15 +60,15 @@ def collect(
         raise UserError(f"--out '{out}' is no JSONL file: its name ends in .jsonl.")
     opened = open_runs(runs, unfinished)
     places = [World.open(folder) for folder in world or ()]
-    found = collect_runs(opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose)))
-    typer.echo(json.dumps({"out": str(out), "rules": found.rules, **found.record()}) if as_json else _collected_table(found, out))
+    kept = collect_runs(opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose)))
+    typer.echo(json.dumps({"out": str(out), "rules": kept.rules, **kept.record()}) if as_json else _collected_table(kept, out))
 
 
-def _collected_table(found: Collected, out: Path) -> str:
-    lines = [f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept" for run, counts in found.by_run.items()]
-    lines += [f"  {n:>7,}  {reason}" for reason, n in found.dropped.most_common()]
-    judged = f", {found.judged_again:,} judged here" if found.judged_again else ""
-    return "\n".join([*lines, f"{out}: {found.kept:,} trajectories of {found.requests:,} requests{judged}"])
+def _collected_table(collected: Collected, out: Path) -> str:
+    lines = [f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept" for run, counts in collected.by_run.items()]
+    lines += [f"  {n:>7,}  {reason}" for reason, n in collected.dropped.most_common()]
+    judged = f", {collected.judged_again:,} judged here" if collected.judged_again else ""
+    return "\n".join([*lines, f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{judged}"])
 
 
 def stats(
@@ -76,7 +77,7 @@ def stats(
     as_json: JsonOption = False,
 ) -> None:
     """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are characters, or tokens of the tokenizer named.
-    Travellers' requests (DeepTravel's dialects) are counted with and without wishes, too.
+    What else marks the requests (days; with and without wishes) has a table of its own.
 
     Examples:
       tripwright data stats sft.jsonl
@@ -91,7 +92,7 @@ def export(
     layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
     out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
     split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
-    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(dialects())}. [default: planner_r1]", show_default=False)] = None,
+    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(dialects())}.", show_default="of the requests")] = None,
     world: Annotated[Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False)] = None,
 ) -> None:
@@ -102,12 +103,13 @@ def export(
       tripwright data export sft.jsonl --layout trl --out export/trl
       tripwright data export sft.jsonl --layout llama-factory --out export/llama_factory
       tripwright data export queries.jsonl --layout verl --world worlds/nano --out export/verl
-      tripwright data export requests.jsonl --layout verl --dialect deeptravel --world worlds/nano --out export/verl_errands
+      tripwright data export requests.jsonl --layout verl --dialect deeptravel_compact --world worlds/nano --out export/verl_errands
     """
     check_layout(layout)
     check_split(split)
     if layout == "verl":
-        spoken, place = dialect_named(dialect or "planner_r1"), World.open(world) if world else None
+        domain = domain_of_file(file) or next(iter(domains().values()))
+        spoken, place = dialect_named(dialect) if dialect else domain.dialects[0], World.open(world) if world else None
         path = place_of(out, split)
         rows = write_rows(verl_rows(file, spoken, place, split, agent or AGENT), path, layout)
     else:
@@ -125,15 +127,15 @@ def split(
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Whose mix is kept, the first best: level, days or both; of travellers' requests level, wishes or both.",
-            show_default="both",
+            help="Whose mix is kept, the first best: level, and what else marks the requests (days; wishes).",
+            show_default="all",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Merge files of trip requests and divide them anew: no request twice, and the mix of levels and days kept in every part.
 
-    Travellers' requests, as 'tripwright request make' writes them, keep the mix of levels and of those with and without wishes.
+    Requests that have no days keep the mix of what marks them instead: with and without wishes.
 
     Examples:
       tripwright data split train.jsonl validation.jsonl --parts train:180,validation:45 --seed 1 --out parts
@@ -141,7 +143,7 @@ def split(
     """
     sizes = read_parts(parts)
     merged = splitting.merge(files)
-    kept = read_keep(keep, merged.kind.keeps)
+    kept = read_keep(keep, merged.marks)
     divided = splitting.divide(merged.requests, sizes, seed, kept)
     places = splitting.write_parts(divided, out, files)
     found = {

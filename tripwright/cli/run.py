@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.run_table import table
-from tripwright.domains import PlaceOptions, dialect_named, dialects, domain_of, domains
+from tripwright.domains import dialect_named, dialects, domain_of, domains
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
 from tripwright.evals.run import Spending

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import PlaceOptions, domains, face_named, faces
+from tripwright.domains import domains, face_named, faces
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server import tools_api
 from tripwright.server.log import say

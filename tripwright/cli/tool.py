@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import PlaceOptions, domain_of_face, face_named, faces
+from tripwright.domains import domain_of_face, face_named, faces
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.remote import RemoteToolBox

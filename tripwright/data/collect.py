@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tripwright.data.files import Episode, Run, replacing
-from tripwright.data.judging import Judging, judging_of
+from tripwright.data.files import Run, StoredEpisode, replacing
+from tripwright.data.judging import Judging
 from tripwright.transcript import Transcript
 from tripwright.world.store import World
 
@@ -74,37 +74,37 @@ def collect(
 ) -> Collected:
     """Writes the good episodes of `runs` to `out`, one JSON object per line, by run and id.
 
-    A plan judged under other rules, or of a world that is given, is judged here; `rules` None are the strict ones. What a verifier judged
-    has none of this. Raises UserError where a world is missing, and for runs of two kinds.
+    An episode judged under other rules, or of a world that is given, is judged here; `rules` None are the strictest. Where a domain knows
+    one way to judge, there is none of this. Raises UserError where a world is missing, and for runs of two domains.
     """
-    judging = judging_of(runs, worlds, rules)
-    found, good = Collected(judging.rules), []
+    judging = Judging(runs, worlds, rules)
+    collected, good = Collected(judging.rules), []
     for run in runs:
-        counts = found.by_run[run.label] = {"episodes": 0, "kept": 0}
+        counts = collected.by_run[run.label] = {"episodes": 0, "kept": 0}
         for episode in run.episodes():
             counts["episodes"] += 1
             if (reason := judging.problem(run, episode)) is None:
-                good.append(_Good(run, episode.id, f"{run.world_hash} {episode.request}", _size(episode.transcript), _turns(episode)))
+                good.append(_Good(run, episode.id, f"{run.world_hash} {episode.request_key}", _size(episode.transcript), _turns(episode)))
             else:
-                found.dropped[reason] += 1
-    kept = _chosen(good, choice or Choice(), found.dropped)
-    found.episodes, found.kept = sum(counts["episodes"] for counts in found.by_run.values()), len(kept)
-    found.requests, found.judged_again = len({one.request for one in kept}), judging.judged
+                collected.dropped[reason] += 1
+    kept = _chosen(good, choice or Choice(), collected.dropped)
+    collected.episodes, collected.kept = sum(counts["episodes"] for counts in collected.by_run.values()), len(kept)
+    collected.requests, collected.judged_again = len({one.request for one in kept}), judging.judged
     with replacing(out) as lines:
         for run in runs:
             ids = [one.id for one in kept if one.run is run]
-            found.by_run[run.label]["kept"] = len(ids)
+            collected.by_run[run.label]["kept"] = len(ids)
             for episode in run.episodes(ids):
                 lines.write(json.dumps(_trajectory(judging, run, episode)).encode() + b"\n")
-    return found
+    return collected
 
 
-def _trajectory(judging: Judging, run: Run, episode: Episode) -> dict[str, Any]:
+def _trajectory(judging: Judging, run: Run, episode: StoredEpisode) -> dict[str, Any]:
     """The line of the run, with what it needs to be used alone."""
     return {
         **episode.record,
         "id": f"{run.label}/{episode.id}",
-        "verdict": judging.verdict(run, episode),
+        "verdict": judging.verdict(run, episode).record(),
         "rules": judging.rules_of(run),
         "world_hash": run.world_hash,
         "policy": run.card.get("policy"),
@@ -137,6 +137,6 @@ def _size(transcript: Transcript) -> tuple[int, int]:
     return len(transcript.calls), sum(len(segment.text) for segment in transcript.segments)
 
 
-def _turns(episode: Episode) -> str:
+def _turns(episode: StoredEpisode) -> str:
     said = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tripwright.data.files import Episode
+from tripwright.data.files import StoredEpisode
 from tripwright.data.layouts import dataset_info, llama_factory_rows, message_rows, trl_rows
 from tripwright.data.tables import write_json_lines, write_rows
 from tripwright.errors import NotJson, UserError, read_json
@@ -38,7 +38,7 @@ def place_of(out: Path, split: str) -> Path:
     return out / f"{split}.parquet"
 
 
-def export(trajectories: Iterable[Episode], layout: str, out: Path, split: str = "train") -> tuple[Path, int]:
+def export(trajectories: Iterable[StoredEpisode], layout: str, out: Path, split: str = "train") -> tuple[Path, int]:
     """(the file written, its rows) for one of TRAJECTORY_LAYOUTS. Raises UserError before anything is half written."""
     if layout == "llama-factory":
         return _export_llama_factory(trajectories, out, split)
@@ -47,7 +47,7 @@ def export(trajectories: Iterable[Episode], layout: str, out: Path, split: str =
     return path, write_rows(rows, path, layout)
 
 
-def _export_llama_factory(trajectories: Iterable[Episode], out: Path, split: str) -> tuple[Path, int]:
+def _export_llama_factory(trajectories: Iterable[StoredEpisode], out: Path, split: str) -> tuple[Path, int]:
     """The list may be LLaMA-Factory's own: other data sets stay in it, and the file goes there under the name of ours."""
     if out.is_file() or out.suffix in ENDINGS:
         raise UserError(f"--layout llama-factory writes a data file and {DATASETS}: name a folder for --out, not '{out}'.")

@@ -1,11 +1,12 @@
 """Run folders and files of trajectories, read one line at a time: token ids make them large.
 
-A **trajectory** is a line of a run's transcripts.jsonl that was found worth keeping, with what a reader needs to use it alone: the
-dialect, the schemas of the tools that the chat template was given, the policy and the world's hash.
+A **trajectory** is a line of a run's transcripts.jsonl that is worth learning from, with what a reader needs to use it alone: the
+dialect, the schemas of the tools that the chat template was given, the policy and the world's hash. A file holds those of one domain.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,31 +17,34 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
-from tripwright.data.kinds import AnyRequest, Kind, kind_of, kind_of_dialect, kind_of_line, text_key
-from tripwright.domains import dialects
+from tripwright.domains import dialects, domain_named, domain_of
+from tripwright.domains.domain import Domain
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_object
 from tripwright.runs import CARD, SCORE, TRANSCRIPTS, EpisodeLine, Place, episode_lines, places
 from tripwright.transcript import Transcript
+from tripwright.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Episode:
-    """One line, read. `record` is the line as it stands."""
+class StoredEpisode:
+    """One line, read. `record` is the line as it stands; `verdict` is None where our side failed."""
 
     id: str
-    query: AnyRequest
+    domain: Domain
+    request: Any
     transcript: Transcript
+    verdict: Verdict | None
     record: dict[str, Any]
 
     @property
-    def kind(self) -> Kind:
-        return kind_of(self.query)
+    def request_key(self) -> str:
+        """Equal for samples of the same request in the same world."""
+        return f"{self.record.get('world_hash') or self.record.get('world')} {request_key(self.request)}"
 
     @property
-    def request(self) -> str:
-        """Equal for samples of the same request in the same world."""
-        return f"{self.record.get('world_hash') or self.record.get('world')} {text_key(self.query)}"
+    def marks(self) -> dict[str, Any]:
+        return marks_of(self.domain, self.request)
 
 
 @dataclass(frozen=True)
@@ -59,24 +63,27 @@ class Run:
         return str(self.card.get("rules"))
 
     @property
-    def kind(self) -> Kind:
-        return kind_of_dialect(self.dialect)
+    def domain(self) -> Domain:
+        return domain_of(self.dialect)
 
     @property
     def world_hash(self) -> str | None:
         """Of what answered the tools: a world's content, or services and the day they were asked."""
-        return self.kind.place(self.card.get("world") or {})
+        return self.domain.same_place(self.card.get("world") or {})
 
     @property
     def tools(self) -> list[dict[str, Any]] | None:
         """What the chat template was given of the tools."""
         return self.dialect.face.schemas(paged=self.page_rows is not None) if self.dialect.tools_in_prompt else None
 
-    def episodes(self, ids: Iterable[str] | None = None) -> Iterator[Episode]:
+    def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
         wanted = sorted(self.places) if ids is None else ids
         for line in episode_lines(self.folder / TRANSCRIPTS, (self.places[key] for key in wanted)):
-            yield read_episode(line, self.kind)
+            episode = read_episode(line)
+            if episode.domain is not self.domain:
+                raise line.problem(f"of {episode.domain.title} in a run of {self.domain.title}")
+            yield episode
 
 
 def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
@@ -99,10 +106,10 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
     if name not in dialects():
         raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(dialects())}.")
     assert isinstance(dialect, dict)
-    found = {place.id or f"line {place.number}": place for place in places(path)}
+    lines = {place.id or f"line {place.number}": place for place in places(path)}
     if not unfinished:
-        _check_finished(folder, len(found))
-    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), found)
+        _check_finished(folder, len(lines))
+    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), lines)
 
 
 def _check_finished(folder: Path, episodes: int) -> None:
@@ -116,31 +123,35 @@ def _check_finished(folder: Path, episodes: int) -> None:
 
 
 def _json_object(path: Path, what: str) -> dict[str, Any]:
-    found = json_object(path)
-    if found is None:
+    content = json_object(path)
+    if content is None:
         raise UserError(f"'{path}' is not a {what}. Make the run again in a new folder.")
-    return found
+    return content
 
 
-def read_episode(line: EpisodeLine, kind: Kind | None = None) -> Episode:
-    """`kind` None: what the line says. Raises UserError that names the line and what is wrong with it."""
+def read_episode(line: EpisodeLine) -> StoredEpisode:
+    """Raises UserError that names the line and what is wrong with it."""
     record = line.record()
-    kind = kind or kind_of_line(record)
-    if missing := [key for key in ("id", kind.key, "transcript", "plan", "verdict") if key not in record]:
+    if missing := [key for key in ("id", "domain", "request", "transcript", "verdict") if key not in record]:
         raise line.problem(f"it has no '{missing[0]}'")
+    domain = domain_named(record["domain"])
     try:
-        query, transcript = kind.request.model_validate(record[kind.key]), Transcript.from_json(record["transcript"])
+        request, transcript = domain.request.model_validate(record["request"]), Transcript.from_json(record["transcript"])
     except ValidationError as error:
-        raise line.problem(f"{kind.key} {first_problem(error)}") from None
+        raise line.problem(f"request {first_problem(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise line.problem("its transcript cannot be read") from None
-    return Episode(str(record["id"]), query, transcript, record)
+    try:
+        verdict = Verdict.from_record(record["verdict"]) if record["verdict"] is not None else None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise line.problem("its verdict cannot be read") from None
+    return StoredEpisode(str(record["id"]), domain, request, transcript, verdict, record)
 
 
-def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
+def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
     """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order. Raises UserError for an empty file,
-    and where another kind of requests begins."""
-    kind: Kind | None = None
+    and where another domain's requests begin."""
+    domain: Domain | None = None
     for path in paths:
         if not path.is_file():
             raise UserError(f"No file of trajectories at '{path}'. Expected a JSONL file, as made by 'tripwright data collect'.")
@@ -148,12 +159,37 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[Episode]:
         for line in episode_lines(path, places(path, tries_again=path.name == TRANSCRIPTS)):
             empty = False
             episode = read_episode(line)
-            kind = kind or episode.kind
-            if episode.kind is not kind:
-                raise UserError(f"{line.where}: of {episode.kind.name}, after {kind.name}: take those of one kind at a time.")
+            domain = domain or episode.domain
+            if episode.domain is not domain:
+                raise UserError(f"{line.where}: of {episode.domain.title}, after {domain.title}: take those of one kind at a time.")
             yield episode
         if empty:
             raise UserError(f"No trajectories in '{path}': it is empty.")
+
+
+def one_domain(named: Iterable[tuple[Path, Domain]]) -> Domain:
+    """The domain of all of them. Raises UserError that names the first two (runs or files) that differ."""
+    (first, domain), *others = named
+    for other, another in others:
+        if another is not domain:
+            raise UserError(f"'{first}' holds {domain.title} and '{other}' holds {another.title}: take those of one kind at a time.")
+    return domain
+
+
+def request_key(request: Any) -> str:
+    """By which two requests are the same: their text, in which blanks do not count, or all that they ask for where they have none."""
+    return " ".join(request.query.split()) or json.dumps(asked_for(request), sort_keys=True)
+
+
+def marks_of(domain: Domain, request: Any) -> dict[str, Any]:
+    """What requests are counted and divided by: their level, and what their domain adds."""
+    return {"level": getattr(request, "level", None), **domain.marks(request)}
+
+
+def asked_for(request: Any) -> dict[str, Any]:
+    """The fields of a request of its domain, without what a file adds to them."""
+    fields: dict[str, Any] = request.model_dump(by_alias=True, include=set(type(request).model_fields) - {"id"})
+    return fields
 
 
 @contextmanager

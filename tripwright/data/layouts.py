@@ -10,17 +10,17 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripwright.data.files import Episode
+from tripwright.data.files import StoredEpisode
 from tripwright.errors import UserError
 
 SHAREGPT_ROLES = {"user": "human", "assistant": "gpt", "tool": "observation"}
 
 
-def messages(trajectory: Episode) -> list[dict[str, str]]:
+def messages(trajectory: StoredEpisode) -> list[dict[str, str]]:
     return [{"role": segment.role, "content": segment.text} for segment in trajectory.transcript.segments]
 
 
-def tools_text(trajectory: Episode) -> str | None:
+def tools_text(trajectory: StoredEpisode) -> str | None:
     """The schemas of the tools that the chat template was given; None in dialects that give it none."""
     if "tools" not in trajectory.record:
         raise UserError(
@@ -30,10 +30,10 @@ def tools_text(trajectory: Episode) -> str | None:
     return None if schemas is None else json.dumps(schemas, ensure_ascii=False)
 
 
-def message_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
+def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
     """Hugging Face rows. `train`: for each message, whether it is trained on. `input_ids` and `loss_mask` are those that the episode
     stored as they were emitted (law 5), null where a transcript has none; they are never made here from the texts.
-    A traveller's request has `wishes` ("with", "without") in place of `days`."""
+    What marks a request beside its level is its domain's to say: `days`, or `wishes` ("with", "without")."""
     for trajectory in trajectories:
         transcript, record = trajectory.transcript, trajectory.record
         yield {
@@ -43,15 +43,14 @@ def message_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
             "train": [any(s.loss_mask) if transcript.has_tokens else s.role == "assistant" for s in transcript.segments],
             "input_ids": transcript.token_ids if transcript.has_tokens else None,
             "loss_mask": transcript.loss_mask if transcript.has_tokens else None,
-            "level": trajectory.query.level,
-            **trajectory.kind.marks(trajectory.query),
+            **trajectory.marks,
             "dialect": record.get("dialect"),
             "world": record.get("world"),
-            "query": json.dumps(trajectory.query.record(), ensure_ascii=False),
+            "query": json.dumps(trajectory.request.record(), ensure_ascii=False),
         }
 
 
-def trl_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
+def trl_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
     """TRL's conversational language modelling: for SFTTrainer with assistant_only_loss=True, which trains on every assistant message.
 
     (Its prompt/completion layout would train on the last message alone.)
@@ -60,7 +59,7 @@ def trl_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
         yield {"messages": messages(trajectory), "tools": tools_text(trajectory)}
 
 
-def llama_factory_rows(trajectories: Iterable[Episode]) -> Iterator[dict[str, Any]]:
+def llama_factory_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
     """LLaMA-Factory's sharegpt: the system prompt apart, then human and observation in turn with gpt. Its template writes `tools` into
     the system prompt; an empty text where the dialect's prompt needs none. Each schema is the bare function, which every version reads."""
     for trajectory in trajectories:

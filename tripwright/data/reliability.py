@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.data.files import Run
-from tripwright.domains.travelplanner.scoring.tally import LEVELS, UNKNOWN
+from tripwright.data.statistics import in_order, level_of
 from tripwright.errors import UserError
 from tripwright.statistics.rates import Rate, clustered_rate, rate
 
@@ -70,12 +70,11 @@ def read_side(run: Run) -> Side:
     levels: dict[str, Outcomes] = {}
     unscored = 0
     for episode in run.episodes():
-        verdict = episode.record["verdict"]
-        if verdict is None:
+        if episode.verdict is None:
             unscored += 1
             continue
-        level = str(episode.query.level) if episode.query.level in LEVELS else UNKNOWN
-        levels.setdefault(level, {}).setdefault(f"{run.world_hash} {episode.request}", []).append(bool(verdict["final"]))
+        outcomes = levels.setdefault(level_of(episode), {})
+        outcomes.setdefault(f"{run.world_hash} {episode.request_key}", []).append(episode.verdict.final)
     if not levels:
         raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
     return Side(run, levels, unscored)
@@ -92,13 +91,11 @@ def reliability(synthetic: Run, given: Run) -> dict[str, Any]:
     one, other = pass_rate(first.all), pass_rate(second.all)
     found: dict[str, Any] = {"synthetic": one, "given": other, "difference": newcombe(one, other).record(), "levels": {}}
     strata = []
-    for level in (*LEVELS, UNKNOWN):
+    for level in in_order([*first.levels, *second.levels]):
         here, there = (pass_rate(side.levels.get(level, {})) for side in (first, second))
-        if here["n"] or there["n"]:
-            both = here["n"] and there["n"]
-            difference = newcombe(here, there).record() if both else None
-            found["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
-            strata.append((there["n"] / other["n"], here, there))
+        difference = newcombe(here, there).record() if here["n"] and there["n"] else None
+        found["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
+        strata.append((there["n"] / other["n"], here, there))
     comparable = all(here["n"] and there["n"] for weight, here, there in strata if weight)
     found["at_given_mix"] = weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
     found["unscored"] = {"synthetic": first.unscored, "given": second.unscored}

@@ -1,5 +1,5 @@
-"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of levels (and days, or wishes) of the
-whole in every part.
+"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of levels (and of what else marks the
+requests of their domain) of the whole in every part.
 
 Where the counts allow it the mix is exact. Where they do not, each part has the whole number below or above its exact share, chosen so
 that the parts' sizes and the groups' sizes still add up (a controlled rounding; the largest remainders go first). Which request goes
@@ -11,27 +11,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tripwright.data.kinds import QUERIES, AnyRequest, Kind, asked_for, kind_of, kind_of_file, one_kind, text_key
-from tripwright.domains.travelplanner.queries.splits import refuse_other_parts
+from tripwright.data.files import asked_for, marks_of, one_domain, request_key
+from tripwright.domains import domain_of_file, domains
+from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 
-KEEPS = ("level", "days")  # of TravelPlanner's queries; the kind of the requests says which there are
 REST = "the rest"  # what goes into no part
 
 
 @dataclass(frozen=True)
 class Request:
-    query: AnyRequest
+    domain: Domain
+    query: Any
     source: str  # file:line
     key: str
 
-    def mark(self, name: str) -> str:
-        return str(self.query.level if name == "level" else kind_of(self.query).marks(self.query)[name])
+    @property
+    def marks(self) -> dict[str, Any]:
+        return marks_of(self.domain, self.query)
 
     def lot(self, drawn: str) -> str:
         """By which requests are shuffled: equal for equal draws, whatever came before in the files."""
@@ -43,17 +46,22 @@ class Merged:
     requests: list[Request] = field(default_factory=list)
     duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
     differing: int = 0  # of the duplicates, those that ask for something else by their fields
-    kind: Kind = QUERIES
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Those whose mix can be kept."""
+        return tuple(self.requests[0].marks)
 
 
 def merge(paths: Sequence[Path]) -> Merged:
-    """Every request once: of those with the same text the first is kept. Raises UserError for files of two kinds, and for different
+    """Every request once: of those with the same text the first is kept. Raises UserError for files of two domains, and for different
     requests with one id."""
-    merged = Merged(kind=one_kind([(path, kind) for path in paths if (kind := kind_of_file(path))] or [("", QUERIES)]))
-    first: dict[str, Request] = {}
+    told = [(path, domain) for path in paths if (domain := domain_of_file(path))]
+    domain = one_domain(told) if told else next(iter(domains().values()))  # which says what is wrong with files of none
+    merged, first = Merged(), dict[str, Request]()
     for path in paths:
-        for line, query in merged.kind.read_file(path):
-            request = Request(query, f"{path.name}:{line}", text_key(query))
+        for line, query in domain.read(path):
+            request = Request(domain, query, f"{path.name}:{line}", request_key(query))
             if (known := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)
             else:
@@ -66,17 +74,17 @@ def merge(paths: Sequence[Path]) -> Merged:
 
 
 def _check_ids(requests: Sequence[Request]) -> None:
-    """A traveller's request goes by its id, in its run and beside its proof."""
+    """Requests that have one go by it, in their run and beside their proof."""
     known: dict[str, str] = {}
     for request in requests:
-        id = getattr(request.query, "id", "") if kind_of(request.query).goes_by_id else ""
+        id = request.query.id if request.domain.identified else ""
         if id and (there := known.setdefault(id, request.source)) != request.source:
             raise UserError(
                 f"'{request.source}' has the id '{id}' of '{there}' and asks for something else: make them with different seeds."
             )
 
 
-def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str] = KEEPS) -> dict[str, list[Request]]:
+def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str]) -> dict[str, list[Request]]:
     """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within it."""
     rest = len(requests) - sum(sizes.values())
     if rest < 0:
@@ -92,7 +100,7 @@ def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) ->
         return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
     groups: dict[str, list[Request]] = {}
     for request in requests:
-        groups.setdefault(request.mark(keep[0]), []).append(request)
+        groups.setdefault(str(request.marks[keep[0]]), []).append(request)
     names = sorted(groups)
     table = rounded_shares(sizes, [len(groups[name]) for name in names])
     parts: list[list[Request]] = [[] for _ in sizes]
@@ -145,7 +153,7 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
 
 def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]) -> dict[str, Path]:
     """One file per part. Each query says where it comes from; `idx`, where records have one, counts anew (two files count from 0).
-    A traveller's request stays as it is: it has no fields but its own."""
+    A request with an id stays as it is."""
     places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
     for path in places.values():
         if path.resolve() in {given.resolve() for given in inputs}:
@@ -160,14 +168,21 @@ def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Pat
     return places
 
 
-def mix(requests: Sequence[Request], keep: Sequence[str] = KEEPS) -> dict[str, int]:
+def refuse_other_parts(folder: Path, places: Iterable[Path]) -> None:
+    """Raises UserError where a folder of parts holds requests of another division: parts that lie together must not overlap."""
+    others = sorted(set(folder.glob("*.jsonl")) - set(places)) if folder.is_dir() else []
+    if others:
+        raise UserError(f"'{folder}' holds the requests of another division ({others[0].name}). Name another folder for --out.")
+
+
+def mix(requests: Sequence[Request], keep: Sequence[str]) -> dict[str, int]:
     """ "easy 3" → how many."""
-    found = Counter(" ".join(map(request.mark, keep)) for request in requests)
-    return dict(sorted(found.items()))
+    counts = Counter(" ".join(str(request.marks[name]) for name in keep) for request in requests)
+    return dict(sorted(counts.items()))
 
 
 def _line(request: Request, idx: int | None) -> str:
-    if kind_of(request.query).goes_by_id:
+    if request.domain.identified:
         return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
     numbered = {} if idx is None else {"idx": idx}
     return json.dumps({**numbered, **request.query.record(), **numbered, "source": request.source}, ensure_ascii=False) + "\n"

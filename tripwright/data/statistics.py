@@ -1,8 +1,8 @@
 """What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and length of the plan, by difficulty.
 
 A trajectory's length is that of all its messages: prompt, request, turns and tool answers. What a chat template writes around them
-(role marks, schemas of the tools) is not counted. The plan is the text of the answer. Travellers' requests are counted
-with and without wishes, too (row D12).
+(role marks, schemas of the tools) is not counted. The plan is the text of the answer. Whatever else marks the requests of a domain
+(days; with and without wishes, row D12) has a table of its own.
 """
 
 from __future__ import annotations
@@ -11,31 +11,43 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tripwright.data.files import Episode
+from tripwright.data.files import StoredEpisode
 from tripwright.data.tokens import CHARACTERS, Ruler
-from tripwright.domains.travelplanner.scoring.tally import LEVELS, UNKNOWN
 
+LEVELS = ("easy", "medium", "hard")
+UNKNOWN = "unknown"  # the level of a request that has none
 ALL = "all"
 TABLE = "levels"
 Group = tuple[str, str]  # a table, and the name of its row
 MEANS = ("tool_calls", "turns", "length", "agent_length", "plan_length")  # agent: the turns, which are what is trained on
 
 
-def statistics(trajectories: Iterable[Episode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
-    """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max", and the mean of each of MEANS}}; of
-    travellers' requests also "wishes": "with" and "without" → the same."""
+def level_of(episode: StoredEpisode) -> str:
+    return str(episode.marks["level"] or UNKNOWN)
+
+
+def in_order(levels: Iterable[str]) -> list[str]:
+    """Easy, medium and hard first, others as they came, the unknown last."""
+    there = list(dict.fromkeys(levels))
+    others = [level for level in there if level not in (*LEVELS, UNKNOWN)]
+    return [*(level for level in LEVELS if level in there), *others, *([UNKNOWN] if UNKNOWN in there else [])]
+
+
+def statistics(trajectories: Iterable[StoredEpisode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
+    """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max", and the mean of each of MEANS}}, and
+    a table like "levels" for each further mark."""
     measured: dict[Group, list[dict[str, int]]] = {}
     requests: dict[Group, set[str]] = {}
     dialects: Counter[str] = Counter()
     for trajectory in trajectories:
-        level = trajectory.query.level if trajectory.query.level in LEVELS else UNKNOWN
         dialects[str(trajectory.record.get("dialect", UNKNOWN))] += 1
-        marks = [(name, str(mark)) for name, mark in trajectory.kind.marks(trajectory.query).items() if name in trajectory.kind.tabled]
-        for group in ((TABLE, str(level)), (TABLE, ALL), *marks):
+        marks = [(name, str(mark)) for name, mark in trajectory.marks.items() if name != "level"]
+        for group in ((TABLE, level_of(trajectory)), (TABLE, ALL), *marks):
             measured.setdefault(group, []).append(_measures(trajectory, ruler))
-            requests.setdefault(group, set()).add(trajectory.request)
+            requests.setdefault(group, set()).add(trajectory.request_key)
     total = len(measured.get((TABLE, ALL), ()))
-    groups = [group for level in (*LEVELS, UNKNOWN, ALL) if (group := (TABLE, level)) in measured]
+    levels = in_order(name for table, name in measured if table == TABLE and name != ALL)
+    groups = [(TABLE, level) for level in (*levels, ALL) if (TABLE, level) in measured]
     groups += sorted(group for group in measured if group[0] != TABLE)
     tables: dict[str, dict[str, Any]] = {TABLE: {}}
     for table, name in groups:
@@ -43,7 +55,7 @@ def statistics(trajectories: Iterable[Episode], ruler: Ruler = CHARACTERS) -> di
     return {"unit": ruler.unit, "tokenizer": ruler.tokenizer, "dialects": dict(dialects.most_common()), **tables}
 
 
-def _measures(trajectory: Episode, ruler: Ruler) -> dict[str, int]:
+def _measures(trajectory: StoredEpisode, ruler: Ruler) -> dict[str, int]:
     transcript = trajectory.transcript
     lengths = [(segment.role, ruler.length(segment.text)) for segment in transcript.segments]
     return {

@@ -13,7 +13,8 @@ from tripwright.errors import UserError
 
 ROWS_PER_GROUP = 256  # of a parquet file: what is in memory at once
 
-# Column → type, in words; `_arrow` says what they are. Layouts by name. A file has those of them that its rows have.
+# Column → type, in words; `_arrow` says what they are. Layouts by name. A file has those of them that its rows have, and the marks of its
+# domain's requests, whose types their values say.
 COLUMNS: dict[str, dict[str, str]] = {
     "messages": {
         "id": "text",
@@ -23,8 +24,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "input_ids": "ids",
         "loss_mask": "bits",
         "level": "text",
-        "days": "number",
-        "wishes": "text",
         "dialect": "text",
         "world": "text",
         "query": "text",
@@ -77,11 +76,13 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def _arrow(pa: Any, columns: dict[str, str], row: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    """Of the columns, and within `extra_info`, those that `row` has: what marks a request depends on its kind. None: all."""
+    """Of the columns of `row`, and of what its `extra_info` has: what marks a request is its domain's. None: there is no row."""
     text, number = pa.string(), pa.int64()
-    place = [(name, text) for name in ("dialect", "world", "world_hash")]
-    extra = [("index", number), ("split", text), ("level", text), ("days", number), ("wishes", text), *place]
-    told = (row or {}).get("extra_info", dict(extra))
+
+    def type_of(value: Any) -> Any:
+        return number if isinstance(value, int) else text
+
+    extra = (row or {}).get("extra_info", {})
     kinds = {
         "text": text,
         "number": number,
@@ -90,6 +91,8 @@ def _arrow(pa: Any, columns: dict[str, str], row: dict[str, Any] | None) -> list
         "ids": pa.list_(pa.int32()),
         "bits": pa.list_(pa.int8()),
         "judge": pa.struct([("style", text), ("ground_truth", text)]),
-        "extra": pa.struct([field for field in extra if field[0] in told]),
+        "extra": pa.struct([(name, type_of(value)) for name, value in extra.items()]),
     }
-    return [(name, kinds[kind]) for name, kind in columns.items() if row is None or name in row]
+    if row is None:
+        return [(name, kinds[kind]) for name, kind in columns.items()]
+    return [(name, kinds[columns[name]] if name in columns else type_of(value)) for name, value in row.items()]

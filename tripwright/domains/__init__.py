@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Domain, Place, PlaceOptions
-from tripwright.errors import UserError
+from tripwright.errors import NotJson, UserError, read_json
 from tripwright.tools.face import Face
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "domain_named",
     "domain_of",
     "domain_of_face",
+    "domain_of_file",
     "domains",
     "face_named",
     "faces",
@@ -65,6 +67,19 @@ def domain_of(dialect: Dialect | str) -> Domain:
     name = dialect if isinstance(dialect, str) else dialect.name
     dialect_named(name)
     return next(domain for domain in domains().values() if any(each.name == name for each in domain.dialects))
+
+
+def domain_of_file(path: Path) -> Domain | None:
+    """Of a file of requests, by its first line; None where that is no request: `Domain.read` says what is wrong with it."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as lines:
+        first = next((line for line in lines if line.strip()), b"")
+    try:
+        record = read_json(first)
+    except NotJson:
+        return None
+    return next((domain for domain in domains().values() if isinstance(record, dict) and domain.key_field in record), None)
 
 
 def faces() -> dict[str, Face]:

@@ -142,6 +142,7 @@ class Domain:
     identified: bool = False  # requests have an id of their own, which files are held to
     slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})  # section of a score → field of the request
     marks: Callable[[Any], dict[str, Any]] = lambda request: {}  # what else requests are counted and divided by, beside their level
+    origin: Callable[[Any], str | None] = lambda request: None  # the city where a trip starts, which its world must have
 
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
@@ -161,7 +162,7 @@ class Domain:
     keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
 
     # Who judges
-    rules: tuple[str, ...] = ()  # sets of rules to choose from, the default first; () where there is one way to judge
+    rules: tuple[str, ...] = ()  # sets of rules to choose from: the default first, the strictest last; () where there is one way to judge
     judged_by: str = "rules"  # where there is one way: what a score says of it
     judge_again: Callable[[Json, Any, str], Verdict] | None = None  # (record of an episode, world, rules)
     figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}  # of scored ones, for the metrics of a training step

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import Domain, Place, PlaceOptions, domain_of, domains
+from tripwright.domains import domain_of, domain_of_file
+from tripwright.domains.domain import Domain, Place, PlaceOptions
 from tripwright.episode import Task
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import UserError
 from tripwright.files import json_object
 from tripwright.tools.remote import RemoteToolBox
 
@@ -88,16 +89,3 @@ def _refuse_other_domains(queries: Path, domain: Domain, dialect: Dialect) -> No
     if found is not None and found is not domain:
         wanted = f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found {found.title}"
         raise UserError(f"{wanted} in '{queries}'.")
-
-
-def domain_of_file(path: Path) -> Domain | None:
-    """Of a file of requests, by its first line; None where that is no request: `Domain.read` says what is wrong with it."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as lines:
-        first = next((line for line in lines if line.strip()), b"")
-    try:
-        record = read_json(first)
-    except NotJson:
-        return None
-    return next((domain for domain in domains().values() if isinstance(record, dict) and domain.key_field in record), None)

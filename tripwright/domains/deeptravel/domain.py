@@ -105,6 +105,7 @@ DOMAIN = Domain(
     key_field="origin",
     identified=True,
     marks=lambda request: {"wishes": "with" if request.constrained else "without"},  # the two halves of row D12
+    origin=lambda request: request.origin,
     task=_task,
     open_place=_open_place,
     tools=_tools,

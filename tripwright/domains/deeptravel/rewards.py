@@ -12,7 +12,12 @@ SUCCESS = weighted({"pass": 1})
 MACRO = weighted({"trajectory_macro": 1, "turns_macro": 1, "pass": 1})
 SUM = weighted({"trajectory_micro": 1, "turns_micro": 1, "trajectory_macro": 1, "turns_macro": 1, "pass": 1})
 REWARDS = {
-    **{"stage1": SUM, "stage2": MACRO, "stage3": SUCCESS, "sum": SUM, "macro": MACRO, "success": SUCCESS},
+    "stage1": SUM,
+    "stage2": MACRO,
+    "stage3": SUCCESS,
+    "sum": SUM,
+    "macro": MACRO,
+    "success": SUCCESS,
     "trajectory": weighted({"trajectory_macro": 1}),
     "turns": weighted({"turns_macro": 1}),
 }

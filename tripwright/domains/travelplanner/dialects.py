@@ -106,6 +106,7 @@ DIALECTS = (
         STAR_PROMPT,
         face=STAR,
         plan_format="itinerary",
+        prose_answers=True,
         turns=TurnFormat(least_thoughts=1, words_outside=False),  # row S1: one thought, then one call or answer, and nothing else
         tools_in_prompt=False,  # the prompt itself lists them
         max_turns=61,  # 60 calls and the answer

@@ -104,6 +104,7 @@ DOMAIN = Domain(
     key_field="org",
     slices={"levels": "level", "days": "days"},
     marks=lambda query: {"days": query.days},
+    origin=lambda query: query.org,
     task=TripTask,
     expert=ExpertPolicy,
     baselines={"first_row": partial(RowsPolicy, "first"), "cheapest_row": partial(RowsPolicy, "cheapest"), "expert": ExpertPolicy},

@@ -8,8 +8,7 @@ from tripwright.domains.deeptravel.answer.advice_writing import amount
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import Wish, nights_of
 from tripwright.domains.deeptravel.tools.answers import FlightOffer
-from tripwright.domains.travelplanner.queries.phrases import NUMBERS
-from tripwright.domains.travelplanner.queries.wording_parts import listed
+from tripwright.domains.wording import NUMBERS, listed
 
 
 def trip(request: TravelRequest) -> str:

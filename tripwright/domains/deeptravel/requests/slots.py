@@ -6,8 +6,7 @@ import random
 import re
 from datetime import date as Date
 
-from tripwright.domains.travelplanner.queries.phrases import MONTHS, NUMBERS
-from tripwright.domains.travelplanner.queries.wording_parts import TOGETHER, capitalised, speaker
+from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 
 _MONTH = "|".join(MONTHS)
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
@@ -65,9 +64,9 @@ def day_said(rng: random.Random, day: str) -> str:
     weekday = f"{_WEEKDAYS[date.weekday()]}, " if rng.random() < 0.15 else ""
     ways = (
         f"{weekday}{month} {date.day}, {date.year}",
-        f"{weekday}{month} {_ordinal(date.day)}, {date.year}",
+        f"{weekday}{month} {ordinal(date.day)}, {date.year}",
         f"{weekday}{date.day} {month} {date.year}",
-        f"the {_ordinal(date.day)} of {month} {date.year}".removeprefix("the "),
+        f"the {ordinal(date.day)} of {month} {date.year}".removeprefix("the "),
         day,
     )
     return rng.choice(ways)
@@ -136,8 +135,3 @@ def name_said(name: str) -> str:
 
 def name_read(said: str) -> str:
     return said.strip('"')
-
-
-def _ordinal(day: int) -> str:
-    ending = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{day}{ending}"

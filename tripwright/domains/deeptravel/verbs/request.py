@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 
+from tripwright.cli.shares import read_levels
 from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
 from tripwright.domains.deeptravel.requests import review as request_review
 from tripwright.domains.deeptravel.requests.file import lines_of, proofs_beside, read_requests, write_requests
@@ -16,7 +17,6 @@ from tripwright.domains.deeptravel.requests.intents import request_key, spread
 from tripwright.domains.deeptravel.requests.intents_make import LEVELS, Constraints, Made, Tally, make_requests
 from tripwright.domains.deeptravel.verbs.request_source import field_of
 from tripwright.domains.domain import PlaceOptions
-from tripwright.domains.travelplanner.verbs.query import read_levels
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.progress import StatusLine

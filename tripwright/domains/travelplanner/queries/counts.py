@@ -11,23 +11,22 @@ from datetime import date, timedelta
 from typing import Any
 
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
+from tripwright.domains.wording import MONTHS, NUMBERS
 
 CITIES_BY_DAYS = {3: 1, 5: 2, 7: 3}  # row T2
 LONGEST_TRIP_DAYS = 60
 
-_WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
-_N = rf"([0-9]{{1,2}}|{'|'.join(_WORDS)})"
+_N = rf"([0-9]{{1,2}}|{'|'.join(NUMBERS)})"
 _DAYS = re.compile(rf"\b{_N}[\s-]+days?\b", re.I)
 _WEEK = re.compile(r"\b(?:a|one|1)[\s-]week\b|\bweek-?\s?long\b", re.I)
 # "for two exploring three cities" speaks of three cities, and "2 adults from Kansas City" of none
 _NO_CITY_WORDS = (
-    rf"(?:days?|nights?|people|persons?|individuals?|adults?|to|in|and|for|from|with|of|who|{'|'.join(_WORDS)}"
+    rf"(?:days?|nights?|people|persons?|individuals?|adults?|to|in|and|for|from|with|of|who|{'|'.join(NUMBERS)}"
     r"|(?:visit|explor|tour|cover|see|depart|leav|start|head|travel|go|discover)\w*)\b"
 )
 _CITIES = re.compile(rf"\b{_N}\s+(?:(?!{_NO_CITY_WORDS})[a-z-]+\s+){{0,3}}?(?-i:[cC]ities|CITIES|city|CITY)\b", re.I)
 
-_MONTHS = "January February March April May June July August September October November December".split()
-_MONTH, _DAY, _YEAR = rf"({'|'.join(_MONTHS)})", r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9])", r"(?:,?\s+(?:of\s+)?([0-9]{4})\b)?"
+_MONTH, _DAY, _YEAR = rf"({'|'.join(MONTHS)})", r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9])", r"(?:,?\s+(?:of\s+)?([0-9]{4})\b)?"
 _DATE = re.compile(
     rf"\b([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})\b|\b{_MONTH}\s+(?:the\s+)?{_DAY}{_YEAR}|\b{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}"
     rf"|(?:\b([0-9]{{1,2}})(?:st|nd|rd|th)|(?<=[0-9a-z])\s?[-\u2013]\s?([0-9]{{1,2}})\b(?!-)"
@@ -63,28 +62,28 @@ _COUNTED_CHILDREN = re.compile(
     rf"\b{_N}\s+(?:young\s+|small\s+|little\s+)?(?:kids|child(?:ren)?|infants?|toddlers?)\b|\b(?:bab(?:y|ies)|newborns?)\b", re.I
 )
 # Somebody beside those who are counted: "a couple and their two friends", "2 people with our kids", "my wife and 2 people".
-_SOME_OF = rf"(?:an?|the|my|our|their|his|her|some|several|few|young|small|little|old|best|good|{'|'.join(_WORDS)}|[0-9]{{1,2}})"
+_SOME_OF = rf"(?:an?|the|my|our|their|his|her|some|several|few|young|small|little|old|best|good|{'|'.join(NUMBERS)}|[0-9]{{1,2}})"
 _APART = re.compile(
     rf"\b(?:and|plus|along with|including|counting|with|without|except|minus)\s+(?:{_SOME_OF}\s+){{0,3}}(?:{_KIN}|men|women|couples?)\b"
     rf"|\b(?:and|plus|along with|including|counting)\s+(?:{_SOME_OF}\s+){{1,3}}(?:{_CHILDREN})\b"
-    rf"|\b(?:{_PEOPLE}|{'|'.join(_WORDS)}|[0-9]{{1,2}}|couple|pair|duo|trio)\s+(?:and|plus|with|\+|&)\s+(?:{_CHILDREN})\b"
+    rf"|\b(?:{_PEOPLE}|{'|'.join(NUMBERS)}|[0-9]{{1,2}}|couple|pair|duo|trio)\s+(?:and|plus|with|\+|&)\s+(?:{_CHILDREN})\b"
     rf"|\bwith\s+(?!young\b|small\b|little\b)(?:{_SOME_OF}\s+){{1,3}}(?:{_CHILDREN})\b"
-    rf"|\b(?:{_KIN}|{_CHILDREN}|I|me|myself|{_PEOPLE})\s+(?:and|plus)\s+(?:the\s+)?(?:other\s+)?(?:{'|'.join(_WORDS)}|[0-9]{{1,2}})\b"
+    rf"|\b(?:{_KIN}|{_CHILDREN}|I|me|myself|{_PEOPLE})\s+(?:and|plus)\s+(?:the\s+)?(?:other\s+)?(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\b"
     r"|\band their\b|\bplus (?:me|us|one|myself)\b|\bnot (?:counting|including) (?:me|us|myself|our|my|the)\b"
-    rf"|\bcouples\b|\bpairs\b|\bjoin(?:s|ed|ing)?\s+(?:us|me)\b|\b(?:{'|'.join(_WORDS)}|[0-9]{{1,2}})\s+(?:more|other|additional"
+    rf"|\bcouples\b|\bpairs\b|\bjoin(?:s|ed|ing)?\s+(?:us|me)\b|\b(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\s+(?:more|other|additional"
     rf"|extra)\s+{_PEOPLE}",
     re.I,
 )
 # "half of the 8 people", "up to 4 people", "2 or 3 people": a number beside the words of a party, and not how many they are
 _NOT_ALL = re.compile(
-    rf"(?:\b(?:half|most|some|part|all but|(?:{'|'.join(_WORDS)}) of|any of|at least|at most|up to|(?:more|fewer|less) than|over|under"
+    rf"(?:\b(?:half|most|some|part|all but|(?:{'|'.join(NUMBERS)}) of|any of|at least|at most|up to|(?:more|fewer|less) than|over|under"
     rf"|almost"
     rf"|nearly|about|around|roughly|approximately|maybe|perhaps|another|other|extra|not)(?:\s+(?:of|the|our|us|a|an|for))*"
-    rf"|\b(?:{'|'.join(_WORDS)}|[0-9]{{1,2}})\s*(?:or|to|-|\u2013))\s*$",
+    rf"|\b(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\s*(?:or|to|-|\u2013))\s*$",
     re.I,
 )
 _OR_SO = re.compile(
-    rf"\s*(?:\+|(?:or|and) (?:so|more|fewer|less|thereabouts|up)\b|(?:to|or|-|\u2013)\s*(?:{'|'.join(_WORDS)}"
+    rf"\s*(?:\+|(?:or|and) (?:so|more|fewer|less|thereabouts|up)\b|(?:to|or|-|\u2013)\s*(?:{'|'.join(NUMBERS)}"
     rf"|[0-9]{{1,2}})\b(?!\s+(?:\w+\s+)?cit))",
     re.I,
 )
@@ -221,7 +220,7 @@ def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
 
 
 def _number(said: str) -> int:
-    return int(said) if said.isdigit() else _WORDS.index(said.lower()) + 1
+    return int(said) if said.isdigit() else NUMBERS.index(said.lower()) + 1
 
 
 def _listed(numbers: set[int]) -> str:
@@ -247,7 +246,7 @@ def _range(text: str) -> list[date]:
             try:
                 named.add(date(year, month or beside[0] or 0, day))
             except ValueError:
-                raise CouldNotInfer(f"there is no day {day} in {_MONTHS[(month or beside[0] or 1) - 1]} {year}") from None
+                raise CouldNotInfer(f"there is no day {day} in {MONTHS[(month or beside[0] or 1) - 1]} {year}") from None
     if len(named) > 2:
         raise CouldNotInfer(f"the text names {len(named)} dates")
     return _days_from(min(named), max(named))
@@ -259,7 +258,7 @@ def _parts(match: re.Match[str]) -> tuple[int | None, int | None, int]:
     if iso_year:
         return int(iso_year), int(iso_month), int(iso_day)
     said_month, said_year = month or month2, year or year2 or year3
-    number = _MONTHS.index(said_month) + 1 if said_month else None
+    number = MONTHS.index(said_month) + 1 if said_month else None
     return int(said_year) if said_year else None, number, int(day or day2 or ordinal or dashed or bare)
 
 

@@ -6,9 +6,6 @@ words. Every phrase keeps to what `queries.reading` reads, and `tests/queries` r
 
 from __future__ import annotations
 
-MONTHS = "January February March April May June July August September October November December".split()
-NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
-
 GREETINGS = ("Hello!", "Hi there!", "Good day.", "Hello, I hope you can help.")
 # (words before the plan, "?" or ".")
 OPENERS: tuple[tuple[str, str], ...] = (

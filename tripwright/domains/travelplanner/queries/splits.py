@@ -67,10 +67,3 @@ def split_sizes(count: int, shares: dict[str, float]) -> dict[str, int]:
     for name in sorted(exact, key=lambda name: sizes[name] - exact[name])[:left]:
         sizes[name] += 1
     return sizes
-
-
-def refuse_other_parts(folder: Path, places: Iterable[Path]) -> None:
-    """Raises UserError where a folder of parts holds requests of another division: parts that lie together must not overlap."""
-    others = sorted(set(folder.glob("*.jsonl")) - set(places)) if folder.is_dir() else []
-    if others:
-        raise UserError(f"'{folder}' holds the requests of another division ({others[0].name}). Name another folder for --out.")

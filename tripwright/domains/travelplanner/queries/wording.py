@@ -10,9 +10,9 @@ from typing import Literal
 
 from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS, LONGEST_TRIP_DAYS
 from tripwright.domains.travelplanner.queries.phrases import ONE_CITY_CLAUSE
-from tripwright.domains.travelplanner.queries.wording_parts import capitalised, listed
 from tripwright.domains.travelplanner.queries.wording_rich import Facts, rich
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.wording import capitalised, listed
 from tripwright.world.generator.scales import CUISINES
 
 Style = Literal["plain", "rich"]

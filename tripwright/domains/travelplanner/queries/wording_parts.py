@@ -1,4 +1,4 @@
-"""Numbers, dates, amounts and the speaker's words, each said in one of several ways."""
+"""Numbers, dates and amounts, each said in one of several ways."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from datetime import date as Date
 from typing import NamedTuple
 
-from tripwright.domains.travelplanner.queries.phrases import MONTHS, NUMBERS
-
-ALONE = {"we": "I", "our": "my", "us": "me", "are": "am", "ourselves": "myself"}
-TOGETHER = {"we": "we", "our": "our", "us": "us", "are": "are", "ourselves": "ourselves"}
+from tripwright.domains.wording import MONTHS, NUMBERS, ordinal
 
 
 class Range(NamedTuple):
@@ -19,15 +16,6 @@ class Range(NamedTuple):
     range: str
     first: str
     last: str
-
-
-def speaker(party_size: int) -> dict[str, str]:
-    words = ALONE if party_size == 1 else TOGETHER
-    return {**words, "We": capitalised(words["we"])}
-
-
-def capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def number(rng: random.Random, count: int, words: float = 0.3) -> str:
@@ -43,13 +31,6 @@ def amount(rng: random.Random, usd: int | float) -> str:
     if style < 0.8:
         return f"${text}"
     return f"${text.replace(',', '')}" if style < 0.9 else f"{text} dollars"
-
-
-def listed(words: Sequence[str], last_comma: bool) -> str:
-    if len(words) == 1:
-        return words[0]
-    comma = "," if last_comma and len(words) > 2 else ""
-    return f"{', '.join(words[:-1])}{comma} and {words[-1]}"
 
 
 def article(noun: str) -> str:
@@ -72,9 +53,9 @@ def dates(rng: random.Random, days: Sequence[str]) -> Range:
     if first.month == last.month and style < 0.4:
         month, one, two = MONTHS[first.month - 1], first.day, last.day
         compact = (
-            f"between {month} {_ordinal(one)} and {_ordinal(two)}, {last.year}",
-            f"from {month} {_ordinal(one)} to {_ordinal(two)}, {last.year}",
-            f"from the {_ordinal(one)} to the {_ordinal(two)} of {month}, {last.year}",
+            f"between {month} {ordinal(one)} and {ordinal(two)}, {last.year}",
+            f"from {month} {ordinal(one)} to {ordinal(two)}, {last.year}",
+            f"from the {ordinal(one)} to the {ordinal(two)} of {month}, {last.year}",
             f"from {month} {one} to {two}, {last.year}",
         )
         return _joined(rng, _said(first, False), _said(last, True))._replace(range=rng.choice(compact))
@@ -94,13 +75,8 @@ def _joined(rng: random.Random, first: str, last: str) -> Range:
 
 
 def _said(date: Date, year: bool) -> str:
-    return f"{MONTHS[date.month - 1]} {_ordinal(date.day)}" + (f", {date.year}" if year else "")
+    return f"{MONTHS[date.month - 1]} {ordinal(date.day)}" + (f", {date.year}" if year else "")
 
 
 def _of_month(date: Date) -> str:
-    return f"the {_ordinal(date.day)} of {MONTHS[date.month - 1]}"
-
-
-def _ordinal(day: int) -> str:
-    ending = "th" if 10 < day < 14 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{day}{ending}"
+    return f"the {ordinal(date.day)} of {MONTHS[date.month - 1]}"

@@ -16,6 +16,7 @@ from tripwright.domains.travelplanner.queries import phrases_wishes as w
 from tripwright.domains.travelplanner.queries import wording_parts as parts
 from tripwright.domains.travelplanner.queries.counts import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.query import LocalConstraint
+from tripwright.domains.wording import capitalised, listed, speaker
 
 UNJOINED = ("please", "no ", "as ", "in terms", "regarding", "since", "instead")  # such clauses begin a sentence
 
@@ -47,7 +48,7 @@ def rich(rng: random.Random, facts: Facts) -> str:
 
 class _Request:
     def __init__(self, rng: random.Random, facts: Facts):
-        self.rng, self.facts, self.words = rng, facts, parts.speaker(facts.party_size)
+        self.rng, self.facts, self.words = rng, facts, speaker(facts.party_size)
         self.dates = parts.dates(rng, facts.date) if len(facts.date) > 1 else None
         self.usd = parts.amount(rng, facts.budget)
 
@@ -180,7 +181,7 @@ class _Request:
             clauses.append(self._filled(rng.choice(w.TRANSPORTATION_CLAUSES[wishes.transportation])))
         if wishes.cuisine:
             several = w.SEVERAL_CUISINES_CLAUSES if len(wishes.cuisine) > 1 else ()
-            cuisines = parts.listed(wishes.cuisine, last_comma=rng.random() < 0.7)
+            cuisines = listed(wishes.cuisine, last_comma=rng.random() < 0.7)
             clauses.append(self._filled(rng.choice((*w.CUISINE_CLAUSES, *several)), cuisines=cuisines))
         return clauses
 
@@ -188,7 +189,7 @@ class _Request:
         """ "Everything else is up to you." comes when all else is said."""
         if not self.facts.wishless or self.rng.random() >= 0.1:
             return []
-        return [parts.capitalised(self._filled(self.rng.choice(p.NO_WISHES))) + "."]
+        return [capitalised(self._filled(self.rng.choice(p.NO_WISHES))) + "."]
 
     # ---- sentences
 
@@ -202,7 +203,7 @@ class _Request:
                 clause = f"{clause}, and {rest.pop(0)}" if self.rng.random() < 0.3 else clause
             leads = bool(sentences) and not lead and not clause.startswith(UNJOINED) and self.rng.random() < 0.12
             lead = self.rng.choice(p.LEAD_INS) if leads else ""
-            sentences.append((lead + clause if lead else parts.capitalised(clause)) + ".")
+            sentences.append((lead + clause if lead else capitalised(clause)) + ".")
         return sentences
 
     def _filled(self, template: str, **slots: str) -> str:

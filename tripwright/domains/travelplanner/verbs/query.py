@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from tripwright.cli.shares import read_levels
+from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
 from tripwright.domains.travelplanner.queries.make_files import Made, make_files
 from tripwright.domains.travelplanner.queries.make_item import LEVELS, Settings
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
-from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits, refuse_other_parts
+from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.domains.travelplanner.verbs.query_plot import requests_svg
 from tripwright.errors import UserError
@@ -232,16 +234,6 @@ def read_days(text: str) -> tuple[int, ...]:
     if not days or any(day not in CITIES_VISITED for day in days):
         raise UserError(f"--days '{text}' is not a list such as 3,5,7: trips take {', '.join(map(str, CITIES_VISITED))} days.")
     return days
-
-
-def read_levels(text: str) -> tuple[int, int, int]:
-    try:
-        easy, medium, hard = (int(part) for part in text.split(":"))
-    except ValueError:
-        easy, medium, hard = -1, -1, -1
-    if min(easy, medium, hard) < 0 or not any((easy, medium, hard)):
-        raise UserError(f"--levels '{text}' are not three weights such as 4:3:3, for easy, medium and hard.")
-    return easy, medium, hard
 
 
 def read_slack(text: str, keep: str = "feasible") -> tuple[float, float]:

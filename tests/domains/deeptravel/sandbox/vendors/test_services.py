@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import PlaceOptions
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import VENDORS, load_services
@@ -20,6 +19,7 @@ from tripwright.domains.deeptravel.sandbox.services_keys import KEY_VARIABLES
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS, RouteLeg
 from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables

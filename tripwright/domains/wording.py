@@ -1,0 +1,35 @@
+"""English that requests and answers of any domain are worded with: months, small numbers, lists, ordinals, the speaker's words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MONTHS = "January February March April May June July August September October November December".split()
+NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+
+# The speaker's words, by the slots of a phrase: a party of one, and of several.
+ALONE = {"we": "I", "our": "my", "us": "me", "are": "am", "ourselves": "myself"}
+TOGETHER = {"we": "we", "our": "our", "us": "us", "are": "are", "ourselves": "ourselves"}
+
+
+def speaker(party_size: int) -> dict[str, str]:
+    words = ALONE if party_size == 1 else TOGETHER
+    return {**words, "We": capitalised(words["we"])}
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def listed(words: Sequence[str], last_comma: bool) -> str:
+    """'a, b and c'; with `last_comma` 'a, b, and c'."""
+    if len(words) == 1:
+        return words[0]
+    comma = "," if last_comma and len(words) > 2 else ""
+    return f"{', '.join(words[:-1])}{comma} and {words[-1]}"
+
+
+def ordinal(number: int) -> str:
+    """Of a day of the month."""
+    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
