@@ -25,7 +25,7 @@ MODULES = [
 ]
 LOADS_TORCH = (
     *("tripwright.inference", "tripwright.learning", "tripwright.rl", "tripwright.sft", "tripwright.training", "tripwright.bridges"),
-    *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit", "tripwright.cli.exam", "tripwright.cli.examine"),
+    *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit", "tripwright.cli.examine"),
 )
 
 WATCH = """

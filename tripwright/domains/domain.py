@@ -27,6 +27,7 @@ from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
 from tripwright.world.generator.build import build_tables
 from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
+from tripwright.world.generator.scales import SCALES
 from tripwright.world.store import World
 
 Draw = Callable[[Any, int, int], Iterator[Any]]  # (world, how many, seed) → requests
@@ -147,6 +148,7 @@ class Domain:
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
     world: Callable[[str, int], Any] = generated_world  # (scale, seed)
+    scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)  # sizes of generated worlds, the smallest first → their settings
     world_names: Callable[[Any], set[str]] = names_of_world
     open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
     tools: Callable[[Any, Face, int | None], Tools] = world_tools  # (source, face, rows of a page)

@@ -11,17 +11,17 @@ from __future__ import annotations
 import itertools
 import random
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.episode import Task
+from tripwright.domains import Domain, domain_of
+from tripwright.episode import Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
-from tripwright.world.generator.build import build_tables
-from tripwright.world.store import World
 
-Draw = Callable[[World, int, int], Iterator[Any]]  # (world, how many, seed) → requests
 MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near those that come next
 # Trips without an answer of the expert's after which a stream of transcripts gives up: limits too tight for any plan would keep it looking
 # for ever.
@@ -37,19 +37,20 @@ class NumberedTrips(Protocol):
 class GeneratedTrips:
     """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can be asked for; in order is fastest."""
 
-    def __init__(self, scale: str, first_world: int, per_world: int, draw: Draw):
-        self.scale, self.first_world, self.per_world, self.draw = scale, first_world, per_world, draw
+    def __init__(self, domain: Domain, scale: str, first_world: int, per_world: int, mix: Any = None):
+        self.domain, self.scale, self.first_world, self.per_world = domain, scale, first_world, per_world
+        self._draw = domain.draw(mix)
         self._open: OrderedDict[int, OpenWorld] = OrderedDict()  # by number, the one used last at the end
 
-    def __iter__(self) -> Iterator[tuple[Any, World]]:
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return map(self.at, itertools.count())
 
-    def at(self, position: int) -> tuple[Any, World]:
+    def at(self, position: int) -> tuple[Any, Any]:
         number, place = divmod(position, self.per_world)
         if number not in self._open:
             seed = self.first_world + number
-            world = World.in_memory(build_tables(self.scale, seed))
-            self._open[number] = OpenWorld(world, [], self.draw(world, self.per_world, seed))
+            world = self.domain.world(self.scale, seed)
+            self._open[number] = OpenWorld(world, [], self._draw(world, self.per_world, seed))
         self._open.move_to_end(number)
         if len(self._open) > MOST_OPEN:
             self._open.popitem(last=False)
@@ -61,7 +62,7 @@ class GeneratedTrips:
 class OpenWorld(NamedTuple):
     """A world, its requests so far, and where the next ones come from: each depends on those before it."""
 
-    world: World
+    world: Any
     requests: list[Any]
     next_requests: Iterator[Any]
 
@@ -87,7 +88,7 @@ class RepeatedTrips:
         self.source, self.count, self.seed = source, count, seed
         self._order: tuple[int, list[int]] | None = None  # epoch, its numbers
 
-    def at(self, position: int) -> tuple[Any, World]:
+    def at(self, position: int) -> tuple[Any, Any]:
         epoch, place = divmod(position, self.count)
         if self._order is None or self._order[0] != epoch:
             per_world = self.source.per_world
@@ -99,21 +100,22 @@ class RepeatedTrips:
 
 
 class Trips:
-    """A stream of tasks. `position` is the number of the next one; its task is called train-<number>.
+    """A stream of a domain's tasks. `position` is the number of the next one; its task is called train-<number>.
 
-    `task` makes a task of (id, request, place); `per_epoch` is None where trips are made and none comes twice. `answer_counts` are figures
-    of the source of live answers, for the metrics of a step.
+    `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the place that answers has done, for the
+    metrics of a step. With `every_group` verdicts look behind gates that are shut, too.
     """
 
     def __init__(
         self,
+        domain: Domain,
         source: NumberedTrips,
-        task: Callable[[str, Any, Any], Task],
         per_epoch: int | None = None,
-        answer_counts: Callable[[], Mapping[str, int]] = dict,
+        place_figures: Callable[[], Mapping[str, int]] = dict,
+        every_group: bool = False,
     ):
-        self.per_epoch, self.answer_counts, self.position = per_epoch, answer_counts, 0
-        self._source, self._task = source, task
+        self.domain, self.per_epoch, self.place_figures, self.position = domain, per_epoch, place_figures, 0
+        self._source, self._every_group = source, domain.every_group if every_group else None
 
     @property
     def epoch(self) -> int | None:
@@ -122,7 +124,8 @@ class Trips:
 
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
-        return self._task(f"train-{number}", *self.request_at(number))
+        task = self.domain.task(f"train-{number}", *self.request_at(number))
+        return self._every_group(task) if self._every_group is not None else task
 
     def request_at(self, number: int) -> tuple[Any, Any]:
         """The same as a request and its world, or its source of live answers."""
@@ -144,13 +147,10 @@ class Trips:
 
 
 class ExpertTranscripts:
-    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well teaches nothing and is passed over.
+    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well teaches nothing and is passed over."""
 
-    `show` plays the expert on a request in its place; `keeps` says whether the session is fit to be imitated.
-    """
-
-    def __init__(self, trips: Trips, show: Callable[[Any, Any], Session], keeps: Callable[[Session], bool]):
-        self.trips, self.show, self.keeps = trips, show, keeps
+    def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat):
+        self.trips, self.dialect, self.chat = trips, dialect, chat
         self._in_vain = 0  # trips in a row without an answer
 
     @property
@@ -165,16 +165,15 @@ class ExpertTranscripts:
         while True:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
-            session = self.show(request, place)
-            if self.keeps(session):
+            session = expert_session(self.trips.domain, request, place, self.dialect, self.chat)
+            if self.trips.domain.keeps(session):
                 self._in_vain = 0
                 return session.transcript
             self._in_vain += 1
             if self._in_vain == MOST_IN_VAIN:
-                dialect = session.dialect
                 why = f"{self._in_vain} trips in a row, the last one ended by {session.transcript.stop_reason}"
-                limits = f"max_turns is {dialect.max_turns}"
-                raise UserError(f"The expert finds no answer within the limits of dialect '{dialect.name}' ({why}; {limits}).")
+                limits = f"max_turns is {self.dialect.max_turns}"
+                raise UserError(f"The expert finds no answer within the limits of dialect '{self.dialect.name}' ({why}; {limits}).")
 
     def state_dict(self) -> dict[str, Any]:
         return {"trips": self.trips.state_dict(), "in_vain": self._in_vain}
@@ -182,3 +181,14 @@ class ExpertTranscripts:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.trips.load_state_dict(state["trips"])
         self._in_vain = state["in_vain"]
+
+
+def expert_session(domain: Domain, request: Any, place: Any, dialect: Dialect, chat: ChatFormat | None) -> Session:
+    """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
+    session = open_session(domain.task("expert", request, place), dialect, chat)
+    return next(iter(domain.expert().play([session])))
+
+
+def expert_sessions(trips: Iterable[tuple[Any, Any]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
+    """Of several (request, place) of the dialect's domain."""
+    return (expert_session(domain_of(dialect), request, place, dialect, chat) for request, place in trips)

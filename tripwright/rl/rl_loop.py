@@ -59,7 +59,7 @@ class RlLoop(ABC, Generic[S]):
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
         self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
-        self.course, self.clock = Course(settings.curriculum, rewards), Clock(settings.steps, settings.max_minutes)
+        self.course, self.clock = Course(settings.curriculum, trips.domain.rewards), Clock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.began = self.rolled = 0.0
@@ -115,7 +115,7 @@ class RlLoop(ABC, Generic[S]):
             "update_seconds": now - self.rolled,
             **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
             **self.player.counted,
-            **self.trips.answer_counts(),
+            **self.trips.place_figures(),
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]

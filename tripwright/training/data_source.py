@@ -4,71 +4,57 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
-from tripwright.domains.domain import PlaceOptions
-from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Task
+from tripwright.domains import Place, PlaceOptions, domain_named
 from tripwright.errors import UserError
-from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, GivenTrips, RepeatedTrips, Trips
+from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
 from tripwright.runs import TRANSCRIPTS
-from tripwright.training.kinds import kind_of
-from tripwright.training.recipe_tables import LiveSettings, Recipe
-from tripwright.world.generator.build import build_tables
-from tripwright.world.generator.scales import SCALES
-from tripwright.world.store import World
+from tripwright.training.recipe_tables import Recipe
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training worlds, so that no stage repeats another's
 # trips, and no examination asks about a world that was trained in.
 TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
 MAKING, COLD_START, RL = 0, 1, 2  # stages
-_OPENED = ExitStack()  # sources of live answers, which stay open as long as the process
+_OPENED = ExitStack()  # places that answer, which stay open as long as the process
 
 
 def trips_of(recipe: Recipe, stage: int) -> Trips:
-    """From generated worlds, many of them, or of a query file in one world or with one source of live answers."""
-    data, kind = recipe.data, kind_of(recipe.dialect.dialect())
-    by_turns = stage == RL and recipe.rl is not None and recipe.rl.settings.curriculum.reads_every_turn
-
-    def task(id: str, request: Any, place: Any) -> Task:
-        made = kind.job(id, request, place)
-        return kind.with_every_turn(made) if by_turns and kind.with_every_turn is not None else made
-
-    if data.queries is not None and (recipe.live is not None or data.world is not None):
-        requests = kind.read(data.queries)
+    """From generated worlds, many of them, or of a file of requests in one place."""
+    domain, data = recipe.domain, recipe.data
+    every_group = stage == RL and recipe.rl is not None and not domain.ungated.isdisjoint(recipe.rl.settings.curriculum.names)
+    if data.queries is not None:
+        requests = [request for _, request in domain.read(Path(data.queries))]
         if not requests:
-            raise UserError(f"'{data.queries}' holds no queries.")
-        if recipe.live is not None:
-            source = opened_source(recipe.live, data.world)
-            return Trips(GivenTrips(source, requests, recipe.seed), task, len(requests), partial(_sandbox_counts, source))
-        return Trips(GivenTrips(World.open(data.world or ""), requests, recipe.seed), task, len(requests))
+            raise UserError(f"'{data.queries}' holds no requests. Expected {domain.title}, as '{domain.made_by}' writes them.")
+        place = place_of(recipe)
+        return Trips(domain, GivenTrips(place.source, requests, recipe.seed), len(requests), place.figures, every_group)
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-    generated = GeneratedTrips(data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, kind.draw(mix))
+    generated = GeneratedTrips(domain, data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix)
     if stage == RL and data.rl_trips is not None:
-        return Trips(RepeatedTrips(generated, data.rl_trips, recipe.seed), task, data.rl_trips)
-    return Trips(generated, task)
+        return Trips(domain, RepeatedTrips(generated, data.rl_trips, recipe.seed), data.rl_trips, every_group=every_group)
+    return Trips(domain, generated, every_group=every_group)
 
 
-def expert_transcripts(recipe: Recipe, chat: ChatFormat) -> ExpertTranscripts:
-    """What the cold start imitates (rows S4, B3, B4)."""
-    dialect = recipe.dialect.dialect()
-    kind = kind_of(dialect)
-    return ExpertTranscripts(trips_of(recipe, COLD_START), partial(kind.show, dialect=dialect, chat=chat), kind.keeps)
+def place_of(recipe: Recipe) -> Place:
+    """What answers the tools of a recipe that names its requests: its world, or live services, opened once for all stages."""
+    world = Path(recipe.data.world) if recipe.data.world is not None else None
+    if recipe.live is None:
+        return _opened(recipe.domain.name, PlaceOptions(world))
+    live = recipe.live
+    services = Path(live.services) if live.services is not None else None
+    return _opened_once(recipe.domain.name, PlaceOptions(world, services, live.store, live.snapshot, live.replay))
 
 
-def _sandbox_counts(source: LiveSource) -> Mapping[str, int]:
-    """How far the sandbox has helped since this process began (row D2)."""
-    if source.sandbox is None:
-        return {}
-    total = source.sandbox.counts.as_dict()["total"]
-    return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
+def _opened(domain: str, options: PlaceOptions) -> Place:
+    atexit.register(_OPENED.close)  # before the modules go that closing needs
+    return _OPENED.enter_context(domain_named(domain).open_place(options))
+
+
+_opened_once = cache(_opened)
 
 
 # ---- what the data is, by content
@@ -76,18 +62,16 @@ def _sandbox_counts(source: LiveSource) -> Mapping[str, int]:
 
 def data_identity(recipe: Recipe) -> dict[str, Any]:
     """Hashes that change when the recipe would train on something else: of the world and files it names, of what the generator makes."""
-    found: dict[str, Any] = {}
+    identity: dict[str, Any] = {}
     if recipe.sft is not None and recipe.sft.data is not None:
         data = Path(recipe.sft.data)
-        found["sft_data"] = file_hash(data / TRANSCRIPTS if data.is_dir() else data)
-    if recipe.live is not None and recipe.data.queries is not None:
-        found |= {"live": opened_source(recipe.live, recipe.data.world).identity, "queries": file_hash(recipe.data.queries)}
-    elif recipe.data.world is None or recipe.data.queries is None:
-        found["generator"] = generator_fingerprint(recipe.data.scale)
-    else:
-        found["world"] = World.open(recipe.data.world).content_hash
-        found["queries"] = file_hash(recipe.data.queries)
-    return found
+        identity["sft_data"] = file_hash(data / TRANSCRIPTS if data.is_dir() else data)
+    if recipe.data.queries is None:
+        identity["generator"] = generator_fingerprint(recipe.domain.name, recipe.data.scale)
+        return identity
+    place = place_of(recipe).identity
+    identity |= {"world": recipe.domain.same_place(place)} if recipe.live is None else {"live": place}
+    return identity | {"queries": file_hash(recipe.data.queries)}
 
 
 def file_hash(path: str | Path) -> str:
@@ -99,18 +83,11 @@ def file_hash(path: str | Path) -> str:
 
 
 @cache
-def opened_source(live: LiveSettings, world: str | None) -> LiveSource:
-    """One for all stages of a process: open until it ends."""
-    options = PlaceOptions(Path(world) if world else None, Path(live.services) if live.services else None, live.store, live.snapshot)
-    atexit.register(_OPENED.close)  # before the modules go that closing needs
-    return _OPENED.enter_context(live_source(replace(options, replay=live.replay)))
-
-
-@cache
-def generator_fingerprint(scale: str) -> str:
-    """Of the first nano world, its first queries, and the settings of `scale`: a generator that was changed makes others."""
-    if scale not in SCALES:
-        raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(SCALES)}.")
-    world = World.in_memory(build_tables("nano", TRAINING_WORLDS))
-    queries = [query.record() for query in make_queries(world, 4, TRAINING_WORLDS)]
-    return hashlib.sha256(f"{world.content_hash} {queries} {SCALES[scale]}".encode()).hexdigest()
+def generator_fingerprint(domain: str, scale: str) -> str:
+    """Of the first world, its first requests, and the settings of `scale`: a generator that was changed makes others."""
+    made = domain_named(domain)
+    if scale not in made.scales:
+        raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(made.scales)}.")
+    world = made.world(next(iter(made.scales)), TRAINING_WORLDS)
+    requests = [request.record() for request in made.draw(None)(world, 4, TRAINING_WORLDS)]
+    return hashlib.sha256(f"{getattr(world, 'content_hash', '')} {requests} {made.scales[scale]}".encode()).hexdigest()

@@ -15,10 +15,10 @@ import torch
 
 from tripwright.inference.precision import precision_named
 from tripwright.learning.flops import flops, rollout_flops, update_flops
+from tripwright.learning.trips import expert_sessions
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.fit import WEIGHT_BYTES, activation_bytes, episode_tokens, sft_tokens
-from tripwright.training.kinds import expert_sessions
 from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
 

@@ -7,6 +7,7 @@ TOML has no null: where a setting may be none, it is written "none". The setting
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 import types
@@ -48,6 +49,9 @@ def load_recipe(path: str | Path) -> Recipe:
     if len(found) > 1:
         raise UserError(f"{path}: One kind of reinforcement learning a recipe: found [{']['.join(rl.algorithm for rl in found)}].")
     recipe = Recipe(**values, rl=found[0] if found else None)
+    mixes = {name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None}
+    mixes = {name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()}
+    recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
     try:
         check(recipe)
     except UserError as error:

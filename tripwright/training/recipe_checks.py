@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED
+from tripwright.domains import Domain, domains
 from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
-from tripwright.rewards.shaped import HALVES, STAGES
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import Recipe
 from tripwright.training.sinks import SINKS, check_sinks
-from tripwright.world.generator.scales import SCALES
 
 
 def check(recipe: Recipe) -> None:
@@ -25,6 +23,8 @@ def check(recipe: Recipe) -> None:
     _model(recipe)
     _data(recipe)
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
+    if recipe.domain.rules:
+        one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
     for name in recipe.sinks:
         one_of("sinks", name, tuple(SINKS))
     for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), *([recipe.rl] if recipe.rl else [])):
@@ -84,23 +84,18 @@ def _model(recipe: Recipe) -> None:
 def _data(recipe: Recipe) -> None:
     data, live = recipe.data, recipe.live
     if live is not None:
-        if recipe.dialect.dialect().plan_format != "recommendations":
-            raise UserError(f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take deeptravel or deeptravel_compact.")
+        if recipe.domain.live is None:
+            others = [dialect.name for domain in domains().values() if domain.live is not None for dialect in domain.dialects]
+            raise UserError(f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take {' or '.join(others)}.")
         nobody = data.world is None and live.services is None and not live.replay
         if data.queries is None or nobody or (data.world is not None and live.services is not None):
             raise UserError("[live] needs data.queries, and live.services or data.world (one of them) to say who answers, or live.replay.")
     elif (data.world is None) != (data.queries is None):
         raise UserError("data.world and data.queries belong together: give both, or neither for generated worlds.")
     if data.queries is None:
-        one_of("data.scale", data.scale, tuple(SCALES))
+        one_of("data.scale", data.scale, tuple(recipe.domain.scales))
     elif data.rl_trips is not None:
         raise UserError("data.rl_trips bounds generated trips; with data.queries the file does.")
-    for name, mix in (("data.mix", data.mix), ("data.rl_mix", data.rl_mix)):
-        if mix is not None and (not sum(mix.levels) or not mix.days or not set(mix.days) <= CITIES_VISITED.keys()):
-            lengths = ", ".join(map(str, CITIES_VISITED))
-            raise UserError(f"{name} needs days out of {lengths} and a level with weight, found days {mix.days} and levels {mix.levels}.")
-        if mix is not None and mix.slack[0] > mix.slack[1]:
-            raise UserError(f"{name}.slack is a range from low to high, found {mix.slack}.")
 
 
 def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
@@ -110,20 +105,21 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
         raise UserError(f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count in steps.")
     if settings.tools is not None and (recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))):
         raise UserError(f"{table}.tools is the http address of a server of one world, and needs data.world and data.queries.")
-    _curriculum(table, settings.curriculum)
-    halves = [name for name, _ in settings.curriculum.stages if name in HALVES]
-    if halves and recipe.dialect.dialect().plan_format != "recommendations":
-        raise UserError(f"{table}.curriculum.stages: '{halves[0]}' is a half of the joint reward of errands; plans have none.")
-    if isinstance(settings, GrpoSettings) and settings.credit == "evidence" and recipe.dialect.dialect().plan_format == "recommendations":
-        raise UserError(f'{table}.credit "evidence" reads plans in JSON; for recommendations take "episode".')
+    _curriculum(table, settings.curriculum, recipe.domain)
+    if isinstance(settings, GrpoSettings) and settings.credit == "evidence" and recipe.domain.credit is None:
+        raise UserError(
+            f'{table}.credit "evidence" asks which words a fact is about, and {recipe.domain.title} do not say it: take "episode".'
+        )
+    if recipe.domain.rules:
+        one_of(f"{table}.rules", settings.rules, recipe.domain.rules)
     settings.check(table)
 
 
-def _curriculum(table: str, curriculum: Curriculum) -> None:
-    unknown = [name for name, _ in curriculum.stages if name not in STAGES]
+def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
+    unknown = [name for name in curriculum.names if name not in domain.rewards]
     if unknown or not curriculum.stages:
         found = unknown or "empty list"
-        raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(STAGES)}, with steps or epochs each.")
+        raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(domain.rewards)}, with steps or epochs each.")
 
 
 def check_end(stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None) -> None:

@@ -9,8 +9,7 @@ from typing import Annotated, Any, NamedTuple
 from annotated_types import Ge, Le
 
 from tripwright.agent.dialect import Dialect, OnMistake
-from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.queries.sample import Mix
+from tripwright.domains import Domain, dialect_named, domain_of
 from tripwright.inference.precision import AUTO
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copying import CopySettings
@@ -26,14 +25,15 @@ Count = Annotated[int, Ge(1)]
 class DataSettings:
     """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file.
 
-    `mix` is what the exam and the cold start ask. RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
-    repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in epochs (row S6: 1,000 queries, 5 epochs).
+    `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual mix). RL may dwell on what is hard (row
+    S8): `rl_mix`, None for the same. Generated trips never repeat, unless `rl_trips` bounds how many there are for RL, which then goes
+    through them in epochs (row S6: 1,000 queries, 5 epochs).
     """
 
     scale: str = "nano"
     queries_per_world: Count = 16
-    mix: Mix = Mix()
-    rl_mix: Mix | None = None
+    mix: Any = None
+    rl_mix: Any = None
     rl_trips: Count | None = None
     world: str | None = None
     queries: str | None = None
@@ -123,8 +123,18 @@ class Recipe:
     checkpoint: CheckpointSettings = CheckpointSettings()
     sinks: tuple[str, ...] = ()
 
+    @property
+    def domain(self) -> Domain:
+        """What its dialect is about."""
+        return domain_of(self.dialect.name)
+
+    @property
+    def mix(self) -> Any:
+        """What the exam and the cold start ask."""
+        return self.domain.mix() if self.data.mix is None else self.data.mix
+
     def record(self) -> dict[str, Any]:
         """The resolved recipe as plain JSON, with the names that TOML has."""
-        record = dataclasses.asdict(dataclasses.replace(self, rl=None))
+        record = dataclasses.asdict(dataclasses.replace(self, rl=None, data=dataclasses.replace(self.data, mix=self.mix)))
         del record["rl"]
         return record if self.rl is None else record | {self.rl.algorithm: dataclasses.asdict(self.rl.settings)}

@@ -17,19 +17,18 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
-from tripwright.learning.trips import ExpertTranscripts
+from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
 from tripwright.sft.copying import Copying
 from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
-from tripwright.training.data_source import MAKING, RL, expert_transcripts, trips_of
-from tripwright.training.kinds import expert_sessions
+from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.tokenizer import content_words, train_tokenizer
+from tripwright.training.tokenizer import train_tokenizer
 from tripwright.world.store import World
 
 
@@ -51,7 +50,7 @@ def make(run: RunFolder) -> None:
         trips = trips_of(recipe, MAKING)
         drawn = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
         sessions = list(expert_sessions(drawn, recipe.dialect.dialect(), None))
-        words = set().union(*(content_words(world) for world in {id(world): world for _, world in drawn}.values()))
+        words = set().union(*(recipe.domain.world_names(world) for world in {id(world): world for _, world in drawn}.values()))
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
@@ -86,7 +85,7 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
         source = file_samples(recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed)
         print(source.figures.line(recipe.sft.max_tokens or dialect.context_tokens), file=sys.stderr)
     else:
-        source = expert_transcripts(recipe, ChatFormat(tokenizer, dialect.schemas()))
+        source = ExpertTranscripts(trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)
     run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)

@@ -17,9 +17,6 @@ from collections.abc import Iterable
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tripwright.world.generator.names import ACCOMMODATION_NOUNS, ATTRACTION_NOUNS, RESTAURANT_NOUNS
-from tripwright.world.store import World
-
 ROLES = ("system", "user", "assistant", "tool")
 END, PAD = "<|im_end|>", "<|pad|>"
 TAGS = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
@@ -95,15 +92,3 @@ def _merged(pieces: list[str | None], a: str, b: str) -> list[str | None]:
             out.append(pieces[i])
             i += 1
     return out
-
-
-def content_words(world: World) -> set[str]:
-    """Words of a world that must stay themselves: they are what is copied and compared."""
-    names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
-    for city in world.cities:
-        names += [row.name for row in world.attractions(city)]
-        for restaurant in world.restaurants(city):
-            names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
-        for accommodation in world.accommodations(city):
-            names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
-    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}  # F: flight numbers

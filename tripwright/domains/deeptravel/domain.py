@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge
 
 from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.baselines import ErrandRows
@@ -29,11 +31,13 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions
 from tripwright.episode import Task, close_session
+from tripwright.errors import UserError
 from tripwright.policies.settings import plain
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.world.store import World
 
+Weight = Annotated[int, Ge(0)]
 MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new worlds without end
 
 
@@ -41,7 +45,11 @@ MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new
 class Mix:
     """Weights of easy, medium and hard requests."""
 
-    levels: tuple[int, int, int] = (4, 3, 3)
+    levels: tuple[Weight, Weight, Weight] = (4, 3, 3)
+
+    def __post_init__(self) -> None:
+        if not any(self.levels):
+            raise UserError(f"a mix needs a level with weight, found levels {self.levels}.")
 
 
 def _draw(mix: Mix | None) -> Draw:

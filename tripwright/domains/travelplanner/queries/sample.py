@@ -40,6 +40,13 @@ class Mix:
     slack: tuple[Slack, Slack] = (1.05, 1.3)
     cuisines: tuple[Weight, Weight] = (1, 2)  # asked for at level medium, hard
 
+    def __post_init__(self) -> None:
+        if not any(self.levels) or not self.days or not set(self.days) <= CITIES_VISITED.keys():
+            lengths = ", ".join(map(str, CITIES_VISITED))
+            raise UserError(f"a mix needs days out of {lengths} and a level with weight, found days {self.days} and levels {self.levels}.")
+        if self.slack[0] > self.slack[1]:
+            raise UserError(f"slack is a range from low to high, found {self.slack}.")
+
 
 def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) -> Iterator[Query]:
     """`count` different feasible queries. The record carries `oracle`: proved cheapest cost, cost and plan (P3) of the comfortable plan."""
