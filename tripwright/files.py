@@ -85,7 +85,7 @@ def _take_lines(path: Path, take: Take, foreign: str) -> Iterator[tuple[Line, ob
 
 
 def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
-    """Takes the lines out of a journal whose records `keep` refuses, and a torn last line. Other bad lines are a UserError, as in Journal."""
+    """Takes out of a journal the lines whose records `keep` refuses, and a torn last line. Other bad lines are refused, as by Journal."""
     if not path.exists():
         return
     kept = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)

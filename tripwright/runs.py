@@ -1,8 +1,8 @@
 """A run folder: what its files are called, and the one way in which its episodes are read and written.
 
-`transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it is read. A torn last line is no line yet.
-An id that comes again is the same episode, tried again: its latest line counts. An unscored episode (law 4) stays among the others, with a
-verdict of null: the next start of the run tries it again, and whoever computes a rate leaves it out.
+`transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it is read. A torn last line is no line
+yet. An id that comes again is the same episode, tried again: its latest line counts. An unscored episode (law 4) stays among the others,
+with a verdict of null: the next start of the run tries it again, and whoever computes a rate leaves it out.
 
 Token ids make the files large, so a first look keeps of each line only its id and its place, and episodes are then read one at a time.
 """
@@ -187,7 +187,7 @@ class TranscriptJournal(Journal):
 
 
 def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
-    """Takes out what this stage had logged beyond `step`, from where it goes on. Returns the seconds of work that the last line left says."""
+    """Takes out what this stage had logged beyond `step`, where it goes on. Returns the seconds of work behind the last line that stays."""
     seconds = 0.0
 
     def led_here(row: Any) -> bool:

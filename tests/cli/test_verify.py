@@ -236,9 +236,10 @@ def test_calibration_against_rules_and_labels(run: Path, judge: Judge, tmp_path:
 def test_labels_that_cannot_be_used_cost_nothing(run: Path, judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "labels.jsonl").write_text('{"id": "x1", "trajectory": true}\n')
     assert main(["verify", str(run), *by(judge, "--labels", str(tmp_path / "labels.jsonl"))], VERBS) == 2
-    run.write_text(run.read_text() * 2)
+    lines = [{key: value for key, value in episode(number, "good").items() if key != "id"} for number in (0, 0, 1)]
+    run.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert main(["verify", str(run), *by(judge, "--against-rules")], VERBS) == 2
-    assert "The id 'e0' stands on more than one transcript" in capsys.readouterr().err and judge.requests == 0
+    assert "The id 'r0' stands on more than one transcript" in capsys.readouterr().err and judge.requests == 0
 
 
 def test_an_episode_played_again_counts_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,7 +283,7 @@ def test_wrong_options_are_one_line(run: Path, words: list[str], complaint: str,
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("{", "transcripts.jsonl:1: not JSON"),
+        ("{", "transcripts.jsonl:1: not an episode of a run: not JSON"),
         ('{"query": {}, "transcript": {}}', 'expected an object with "request"'),
         ('{"request": {"origin": "A"}, "transcript": {}}', "request: destination: Field required"),
         (json.dumps({**episode(1, "x"), "transcript": {"segments": [{"role": "tool"}]}}), "'transcript' is not one of a run"),

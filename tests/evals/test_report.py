@@ -64,6 +64,7 @@ def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
         write_json(folder / "eval" / name / "score.json", synthetic_score(share, 60))
         lines = [synthetic_episode(i, passed=(i % 10) < 10 * share) for i in range(episodes)]
         write_lines(folder / "eval" / name / "transcripts.jsonl", lines)
+        write_json(folder / "eval" / name / "run_card.json", {"transcripts_version": 2})
     comparison = {
         "final": {"mean": 0.41, "low": 0.28, "high": 0.54, "n": 60, "p_value": 3.1e-06},
         "dense_reward": {"mean": 1.31, "low": 0.92, "high": 1.71, "n": 60},
@@ -303,7 +304,7 @@ def test_a_killed_run_is_read_up_to_its_last_whole_line_and_repeated_steps_count
     assert [row["step"] for row in found.stage("rl")] == [1, 2, 3, 4, 5, 6, 7]
     assert [row["reward_mean"] for row in found.stage("rl")][-2:] == [9.0, 9.0]
     _, page = report_of(run)
-    assert "1 unreadable line" in page.text
+    assert "unreadable line" not in page.text  # what is torn is no line yet
 
 
 def test_values_that_are_not_finite_are_counted_not_drawn(tmp_path):

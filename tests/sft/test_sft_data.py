@@ -110,7 +110,7 @@ def test_a_run_folder_gives_the_last_try_of_each_episode(texts: list[Transcript]
     lines = [episode(0, texts[0]), episode(1, texts[1]), episode(0, texts[2])]
     (tmp_path / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = [c.transcript for c in read_conversations(tmp_path)]
-    assert found == [texts[2], texts[1]]
+    assert found == [texts[1], texts[2]]
 
 
 def test_turns_that_are_not_to_be_trained_on_have_no_mask(texts: list[Transcript], nano_tokenizer: Any, written: Any) -> None:

@@ -54,8 +54,8 @@ def few_episodes(run: RunFolder, index: Index) -> str:
         return ""
     passing = sum(each.passed for each in chosen)
     lede = (
-        f"Here are {len(chosen)} of {plural(len(candidates), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, chosen "
-        f"by rule: {passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
+        f"Here are {len(chosen)} of {plural(len(candidates), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, "
+        f"chosen by rule: {passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
         f"<code>{esc(path.relative_to(run.path))}</code>; with JavaScript this page lets you filter and compare them."
     )
     episodes = "".join(episode(record_at(path, each.place), i == 0) for i, each in enumerate(chosen))

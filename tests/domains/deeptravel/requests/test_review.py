@@ -131,7 +131,7 @@ def test_difficulty_is_one_minus_the_share_that_passed(tmp_path: Path) -> None:
     ("text", "problem"), (("{}", ":1: not an episode"), ("{", ":1: not an episode"), ('{"id":1,"query":"x","verdict":null}', ":1: "))
 )
 def test_what_is_no_episode_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    (tmp_path / "t.jsonl").write_text(text)
+    (tmp_path / "t.jsonl").write_text(text + "\n")
     with pytest.raises(UserError, match=problem):
         read_attempts([tmp_path / "t.jsonl"])
 

@@ -132,9 +132,8 @@ def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency
         kept[record["line"]] = record
 
     foreign = f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
-    with Journal(
-        out, take, foreign, in_use=f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
-    ) as journal:
+    in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
+    with Journal(out, take, foreign, in_use) as journal:
         progress = _Progress(len(asked), len(kept))
         waiting = ((each, each.query, each.text) for each in asked if each.line not in kept)
         for each, formatted in format_all(endpoint, waiting, concurrency, city_lookup(world) if world else None):

@@ -167,9 +167,8 @@ def _word_all(asked: list[Asked], way: Way, places: Gazetteer, out: Path) -> dic
         kept[wording["line"]] = record
 
     foreign = f"was not made from these requests by {', '.join(way.names)}. Choose another file for --out."
-    with Journal(
-        out, take, foreign, in_use=f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
-    ) as journal:
+    in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
+    with Journal(out, take, foreign, in_use) as journal:
         if kept:
             print(f"{len(kept)} of {len(asked)} requests are there already", file=sys.stderr)
         for each, worded in _worded([each for each in asked if each.line not in kept], way, places):

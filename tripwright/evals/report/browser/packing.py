@@ -19,7 +19,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report.browser.index import Index
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TOKENIZER_FILE, TokenWords
-from tripwright.runs import Run, record_at
+from tripwright.runs import Run, episode_lines
 
 SEED = 0
 DEFAULT_BYTES = 25_000_000  # of packed transcripts in a page, where nothing else is asked for
@@ -79,19 +79,22 @@ def _pieces(index: Index, budget: Budget, packed: Packed, vocabularies: dict[Pat
     """[(place in the index, line of JSON), …] of each piece."""
     group: list[tuple[int, str]] = []
     size = taken = 0
-    for place in order(index):
+    wanted = order(index)
+    of_source = [[entry.place for place in wanted if (entry := index.entries[place]).source == n] for n in range(len(index.sources))]
+    lines = [episode_lines(source.path, places) for source, places in zip(index.sources, of_source, strict=True)]
+    for place in wanted:
         if budget.episodes is not None and taken >= budget.episodes:
             break
         entry = index.entries[place]
-        source = index.sources[entry.source]
+        line = next(lines[entry.source])
         try:
-            found = drawn(record_at(source.path, entry.place), vocabularies[source.folder], packed.prompts)
+            found = drawn(line.record(), vocabularies[index.sources[entry.source].folder], packed.prompts)
         except (KeyError, TypeError, ValueError, AttributeError):
             packed.unreadable += 1
             continue
-        line = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-        group.append((place, line))
-        size, taken = size + len(line), taken + 1
+        written = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        group.append((place, written))
+        size, taken = size + len(written), taken + 1
         if size >= PIECE_CHARACTERS:
             yield group
             group, size = [], 0
