@@ -76,7 +76,7 @@ def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path: Path
     assert {entry.id: entry.verdict for entry in index.entries} == {"a": 0, "b": 1}
     assert index.unreadable == {"run": 1}
     page = write_report(tmp_path).read_text()
-    assert "1 unreadable line of transcripts.jsonl left out" in page and columns_of(page)["id"] == ["a", "b"]
+    assert "1 unreadable line of transcripts.jsonl left out" in page and columns_of(page)["id"] == ["b", "a"]
 
 
 def test_an_unscored_episode_is_listed_with_its_fault(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
