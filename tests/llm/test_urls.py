@@ -9,7 +9,7 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.vendors.http import HttpCaller
+from tripwright.tools.http import HttpCaller
 from tripwright.errors import UserError
 from tripwright.evals.choose import Settings, choose_policy
 from tripwright.evals.outside.qa.served import ServedRetriever

@@ -15,7 +15,7 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, HotelOffer, Money, Place, Source
 from tripwright.domains.deeptravel.vendors.duffel import Duffel
-from tripwright.domains.deeptravel.vendors.http import Refused
+from tripwright.tools.http import Refused
 from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.errors import UserError
 
