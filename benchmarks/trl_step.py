@@ -45,6 +45,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging
+from tripwright.training.kinds import expert_sessions
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named
@@ -52,7 +53,6 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
 from tripwright.files import write_atomically
 from tripwright.learning.trips import GeneratedTrips
-from tripwright.training.kinds import expert_sessions
 from tripwright.training.nano import NanoShape, new_model
 
 PROMPT, TURN, TOOL = 440, 40, 100  # tokens: a prompt, what the model says in a turn, a tool's answer in its frame

@@ -107,8 +107,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 def nano_tokenizer() -> Any:
     """A tokenizer of the kind the quickstart makes, from fewer transcripts."""
     pytest.importorskip("torch")
-    from tripwright.learning.trips import GeneratedTrips
     from tripwright.training.kinds import expert_sessions
+
+    from tripwright.learning.trips import GeneratedTrips
     from tripwright.training.tokenizer import content_words, train_tokenizer
 
     sessions = list(expert_sessions(itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 24), dialect_named("compact"), None))

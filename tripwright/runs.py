@@ -26,6 +26,7 @@ VERSION_ENTRY = "transcripts_version"  # of the run card; a card without it is o
 VERSION = 2  # since then, tool calls hold typed rows
 
 Record = dict[str, Any]
+Upgrade = Callable[[Record], Record]  # a record of an older version as VERSION has it
 Made = TypeVar("Made")
 
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)\s*[,}]')
@@ -85,26 +86,30 @@ class EpisodeLine:
     path: Path
     place: Place
     text: bytes
+    older: Upgrade | None = None
 
     @property
     def where(self) -> str:
         return f"{self.path}:{self.place.number}"
 
     def record(self) -> Record:
-        """Raises UserError for a line that is no JSON object."""
+        """As VERSION has it. Raises UserError for a line that is no JSON object, and for one of an older version where nobody reads those."""
         try:
             record = read_json(self.text)
         except NotJson as problem:
             raise self.problem(f"not JSON ({problem})") from None
         if not isinstance(record, dict):
             raise self.problem(f"expected an object, found {type(record).__name__}")
-        return upgraded(record)
+        if "domain" in record or not record.keys() >= {"transcript", "verdict"}:
+            return record
+        if self.older is None:
+            raise UserError(f"{self.where}: an episode of an older version: 'report' and 'compare' read it.")
+        return self.older(record)
 
     def read(self, make: Callable[[Record], Made]) -> Made:
         """What `make` makes of the record. What it does not find there is a UserError that names the line."""
-        record = self.record()
         try:
-            return make(record)
+            return make(self.record())
         except KeyError as missing:
             raise self.problem(f"it has no {missing}") from None
         except (TypeError, AttributeError):
@@ -134,30 +139,26 @@ def places(path: Path, tries_again: bool = True) -> list[Place]:
     return list(latest.values())
 
 
-def episode_lines(path: Path, at: Iterable[Place] | None = None) -> Iterator[EpisodeLine]:
-    """The latest line of each episode, in the order of the file; with `at`, the lines in these places and this order."""
+def episode_lines(path: Path, at: Iterable[Place] | None = None, older: Upgrade | None = None) -> Iterator[EpisodeLine]:
+    """The latest line of each episode, in the order of the file; with `at`, the lines in these places and this order. `older` reads
+    records of older versions (`evals/older.py`)."""
     at = places(path) if at is None else at
     with path.open("rb", buffering=1 << 16) as lines:
         for place in at:
             lines.seek(place.offset)
-            yield EpisodeLine(path, place, lines.readline())
+            yield EpisodeLine(path, place, lines.readline(), older)
 
 
-def episodes(path: Path) -> Iterator[Record]:
+def episodes(path: Path, older: Upgrade | None = None) -> Iterator[Record]:
     """The latest record of each episode, one at a time, in the order of the file. Raises UserError for a line that is none."""
-    for line in episode_lines(path):
+    for line in episode_lines(path, older=older):
         yield line.record()
 
 
-def record_at(path: Path, place: Place) -> Record:
+def record_at(path: Path, place: Place, older: Upgrade | None = None) -> Record:
     """For readers that come back to an episode."""
-    (line,) = episode_lines(path, [place])
+    (line,) = episode_lines(path, [place], older)
     return line.record()
-
-
-def upgraded(record: Record) -> Record:
-    """The record as VERSION has it. Every record that is read passes here, so no reader knows of older versions."""
-    return record
 
 
 class Scored(NamedTuple):

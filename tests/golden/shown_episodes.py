@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
 from tripwright.queries.sample import Mix
 from tripwright.training.cold_start import GeneratedTrips, content_words
 from tripwright.training.kinds import kind_of
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import dialect_named
 from tripwright.training.tokenizer import train_tokenizer
 
 OF_TOKENIZER = ("compact", "deeptravel_compact")  # their episodes make it; it is of bytes, so that it encodes any other

@@ -9,12 +9,12 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.vendors.http import HttpCaller
 from tripwright.errors import UserError
 from tripwright.evals.choose import Settings, choose_policy
 from tripwright.evals.outside.qa.served import ServedRetriever
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.urls import shown_url
+from tripwright.tools.http import HttpCaller
 from tripwright.tools.remote import RemoteToolBox
 
 DEAD = "http://me:S3cret@127.0.0.1:9"  # nobody listens there

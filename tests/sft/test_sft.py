@@ -15,11 +15,12 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.training.kinds import expert_sessions  # noqa: E402
+
 from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
-from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
 pytestmark = pytest.mark.usefixtures("one_thread")

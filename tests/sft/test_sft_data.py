@@ -19,6 +19,8 @@ from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.training.kinds import expert_sessions  # noqa: E402
+
 from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.chat_masks import ChatMasks  # noqa: E402
@@ -26,7 +28,6 @@ from tripwright.sft.data import FileSamples, Row, expert_samples, file_samples, 
 from tripwright.sft.files import read_conversations  # noqa: E402
 from tripwright.sft.trainer import FineTuning, SftSettings  # noqa: E402
 from tripwright.training.data_source import expert_transcripts  # noqa: E402
-from tripwright.training.kinds import expert_sessions  # noqa: E402
 from tripwright.training.recipe_tables import Recipe  # noqa: E402
 
 SETTINGS = SftSettings(data="x", dtype="float32")

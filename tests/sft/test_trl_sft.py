@@ -18,13 +18,14 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.training.kinds import expert_sessions  # noqa: E402
+
 from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.inference.local import load_model  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import SftSettings  # noqa: E402
 from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
-from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(steps=4, rows_per_step=4, rows=2, observation_weight=0.0, data="x.jsonl", optimizer=RATE, dtype="float32")

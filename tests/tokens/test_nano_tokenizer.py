@@ -14,10 +14,11 @@ from tripwright.domains import dialect_named
 
 pytest.importorskip("torch")
 
+from tripwright.training.kinds import expert_sessions
+
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.learning.trips import GeneratedTrips
 from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.kinds import expert_sessions
 from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, superword_chunks, train_tokenizer
 
 any_text = st.text() | st.lists(st.sampled_from([*TAGS, END, '","name":"', " ", "\n", "é", "Stay: ", "9", "\u200b", "日本", "ﬁ"])).map(

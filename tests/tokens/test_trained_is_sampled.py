@@ -21,13 +21,14 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
+from tripwright.training.kinds import expert_sessions  # noqa: E402
+
 from tripwright.inference.branching import Branching  # noqa: E402
 from tripwright.inference.decoder import Decoder  # noqa: E402
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.learning.batches import Batch, collate, token_logits  # noqa: E402
 from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.rl.grpo import GrpoSettings, policy_loss  # noqa: E402
-from tripwright.training.kinds import expert_sessions  # noqa: E402
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]

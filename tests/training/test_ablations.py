@@ -16,6 +16,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import STAGES  # noqa: E402
+from tripwright.training.kinds import ERRANDS  # noqa: E402
 
 from tripwright.agent.dialect import dialect_named  # noqa: E402
 from tripwright.episode import Episode, close_session  # noqa: E402
@@ -25,7 +26,6 @@ from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
 from tripwright.sft.copying import CopySettings  # noqa: E402
 from tripwright.training import stages  # noqa: E402
 from tripwright.training.data_source import COLD_START, RL, trips_of  # noqa: E402
-from tripwright.training.kinds import ERRANDS  # noqa: E402
 from tripwright.training.nano import NanoShape  # noqa: E402
 from tripwright.training.recipe import load_recipe  # noqa: E402
 from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement  # noqa: E402

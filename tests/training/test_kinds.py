@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("torch")
 
 from tripwright.rewards.shaped import SUCCESS
+from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 
 from tripwright.domains import dialect_named, dialects
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -28,7 +29,6 @@ from tripwright.learning.trips import GeneratedTrips
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import Group, rewarded
 from tripwright.training.data_source import COLD_START, RL, data_identity, expert_transcripts, opened_source, trips_of
-from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 from tripwright.world.folder import write_world

@@ -11,10 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.training.quickstart_recipe import FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
+
 from tripwright.cli import exam  # noqa: E402
 from tripwright.cli import quickstart as verb  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
-from tripwright.training.quickstart_recipe import FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

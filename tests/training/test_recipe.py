@@ -12,11 +12,12 @@ from tripwright.errors import UserError
 
 pytest.importorskip("torch")
 
+from tripwright.training.quickstart_recipe import quickstart_recipe
+
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.rewards.curriculum import PLANNER_R1_8B
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.objectives import Clip
-from tripwright.training.quickstart_recipe import quickstart_recipe
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 

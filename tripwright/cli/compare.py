@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.compare_tables import comparison_text
-from tripwright.domains.travelplanner.rules.evaluate import RULES, check_rules
+from tripwright.domains import domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison_whole import compare_folders
 from tripwright.world.store import World
+
+RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
 
 
 def compare(
@@ -41,8 +43,8 @@ def compare(
     """
     if (rejudge is None) != (world is None):
         raise UserError("--rejudge RULES and --world DIR go together: plans are judged anew in the world that they were made for.")
-    if rejudge is not None:
-        check_rules(rejudge)
+    if rejudge is not None and rejudge not in RULES:
+        raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(RULES)}.")
     folders = [[Path(each) for each in run.split(",") if each] for run in runs]
     for folder in (each for several in folders for each in several):
         if not folder.is_dir():

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.evals.comparison import changed_marks
+from tripwright.evals.scoreboard import judged_by
+
 TITLES = {
     "metrics": "metrics",
     "samples": "several samples of a query",
-    "levels": "final pass by level",
-    "days": "final pass by days",
-    "constraints": "constraints, share of the plans they apply to",
+    "constraints": "constraints, share of the answers they apply to",
 }
 MARK = "*"
 HOLM = "p (Holm)"
@@ -23,9 +24,8 @@ def comparison_text(found: Mapping[str, Any], listed: int) -> str:
     """`listed` queries of each kind are named."""
     names = [run["name"] for run in found["runs"]]
     parts = [_heading(found)]
-    for table, title in TITLES.items():
-        if table in found["tables"]:
-            parts.append(_table(title, found["tables"][table], names, bool(found["unlike"])))
+    for table, rows in found["tables"].items():
+        parts.append(_table(TITLES.get(table, f"final pass by {table}"), rows, names, bool(found["unlike"])))
     parts.append(_pairs(found["pairs"], bool(found["unlike"])))
     parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
     parts += [_changed(name, found["baseline"], changed, listed) for name, changed in found["changed"].items()]
@@ -40,7 +40,7 @@ def comparison_text(found: Mapping[str, Any], listed: int) -> str:
 
 
 def _heading(found: Mapping[str, Any]) -> str:
-    by = found["rules"] if found["rules"].startswith("verified") else f"{found['rules']} rules"
+    by = judged_by(found["rules"])
     anew = ", judged anew" if found["rejudged"] else ""
     lines = [f"{found['queries']:,} queries that all of them played, {by}{anew}"]
     for run in found["runs"]:
@@ -124,7 +124,7 @@ def _changed(name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, A
         for query in changed[kind][:listed]:
             before, after = (f"{passed}/{tried}" for passed, tried in (query["before"], query["after"]))
             text = query["text"] if len(query["text"]) <= TEXT_CHARACTERS else query["text"][:TEXT_CHARACTERS] + "…"
-            about = f"{query['level'] or '-'} {query['days'] or '-'}d"
+            about = ", ".join(changed_marks(query)) or "-"
             lines.append(f"  {kind:<6} {query['id']}  {before} to {after}  {about}  {text}")
         if (more := len(changed[kind]) - listed) > 0 and listed:
             lines.append(f"  and {more} more {kind} (--list {len(changed[kind])}, or --json)")

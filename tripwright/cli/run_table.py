@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.scoreboard import VERIFIED, judged_by
+from tripwright.evals.scoreboard import judged_by
 
 
 def table(score: dict[str, Any], out: Path) -> str:
     lines = [f"{score['n']} episodes, {judged_by(score['rules'])}" + (f", {score['unscored']} unscored" if score["unscored"] else "")]
-    verified = score["rules"].startswith(VERIFIED)
-    lines += [_row(_words(name, verified), found) for name, found in score["metrics"].items()]
-    lines += [_row(f"final, {level}", found["final"]) for level, found in score["levels"].items()]
+    lines += [_row(name.replace("_", " "), found) for name, found in score["metrics"].items()]
+    lines += [_row(f"final, {level}", found["final"]) for level, found in score.get("levels", {}).items()]
     lines += [_row(f"worst case {name.replace('_', ' ')}", found) for name, found in score.get("worst_case", {}).items() if name == "final"]
     if "faults" in score:
         lines.append(f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made to fail")
@@ -30,12 +29,6 @@ def _usage(usage: dict[str, Any]) -> str:
         cached = f" ({usage['cached_tokens']:,} cached)" if usage["cached_tokens"] else ""
         said += f", {usage['prompt_tokens']:,} prompt{cached} and {usage['completion_tokens']:,} completion tokens"
     return said + (f", ${usage['cost_usd']:,.4f}" if usage["cost_usd"] is not None else "")
-
-
-def _words(metric: str, verified: bool) -> str:
-    """A verifier's facts are the trajectory's and the turns', where rules of plans have commonsense and hard constraints."""
-    words = metric.replace("_", " ")
-    return words.replace("commonsense", "trajectory").replace("hard", "turns") if verified else words
 
 
 def _row(name: str, found: dict[str, Any]) -> str:

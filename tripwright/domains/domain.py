@@ -164,6 +164,7 @@ class Domain:
     keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
 
     # Who judges
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # group of a verdict → those of its facts known beforehand, in order
     rules: tuple[str, ...] = ()  # sets of rules to choose from: the default first, the strictest last; () where there is one way to judge
     judged_by: str = "rules"  # where there is one way: what a score says of it
     judge_again: Callable[[Json, Any, str], Verdict] | None = None  # (record of an episode, world, rules)

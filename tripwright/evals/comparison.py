@@ -20,6 +20,7 @@ from tripwright.evals.comparison_read import Group, common_queries, query_id
 from tripwright.evals.figures import (
     SCALE,
     SEED,
+    ByQuery,
     Columns,
     PerQuery,
     Section,
@@ -31,7 +32,7 @@ from tripwright.evals.figures import (
     sample_figures,
     slices,
 )
-from tripwright.evals.outcome import Outcome
+from tripwright.evals.outcome import facts_of, mark_words
 from tripwright.statistics.paired import SMALLEST_P, holm, paired_interval, sign_flip
 from tripwright.statistics.rates import wilson
 from tripwright.statistics.resampling import bootstrap_floor, bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
@@ -178,7 +179,7 @@ class Comparison:
             change = passed / tried - before / tried_before
             if change:
                 first = self.groups[base].runs[0].scored[query][0]
-                about = {"id": query_id(first), "level": first.level, "days": first.days, "text": first.text}
+                about = {"id": query_id(first), **first.marks, "text": first.text}
                 found["gained" if change > 0 else "lost"].append(
                     (-abs(change), {**about, "before": [before, tried_before], "after": [passed, tried]})
                 )
@@ -205,6 +206,11 @@ class Comparison:
         return found
 
 
+def changed_marks(query: Mapping[str, Any]) -> list[str]:
+    """Of an entry of `Comparison.changed`: what its request is counted under, in words."""
+    return mark_words({key: value for key, value in query.items() if key not in ("id", "text", "before", "after")})
+
+
 def _ends(row: Row, drawn: Sequence[float]) -> dict[str, float | None]:
     """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the interval of as many pairs."""
     if not drawn:
@@ -229,15 +235,17 @@ def correct(differences: Sequence[dict[str, Any]]) -> None:
         found |= {"p_holm": p, "significant": p < SIGNIFICANT}
 
 
-def _figures(groups: Mapping[str, Sequence[Outcome]]) -> dict[Key, PerQuery]:
-    most = most_samples(groups)
-    tables: dict[str, Section] = {"metrics": {**metrics(groups), **means(groups)}}
+def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
+    outcomes = [outcome for samples in queries.values() for outcome in samples]
+    facts, most = facts_of(outcomes), most_samples(queries)
+    tables: dict[str, Section] = {"metrics": {**metrics(queries, facts), **means(queries)}}
     if most > 1:
-        kinds = sample_figures(groups, most)
-        tables["samples"] = {"flip_rate": flips(groups)}
+        kinds = sample_figures(queries, most)
+        tables["samples"] = {"flip_rate": flips(queries)}
         tables["samples"] |= {f"{kind.removesuffix('k')}{k}": found for kind in kinds for k, found in kinds[kind].items() if k != "1"}
-    tables["constraints"] = constraints(groups)
-    tables |= {name: section for name, section in slices(groups).items() if len(section) > 1}  # one slice alone is the whole
+    tables["constraints"] = constraints(queries, facts)
+    sections = slices(queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices))
+    tables |= {name: section for name, section in sections.items() if len(section) > 1}  # one slice alone is the whole
     return {(table, name): found for table, section in tables.items() for name, found in section.items()}
 
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
+from tripwright.domains import domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
+from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import judge_version
 from tripwright.files import json_object
@@ -97,7 +97,7 @@ def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rule
     """Raises UserError for a folder without transcripts, and for lines that are no episodes."""
     place = evaluation_folder(folder)
     run, status, outcomes = Run.at(place), StatusLine(), list[Outcome]()
-    for line in episode_lines(run.transcripts):
+    for line in episode_lines(run.transcripts, older=older_records(run.transcripts)):
         outcomes.append(line.read(lambda record: Outcome.of(judge_anew(record) if judge_anew else record)))
         status.show(f"reading {name}: {len(outcomes)} episodes")
     status.end()
@@ -114,18 +114,20 @@ def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rule
 
 
 def judged_by_rules(world: World, rules: str) -> Judge:
-    """Judges the plan of a line again. A line without a plan stays undelivered, an unscored one unscored."""
-    check_rules(rules)
+    """Judges the answer of a line again. A line without one stays undelivered, an unscored one unscored."""
 
     def again(record: Mapping[str, Any]) -> Mapping[str, Any]:
+        domain = domains().get(record["domain"])
+        if domain is None or domain.judge_again is None:
+            what = domain.title if domain is not None else "another benchmark"
+            raise UserError(f"--rejudge is for answers that several sets of rules can judge; these runs are of {what}. Leave it out.")
+        if rules not in domain.rules:
+            raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
         if record["verdict"] is None:
             return record
-        if "query" not in record:
-            raise UserError("--rejudge is for plans; these runs hold answers to travellers' requests, which a verifier judges.")
         if record.get("world") != world.name:
             raise UserError(f"Episode '{record['id']}' was played in world '{record.get('world')}', and --world is '{world.name}'.")
-        verdict = judge(Query.model_validate(record["query"]), record["plan"], world, cast(Rules, rules)).to_contract(0)
-        return {**record, "verdict": verdict}
+        return {**record, "verdict": domain.judge_again(record, world, rules).record()}
 
     return again
 

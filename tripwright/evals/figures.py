@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.evals.outcome import Outcome
 from tripwright.statistics.rates import rate, wilson
 from tripwright.statistics.resampling import percentiles, resampled_sums
@@ -24,7 +23,7 @@ SCALE = 10**6  # of a mean's values in a bootstrap, whose columns are whole numb
 LEVELS = ("easy", "medium", "hard")
 FEW_WITHOUT = 0.1  # k goes up to the number of samples that all but so many of the queries have
 
-Groups = Mapping[str, Sequence[Outcome]]  # query → its samples
+ByQuery = Mapping[str, Sequence[Outcome]]  # query → its samples
 
 
 @dataclass(frozen=True)
@@ -50,120 +49,131 @@ Section = dict[str, PerQuery]
 
 
 def by_query(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    groups: dict[str, list[Outcome]] = defaultdict(list)
+    found: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        groups[outcome.query].append(outcome)
-    return dict(groups)
+        found[outcome.query].append(outcome)
+    return dict(found)
 
 
-def share(groups: Groups, counted: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
+def share(queries: ByQuery, counted: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
     """`counted` says of one sample how many of how many checks passed."""
     found = {}
-    for query, samples in groups.items():
+    for query, samples in queries.items():
         counts = [counted(outcome) for outcome in samples]
         if whole := sum(n for _, n in counts):
             found[query] = (sum(k for k, _ in counts), whole)
     return PerQuery("share", found)
 
 
-def rate_of(groups: Groups, passes: Callable[[Outcome], bool]) -> PerQuery:
-    return share(groups, lambda outcome: (int(passes(outcome)), 1))
+def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
+    return share(queries, lambda outcome: (int(passes(outcome)), 1))
 
 
-def mean_of(groups: Groups, value: Callable[[Outcome], float | None]) -> PerQuery:
+def mean_of(queries: ByQuery, value: Callable[[Outcome], float | None]) -> PerQuery:
     """A query's value is the mean over those of its samples that have one."""
     found = {}
-    for query, samples in groups.items():
+    for query, samples in queries.items():
         known = [Fraction(v) for outcome in samples if (v := value(outcome)) is not None]
         if known:
             found[query] = (sum(known, Fraction(0)) / len(known), 1)
     return PerQuery("mean", found)
 
 
-def metrics(groups: Groups) -> Section:
-    """T4's metrics."""
-    return {
-        "final": _final(groups),
-        "delivery": rate_of(groups, lambda o: o.delivered),
-        "schema": rate_of(groups, lambda o: o.schema_valid),
-        "commonsense_micro": share(groups, lambda o: o.share(o.commonsense)),
-        "commonsense_macro": rate_of(groups, lambda o: o.all_of(o.commonsense)),
-        "hard_micro": share(groups, lambda o: o.share(o.hard)),
-        "hard_macro": rate_of(groups, lambda o: o.all_of(o.hard)),
+def metrics(queries: ByQuery, names: Iterable[str]) -> Section:
+    """What passed, was delivered and could be read; and of each of these groups of facts, the share that passed and how often all did."""
+    found = {
+        "final": _final(queries),
+        "delivery": rate_of(queries, lambda o: o.delivered),
+        "schema": rate_of(queries, lambda o: o.schema_valid),
     }
+    for name in names:
+        found[f"{name}_micro"] = share(queries, partial(_share, name))
+        found[f"{name}_macro"] = rate_of(queries, partial(_all_passed, name))
+    return found
 
 
-def means(groups: Groups) -> Section:
-    return {"turns_mean": mean_of(groups, lambda o: o.turns), "completion_tokens_mean": mean_of(groups, lambda o: o.completion_tokens)}
+def _share(name: str, outcome: Outcome) -> tuple[int, int]:
+    return outcome.group(name).share
 
 
-def most_samples(groups: Groups) -> int:
+def _all_passed(name: str, outcome: Outcome) -> bool:
+    return outcome.group(name).all_passed
+
+
+def means(queries: ByQuery) -> Section:
+    return {"turns_mean": mean_of(queries, lambda o: o.turns), "completion_tokens_mean": mean_of(queries, lambda o: o.completion_tokens)}
+
+
+def most_samples(queries: ByQuery) -> int:
     """The k up to which samples are looked at: what nine in ten queries have. A query with fewer is left out of that k's figure."""
-    counts = sorted(len(samples) for samples in groups.values())
+    counts = sorted(len(samples) for samples in queries.values())
     return counts[int(FEW_WITHOUT * len(counts))] if counts else 0
 
 
-def chances(groups: Groups, k: int) -> Section:
+def chances(queries: ByQuery, k: int) -> Section:
     """pass@k and pass^k, of the queries that have so many samples."""
-    passed = {query: (len(samples), sum(o.final for o in samples)) for query, samples in groups.items() if len(samples) >= k}
+    passed = {query: (len(samples), sum(o.final for o in samples)) for query, samples in queries.items() if len(samples) >= k}
     return {
         name: PerQuery("chance", {query: (of_query(n, final, k), 1) for query, (n, final) in passed.items()})
         for name, of_query in (("pass@k", pass_at_k), ("pass^k", pass_hat_k))
     }
 
 
-def sample_figures(groups: Groups, most: int) -> dict[str, Section]:
+def sample_figures(queries: ByQuery, most: int) -> dict[str, Section]:
     """For every k up to `most`: pass@k, pass^k, and the best and the worst of k by the share of all checks that hold."""
     kinds: dict[str, Section] = {"pass@k": {}, "pass^k": {}, "best_of_k": {}, "worst_of_k": {}}
-    checks = {query: sorted(map(_checks, samples)) for query, samples in groups.items()}
+    checks = {query: sorted(map(_checks, samples)) for query, samples in queries.items()}
     for k in range(1, most + 1):
-        for name, figure in chances(groups, k).items():
+        for name, figure in chances(queries, k).items():
             kinds[name][str(k)] = figure
-        enough = [query for query, samples in groups.items() if len(samples) >= k]
+        enough = [query for query, samples in queries.items() if len(samples) >= k]
         for name, of_values in (("best_of_k", expected_best), ("worst_of_k", expected_worst)):
             values = {q: (of_values(checks[q], k), 1) for q in enough}
             kinds[name][str(k)] = PerQuery("chance", values)
     return kinds
 
 
-def flips(groups: Groups) -> PerQuery:
+def flips(queries: ByQuery) -> PerQuery:
     """Share of the queries with several samples whose samples disagree: some pass and some do not."""
-    several = {query: samples for query, samples in groups.items() if len(samples) > 1}
+    several = {query: samples for query, samples in queries.items() if len(samples) > 1}
     return PerQuery("share", {query: (int(len({o.final for o in samples}) > 1), 1) for query, samples in several.items()})
 
 
 def _checks(outcome: Outcome) -> Fraction:
-    passed, asked = outcome.share(outcome.asked)
+    passed, asked = len(outcome.passed), len(outcome.asked)
     return Fraction(passed, asked) if asked else Fraction(int(outcome.final))
 
 
-def constraints(groups: Groups) -> Section:
-    """Share passing each constraint among the episodes it applies to; these sum up to the micro rates."""
-    names = dict.fromkeys(name for samples in groups.values() for o in samples for name in o.asked)
-    if not names or COMMONSENSE_NAMES[0] in names:  # TravelPlanner's thirteen stand in their order, asked or not
-        names = dict.fromkeys((*COMMONSENSE_NAMES, *HARD_NAMES, *names))
-    return {name: share(groups, partial(_one, name)) for name in names}
+def constraints(queries: ByQuery, facts: Mapping[str, Iterable[str]]) -> Section:
+    """Share passing each fact of these groups among the episodes that are held to it; a group's sum up to its micro rate."""
+    return {name: share(queries, partial(_one, group, name)) for group, names in facts.items() for name in names}
 
 
-def _one(name: str, outcome: Outcome) -> tuple[int, int]:
-    return int(name in outcome.passed), int(name in outcome.asked)
+def _one(group: str, name: str, outcome: Outcome) -> tuple[int, int]:
+    checks = outcome.group(group)
+    return int(name in checks.passed), int(name in checks.asked)
 
 
-def slices(groups: Groups) -> dict[str, Section]:
-    """The final pass rate by level of difficulty and by days of the trip."""
-    first = {query: samples[0] for query, samples in groups.items()}
-    found = {str(o.level) for o in first.values() if o.level is not None}
-    levels = [level for level in LEVELS if level in found] + sorted(found - set(LEVELS))
-    days = sorted({o.days for o in first.values() if o.days is not None})
-
-    return {
-        "levels": {level: _final({q: groups[q] for q, o in first.items() if str(o.level) == level}) for level in levels},
-        "days": {str(n): _final({q: groups[q] for q, o in first.items() if o.days == n}) for n in days},
-    }
+def slices(queries: ByQuery, sections: Iterable[str]) -> dict[str, Section]:
+    """The final pass rate by what requests are divided by, as by their level of difficulty."""
+    first = {query: samples[0] for query, samples in queries.items()}
+    return {section: _slice(queries, {query: outcome.slices.get(section) for query, outcome in first.items()}) for section in sections}
 
 
-def _final(groups: Groups) -> PerQuery:
-    return rate_of(groups, lambda o: o.final)
+def _slice(queries: ByQuery, values: Mapping[str, Any]) -> Section:
+    found = sorted({value for value in values.values() if value is not None}, key=slice_order)
+    return {str(value): _final({query: queries[query] for query, of in values.items() if of == value}) for value in found}
+
+
+def slice_order(value: object) -> tuple[Any, ...]:
+    """Easy before medium and hard, 3 before 10, "3 cities" before "10 cities"."""
+    if value in LEVELS:
+        return ((-1, LEVELS.index(value), ""),)
+    return tuple((0, int(word), "") if word.isdecimal() else (1, 0, word) for word in str(value).split())
+
+
+def _final(queries: ByQuery) -> PerQuery:
+    return rate_of(queries, lambda o: o.final)
 
 
 def with_intervals(section: Mapping[str, PerQuery], seed: int = SEED) -> dict[str, dict[str, Any]]:

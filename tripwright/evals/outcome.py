@@ -1,79 +1,130 @@
-"""One line of a transcripts.jsonl as every figure reads it, whatever kind of request it is about."""
+"""One line of a transcripts.jsonl as every figure reads it, whatever its domain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains import domains
+from tripwright.verdict import FORMAT
 
-HARD_WISHES = {
-    "valid_cuisine": "cuisine",
-    "valid_room_rule": "house rule",
-    "valid_transportation": "transportation",
-    "valid_room_type": "room type",
-}
+
+@dataclass(frozen=True)
+class Checks:
+    """One group of a verdict: the facts that the episode is held to, and which of them passed; none did where it was not looked at."""
+
+    asked: tuple[str, ...] = ()
+    passed: frozenset[str] = frozenset()
+    all_passed: bool = False
+
+    @property
+    def share(self) -> tuple[int, int]:
+        """(passed, asked)"""
+        return len(self.passed), len(self.asked)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one line says, without its tokens. The six T4 facts are False, and `passed` empty, where the plan never got that far."""
+    """What one line says, without its tokens. `groups` are the verdict's, in order; of an unscored episode, those that it is held to.
+    `slices` are what its request is counted under: section of a score → value, or None where it does not say."""
 
     id: str
+    domain: str
     query: str  # equal for samples of the same query
     text: str  # of the request
-    level: str | None
-    days: int | None
+    slices: Mapping[str, Any]
     stop_reason: str
     fault: str | None  # why it is unscored
     scored: bool
     final: bool
     delivered: bool
-    schema_valid: bool
-    commonsense: tuple[str, ...]  # constraints that apply to this query, in two kinds
-    hard: tuple[str, ...]
-    passed: frozenset[str]
+    groups: Mapping[str, Checks]
     turns: int
     completion_tokens: float | None
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Outcome:
-        verdict, transcript = record["verdict"], record["transcript"]
-        query = record.get("query") or record["request"]  # of TravelPlanner's kind, or DeepTravel's
-        facts = {**((verdict or {}).get("commonsense") or {}), **((verdict or {}).get("hard") or {})}
-        commonsense, hard = _asked(record, facts)
+        verdict, transcript, request = record["verdict"], record["transcript"], record["request"]
         return cls(
             id=str(record["id"]),
-            query=f"{record.get('world')} {_identity(query)}",
-            text=str(query.get("query") or ""),
-            level=query.get("level"),
-            days=query.get("days"),
+            domain=record["domain"],
+            query=f"{record.get('world')} {_identity(request)}",
+            text=str(request.get("query") or ""),
+            slices={section: request.get(field) for section, field in slice_fields(record["domain"]).items()},
             stop_reason=str(transcript["stop_reason"]),
             fault=transcript.get("fault"),
             scored=verdict is not None,
             final=bool(verdict and verdict["final"]),
             delivered=bool(verdict and verdict["delivered"]),
-            schema_valid=verdict is not None and record.get("schema_problem") is None
-            if "request" in record
-            else record["plan"] is not None,
-            commonsense=commonsense,
-            hard=hard,
-            passed=frozenset(name for name, fact in facts.items() if fact["passed"]),
+            groups=_groups(record),
             turns=sum(segment["role"] == "assistant" for segment in transcript["segments"]),
             completion_tokens=_completion_tokens(transcript),
         )
 
     @property
+    def schema_valid(self) -> bool:
+        return self.group(FORMAT).all_passed
+
+    @property
+    def checks(self) -> dict[str, Checks]:
+        """The groups that say something of the answer beyond its format."""
+        return {name: group for name, group in self.groups.items() if name != FORMAT}
+
+    @property
     def asked(self) -> tuple[str, ...]:
-        return (*self.commonsense, *self.hard)
+        """The facts of all `checks`."""
+        return tuple(name for group in self.checks.values() for name in group.asked)
 
-    def share(self, names: Sequence[str]) -> tuple[int, int]:
-        """(passed, asked) among these constraints. What was not evaluated counts as failed."""
-        return sum(name in self.passed for name in names), len(names)
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """Those of `asked` that passed."""
+        return tuple(name for group in self.checks.values() for name in group.asked if name in group.passed)
 
-    def all_of(self, names: Iterable[str]) -> bool:
-        return self.passed.issuperset(names)
+    @property
+    def marks(self) -> dict[str, Any]:
+        """The same as `slices`, by the fields of the request."""
+        return {field: self.slices[section] for section, field in slice_fields(self.domain).items()}
+
+    def group(self, name: str) -> Checks:
+        """One without facts where the verdict has no such group."""
+        return self.groups.get(name, Checks())
+
+
+def slice_fields(domain: str) -> Mapping[str, str]:
+    """Section of a score → the field of a request whose values divide it. What is no domain (another benchmark) may say how hard it is."""
+    known = domains().get(domain)
+    return known.slices if known is not None else {"levels": "level"}
+
+
+def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
+    """Group → all facts of it: as the domains know them beforehand, then as these episodes are held to them."""
+    found: dict[str, dict[str, None]] = {}
+    for domain in (domains().get(name) for name in dict.fromkeys(outcome.domain for outcome in outcomes)):
+        for group, facts in domain.facts.items() if domain is not None else ():
+            found.setdefault(group, {}).update(dict.fromkeys(facts))
+    for outcome in outcomes:
+        for group, checks in outcome.checks.items():
+            found.setdefault(group, {}).update(dict.fromkeys(checks.asked))
+    return {group: tuple(facts) for group, facts in found.items()}
+
+
+def mark_words(marks: Mapping[str, Any]) -> list[str]:
+    """{"level": "easy", "days": 3} → ["easy", "3 days"]"""
+    return [f"{value} {field}" if isinstance(value, int) else str(value) for field, value in marks.items() if value is not None]
+
+
+def _groups(record: Mapping[str, Any]) -> dict[str, Checks]:
+    if record["verdict"] is None:
+        return {name: Checks(tuple(asked)) for name, asked in record["asked"].items()}
+    return {group["name"]: _checks(tuple(group["asked"]), group["facts"]) for group in record["verdict"]["groups"]}
+
+
+def _checks(asked: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
+    if facts is None:
+        return Checks(asked)
+    passed = frozenset(name for name in asked if name in facts and facts[name]["passed"])
+    return Checks(asked, passed, len(passed) == len(asked))
 
 
 def _identity(request: Mapping[str, Any]) -> str:
@@ -81,16 +132,6 @@ def _identity(request: Mapping[str, Any]) -> str:
     simulated customer speaks first."""
     question = request.get("question")
     return str(question or sorted((key, str(value)) for key, value in request.items() if key != "oracle"))
-
-
-def _asked(record: Mapping[str, Any], facts: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the episode is held to, in its two kinds: as the line says, or as TravelPlanner's request does."""
-    if said := record.get("asked"):
-        return tuple(said["commonsense"]), tuple(said["hard"])
-    wishes = record["query"].get("local_constraint") or {}
-    wished = [name for name, wish in HARD_WISHES.items() if wishes.get(wish) not in (None, [])]
-    extra = [name for name, fact in facts.items() if name not in (*COMMONSENSE_NAMES, *HARD_NAMES) and fact["passed"] is not None]
-    return COMMONSENSE_NAMES, (*(name for name in HARD_NAMES if name in wished or name == "valid_cost"), *extra)
 
 
 def _completion_tokens(transcript: Mapping[str, Any]) -> float | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tripwright.evals.figures import (
-    Groups,
+    ByQuery,
     Section,
     by_query,
     chances,
@@ -25,9 +25,9 @@ from tripwright.evals.figures import (
     slices,
     with_intervals,
 )
-from tripwright.evals.outcome import Outcome
+from tripwright.evals.outcome import Outcome, facts_of
 
-__all__ = ["MOST_UNSCORED", "VERIFIED", "Outcome", "judged_by", "score_records", "verified_by"]
+__all__ = ["MOST_UNSCORED", "Outcome", "judged_by", "score_records", "verified_by"]
 
 MOST_UNSCORED = 0.01
 VERIFIED = "verified by"
@@ -39,8 +39,8 @@ def verified_by(verifier: str) -> str:
 
 
 def judged_by(rules: str) -> str:
-    """In words: "strict rules", "verified by rules"."""
-    return rules if rules.startswith(VERIFIED) else f"{rules} rules"
+    """In words: "strict rules", "verified by rules"; "rules" where there is one way to judge and it has no name."""
+    return rules if rules.startswith((VERIFIED, "rules")) else f"{rules} rules"
 
 
 def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,36 +49,37 @@ def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mappin
     outcomes = [latest[key] for key in sorted(latest)]
     scored = [outcome for outcome in outcomes if outcome.scored]
     unscored = len(outcomes) - len(scored)
-    groups = by_query(scored)
-    most = most_samples(groups)
+    queries = by_query(scored)
+    facts, most = facts_of(outcomes), most_samples(queries)
+    divided = slices(queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices))
     score: dict[str, Any] = {
         "n": len(scored),
         "unscored": unscored,
         "rules": rules,
-        "metrics": with_intervals({**_rates(groups, most), **means(groups)}),
-        "constraints": with_intervals(constraints(groups)),
-        **{name: {each: {"final": found} for each, found in with_intervals(section).items()} for name, section in slices(groups).items()},
+        "metrics": with_intervals({**_rates(queries, facts, most), **means(queries)}),
+        "constraints": with_intervals(constraints(queries, facts)),
+        **{name: {each: {"final": found} for each, found in with_intervals(section).items()} for name, section in divided.items()},
         "stop_reasons": dict(Counter(outcome.stop_reason for outcome in outcomes).most_common()),
     }
     if most > 1:
-        score["samples"] = _samples(groups, most)
+        score["samples"] = _samples(queries, most)
     if unscored > MOST_UNSCORED * len(outcomes):
         score["warning"] = unscored_warning(outcomes)
-        score["worst_case"] = with_intervals(_rates(by_query(outcomes), most))
+        score["worst_case"] = with_intervals(_rates(by_query(outcomes), facts, most))
     return {**score, "run_card": dict(card)}
 
 
-def _rates(groups: Groups, most: int) -> Section:
-    """T4's metrics and, with several samples of a query, whether one of them passes, whether all do, and whether they agree."""
-    found = metrics(groups)
+def _rates(queries: ByQuery, groups: Iterable[str], most: int) -> Section:
+    """The metrics and, with several samples of a query, whether one of them passes, whether all do, and whether they agree."""
+    found = metrics(queries, groups)
     if most > 1:
-        found |= {name.replace("k", str(most)): figure for name, figure in chances(groups, most).items()}
-        found["flip_rate"] = flips(groups)
+        found |= {name.replace("k", str(most)): figure for name, figure in chances(queries, most).items()}
+        found["flip_rate"] = flips(queries)
     return found
 
 
-def _samples(groups: Groups, most: int) -> dict[str, Any]:
-    figures = sample_figures(groups, most)
+def _samples(queries: ByQuery, most: int) -> dict[str, Any]:
+    figures = sample_figures(queries, most)
     return {"most": most, **{kind: with_intervals(section) for kind, section in figures.items()}}
 
 

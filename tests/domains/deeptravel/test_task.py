@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tripwright.rewards.shaped import SUCCESS, SUM, reward
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
@@ -25,7 +26,6 @@ from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
 from tripwright.evals.scoreboard import Outcome, score_records
 from tripwright.policies.base import say
-from tripwright.rewards.shaped import SUCCESS, SUM, reward
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State
 from tripwright.world.generator.build import build_tables

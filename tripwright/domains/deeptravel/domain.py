@@ -27,6 +27,7 @@ from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions
@@ -129,6 +130,7 @@ DOMAIN = Domain(
     rewards=REWARDS,
     ungated=NEEDS_EVERY_TURN,
     keeps=_verified,
+    facts={"trajectory": RUBRICS, "turns": ()},
     judged_by=f"verified by {RuleVerifier.name}",
     figures=figures,
     every_group=_every_turn,

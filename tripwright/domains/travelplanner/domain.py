@@ -21,13 +21,13 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, applicable_hard, check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.errors import UserError
 from tripwright.policies.settings import Chosen, Settings, plain
-from tripwright.verdict import Verdict
+from tripwright.verdict import FORMAT, SCHEMA, Verdict
 from tripwright.world.store import World
 
 
@@ -79,15 +79,15 @@ def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict
 
 def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     """Episodes of before there were domains: the request stood under "query", the verdict in two groups."""
-    if not isinstance(record.get("query"), dict) or "outside" in record:
+    if not isinstance(record.get("query"), dict):
         return None
-    query, verdict = Query.model_validate(record["query"]), None
-    if record["verdict"] is not None:
-        judged = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
-        problem = record["schema_problem"] if record["plan"] is None else None
-        verdict = judged.in_groups(applicable_hard(query), problem).record()
-    kept = {key: value for key, value in record.items() if key not in ("query", "schema_problem")}
-    return {**kept, "domain": NAME, "request": record["query"], "verdict": verdict}
+    query = Query.model_validate(record["query"])
+    made = {key: value for key, value in record.items() if key not in ("query", "schema_problem")}
+    made |= {"domain": NAME, "request": record["query"]}
+    if record["verdict"] is None:
+        return made | {"asked": {FORMAT: [SCHEMA], "commonsense": list(COMMONSENSE_NAMES), "hard": list(applicable_hard(query))}}
+    judged = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
+    return made | {"verdict": judged.in_groups(applicable_hard(query), record["schema_problem"]).record()}
 
 
 DOMAIN = Domain(
@@ -118,6 +118,7 @@ DOMAIN = Domain(
     },
     needs_world=("expert", "greedy-search"),
     rewards=REWARDS,
+    facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     rules=RULES,
     judge_again=_judge_again,
     credit=Credit(places_of, LOOKS_AT, FIELDS, called={"current_city": "city"}),

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tripwright.evals import figures, outcome
-from tripwright.evals.figures import PerQuery, with_intervals
+from tripwright.evals.figures import PerQuery, slice_order, with_intervals
 from tripwright.evals.scoreboard import MOST_UNSCORED, unscored_warning
 
 
@@ -40,7 +40,7 @@ class Outcome:
 
     @property
     def level(self) -> str | None:
-        return self.base.level
+        return self.base.slices["levels"]
 
     @property
     def scored(self) -> bool:
@@ -114,7 +114,7 @@ def score_of(
     is the benchmark's own."""
     scored = [each for each in outcomes if each.scored]
     unscored = len(outcomes) - len(scored)
-    levels = sorted({each.level for each in scored if each.level is not None}, key=natural_order)
+    levels = sorted({each.level for each in scored if each.level is not None}, key=slice_order)
     means = {"completion_tokens_mean": mean_of(scored, lambda each: each.base.completion_tokens)}
     score: dict[str, Any] = {
         "n": len(scored),
@@ -129,8 +129,3 @@ def score_of(
         score["warning"] = unscored_warning([each.base for each in outcomes])
         score["worst_case"] = rates(outcomes)
     return {**score, "run_card": dict(card)}
-
-
-def natural_order(level: str) -> tuple[Any, ...]:
-    """ "3 cities" before "10 cities"."""
-    return tuple((0, int(word), "") if word.isdecimal() else (1, 0, word) for word in level.split())

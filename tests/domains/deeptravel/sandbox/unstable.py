@@ -27,7 +27,7 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, Money, Source
-from tripwright.domains.deeptravel.vendors.http import HttpCaller
+from tripwright.tools.http import HttpCaller
 
 DAY = "2026-06-20"
 CITIES = ("Suzhou", "Wuhan", "Kunming", "Shíjiāzhuāng", "Lhasa", "Ürümqi", "Xiamen", "Harbin", "Chengdu", "Guilin")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import Verb, main
-from tripwright.evals.outside.figures import natural_order
+from tripwright.evals.figures import slice_order
 
 VERBS = (Verb("outside natural-plan", "tripwright.cli.outside_natural_plan", "natural_plan", "Natural Plan."),)
 Example = dict[str, Any]
@@ -107,7 +107,7 @@ def test_the_score_as_json(calendar: Example, data_file: Write, tmp_path: Path, 
 
 
 def test_levels_are_in_the_order_of_their_numbers() -> None:
-    assert sorted(["10 cities", "2 cities", "1 person"], key=natural_order) == ["1 person", "2 cities", "10 cities"]
+    assert sorted(["10 cities", "2 cities", "1 person"], key=slice_order) == ["1 person", "2 cities", "10 cities"]
 
 
 @pytest.mark.parametrize(

@@ -9,21 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.tools.http import FaultKind, ProviderFault
 
-FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"]
+__all__ = ["PASSING", "FaultKind", "Provider", "ProviderFault", "Terms"]
+
 PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))  # worth another attempt
-
-
-class ProviderFault(Exception):
-    """Our side could not answer. `retry_after_s` is what the vendor asked to be left alone for."""
-
-    def __init__(self, kind: FaultKind, message: str, retry_after_s: float | None = None):
-        super().__init__(message)
-        self.kind: FaultKind = kind
-        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ from tripwright.domains.deeptravel.tools.answers import Found
 from tripwright.domains.deeptravel.vendors.duffel_flights import Place, at_poi, cheapest_offers, place_of
 from tripwright.domains.deeptravel.vendors.duffel_stays import hotels, named_like, rooms
 from tripwright.domains.deeptravel.vendors.fields import day_or_none
-from tripwright.domains.deeptravel.vendors.http import Refused
 from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.reading import at, rows_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, said, utc_now, with_attribution
 from tripwright.errors import UserError
+from tripwright.tools.http import Refused
 
 PUBLIC_URL = "https://api.duffel.com"
 TOKEN_VARIABLE = "DUFFEL_ACCESS_TOKEN"

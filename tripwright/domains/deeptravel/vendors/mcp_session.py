@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
-from tripwright.domains.deeptravel.vendors.http import SHOWN_CHARACTERS, USER_AGENT, retry_after_s
 from tripwright.errors import UserError
+from tripwright.tools.http import SHOWN_CHARACTERS, USER_AGENT, retry_after_s
 
 if TYPE_CHECKING:
     import httpx2

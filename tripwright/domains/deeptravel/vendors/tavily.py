@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import Found
-from tripwright.domains.deeptravel.vendors.http import Refused
 from tripwright.domains.deeptravel.vendors.reading import readable, rows_at
 from tripwright.domains.deeptravel.vendors.searxng import web_page
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 from tripwright.errors import UserError
+from tripwright.tools.http import Refused
 
 PUBLIC_URL = "https://api.tavily.com"
 KEY_VARIABLE = "TAVILY_API_KEY"

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import Found, Record, Source
-from tripwright.domains.deeptravel.vendors.http import USER_AGENT, HttpCaller, Refused
 from tripwright.domains.deeptravel.vendors.reading import text_at
 from tripwright.errors import UserError
 from tripwright.llm.urls import is_address
+from tripwright.tools.http import USER_AGENT, HttpCaller, Refused
 
 QUERY_CHARACTERS = 400  # longer ones are no search: Tavily refuses them, and a URL cannot hold them
 MAX_RESULTS = 50

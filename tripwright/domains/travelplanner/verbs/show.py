@@ -14,9 +14,9 @@ from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
 from tripwright.domains.travelplanner.scoring.plan_file import Found, read_plan
-from tripwright.domains.travelplanner.scoring.plan_page import plan_page
-from tripwright.domains.travelplanner.scoring.plan_text import plan_text
-from tripwright.domains.travelplanner.scoring.plan_view import plan_view
+from tripwright.domains.travelplanner.verbs.plan_page import plan_page
+from tripwright.domains.travelplanner.verbs.plan_text import plan_text
+from tripwright.domains.travelplanner.verbs.plan_view import plan_view
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.world.store import World

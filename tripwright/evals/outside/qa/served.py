@@ -11,11 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.vendors.http import HttpCaller, Refused
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.passages import Passage, RetrieverDown
 from tripwright.llm.urls import is_address, shown_url
+from tripwright.tools.http import HttpCaller, ProviderFault, Refused
 
 PATH = "/retrieve"
 

@@ -15,9 +15,9 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, HotelOffer, Money, Place, Source
 from tripwright.domains.deeptravel.vendors.duffel import Duffel
-from tripwright.domains.deeptravel.vendors.http import Refused
 from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.errors import UserError
+from tripwright.tools.http import Refused
 
 TOKEN = "duffel_test_s3cret-of-mine"
 FLIGHT = {"depart_city_name": "London", "arrival_city_name": "New York", "depart_date": "2020-06-13", "depart_poi": "", "arrival_poi": ""}

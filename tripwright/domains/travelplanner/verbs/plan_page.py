@@ -4,7 +4,7 @@ It needs no network, and every text of the plan or the request is escaped: whoev
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.scoring.plan_view import DayView, FactView, Line, PlanView, budget_words, usd, verdict_words
+from tripwright.domains.travelplanner.verbs.plan_view import DayView, FactView, Line, PlanView, budget_words, usd, verdict_words
 from tripwright.evals.report.markup import esc
 from tripwright.evals.report.style import PAGE_CSS
 

@@ -17,7 +17,6 @@ from tripwright.domains.travelplanner.plan.render import FIELDS, LABELS, DayRows
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.errors import printable
-from tripwright.evals.report.markup import constraint_words
 from tripwright.verdict import Evidence, Fact, State
 
 KINDS = {
@@ -108,7 +107,7 @@ def plan_view(query: Query | None, plan: Sequence[Any] | None, verdict: PlanVerd
     for fact in _failed(verdict):
         for each in fact.evidence:
             if each.day in numbers:
-                remarks[each.day, each.field].append((each.found, f"{_title(fact.name)}: {_needed(each)}"))
+                remarks[each.day, each.field].append((each.found, f"{TITLES.get(fact.name, fact.name)}: {_needed(each)}"))
     costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
     for cost in verdict.costs if verdict else ():
         costs[cost.day, "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind].append(cost)
@@ -177,7 +176,7 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
         whole = [_elsewhere(each) for each in elsewhere]
         details = [f"see day {', '.join(map(str, beside))}"] if beside else []
         details += whole or ([printable(fact.message)] if fact.message and not beside else [])
-    words = _title(fact.name)
+    words = TITLES.get(fact.name, fact.name)
     aside = "" if fact.passed is not None else ": not asked for" if fact.state is State.NOT_APPLICABLE else ": not evaluated"
     return FactView(SIGNS[fact.state], fact.state, words + aside, tuple(details))
 
@@ -190,10 +189,6 @@ def _failed(verdict: PlanVerdict | None) -> list[Fact]:
 def _elsewhere(evidence: Evidence) -> str:
     where = ", ".join(str(part) for part in (evidence.day and f"day {evidence.day}", evidence.day and evidence.field) if part)
     return f"{where + ': ' if where else ''}{_needed(evidence)}" + (f" (found {printable(evidence.found)})" if evidence.found else "")
-
-
-def _title(name: str) -> str:
-    return TITLES.get(name) or constraint_words(name)
 
 
 def _needed(evidence: Evidence) -> str:

@@ -1,4 +1,4 @@
-"""One HTTP attempt at a vendor's interface: JSON back, or a ProviderFault that says what happened without saying any secret."""
+"""One HTTP attempt at an interface of somebody else's: JSON back, or a ProviderFault that says what happened without saying any secret."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tripwright import __version__
-from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault
 from tripwright.llm.urls import shown_url
 
 if TYPE_CHECKING:
     import httpx2
 
+FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"]
 SHOWN_CHARACTERS = 200  # of a foreign message
 USER_AGENT = f"tripwright/{__version__}"  # vendors of open data refuse clients that do not say who they are
+
+
+class ProviderFault(Exception):
+    """Our side could not answer. `retry_after_s` is what the provider asked to be left alone for."""
+
+    def __init__(self, kind: FaultKind, message: str, retry_after_s: float | None = None):
+        super().__init__(message)
+        self.kind: FaultKind = kind
+        self.retry_after_s = retry_after_s
 
 
 class HttpCaller:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tripwright.domains.travelplanner.scoring.plan_view import DayView, PlanView, budget_words, usd, verdict_words
+from tripwright.domains.travelplanner.verbs.plan_view import DayView, PlanView, budget_words, usd, verdict_words
 
 Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
 
