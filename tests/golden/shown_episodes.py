@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripwright.queries.sample import Mix
-from tripwright.training.cold_start import GeneratedTrips, content_words
-from tripwright.training.kinds import kind_of
-
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.dialect import dialect_named
+from tripwright.domains import dialect_named, domain_of
+from tripwright.learning.trips import GeneratedTrips, expert_session
 from tripwright.training.tokenizer import train_tokenizer
 
 OF_TOKENIZER = ("compact", "deeptravel_compact")  # their episodes make it; it is of bytes, so that it encodes any other
@@ -26,18 +24,18 @@ FIRST_WORLD, OF_TOKENIZER_FIRST_WORLD, PER_WORLD = 5_000, 6_000, 10
 
 
 def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any]]:
-    """(request, world) of easy, medium and hard ones of the dialect's kind."""
-    drawn = GeneratedTrips("nano", first_world, PER_WORLD, kind_of(dialect_named(dialect)).draw(Mix(levels=(1, 1, 1))))
-    return map(drawn.at, range(count))
+    """(request, world) of easy, medium and hard ones of the dialect's domain."""
+    domain = domain_of(dialect)
+    return islice(GeneratedTrips(domain, "nano", first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))), count)
 
 
 def made_tokenizer() -> Any:
     texts, words = [], set[str]()
     for name in OF_TOKENIZER:
-        dialect = dialect_named(name)
+        dialect, domain = dialect_named(name), domain_of(name)
         for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
-            words |= content_words(world)
-            texts += [segment.text for segment in kind_of(dialect).show(request, world, dialect, None).transcript.segments]
+            words |= domain.world_names(world)
+            texts += [segment.text for segment in expert_session(domain, request, world, dialect, None).transcript.segments]
     return train_tokenizer(texts, words, superwords=200, subwords=900)
 
 
@@ -45,7 +43,7 @@ def shown(dialect_name: str, count: int, tokenizer: Any) -> Iterator[dict[str, A
     dialect = dialect_named(dialect_name)
     chat = ChatFormat(tokenizer, dialect.schemas())
     for request, world in trips(dialect_name, FIRST_WORLD, count):
-        transcript = kind_of(dialect).show(request, world, dialect, chat).transcript
+        transcript = expert_session(domain_of(dialect), request, world, dialect, chat).transcript
         segments = [[s.role, s.text, list(s.token_ids), list(s.loss_mask)] for s in transcript.segments]
         yield {"segments": segments, "stop_reason": transcript.stop_reason, "answer": transcript.answer}
 

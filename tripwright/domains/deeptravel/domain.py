@@ -30,7 +30,7 @@ from tripwright.domains.deeptravel.tools.samples import sample_arguments
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions
+from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions, names_of_world
 from tripwright.episode import Task, close_session
 from tripwright.errors import UserError
 from tripwright.policies.settings import plain
@@ -86,6 +86,13 @@ def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Too
     return ToolBox(source, face, page_rows=page_rows) if isinstance(source, World) else LiveToolBox(source.ask, face)
 
 
+def _world_names(source: World | LiveSource) -> set[str]:
+    world = source if isinstance(source, World) else getattr(source.ask, "world", None)
+    if world is None:
+        raise UserError("A new model's tokenizer is made with the names of a closed world, and live services tell none: give model.pretrained.")
+    return names_of_world(world)
+
+
 def _same_place(place: Mapping[str, Any]) -> str | None:
     """A hash of what answered and of which day. Whether it was recorded or replayed is no difference."""
     answered = {name: place[name] for name in ("tools", "snapshot") if place.get(name)}
@@ -116,6 +123,7 @@ DOMAIN = Domain(
     marks=lambda request: {"wishes": "with" if request.constrained else "without"},  # the two halves of row D12
     origin=lambda request: request.origin,
     task=_task,
+    world_names=_world_names,
     open_place=_open_place,
     tools=_tools,
     same_place=_same_place,
