@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tripwright import __version__
-from tripwright.cli.main import EXTRAS, VERBS, Verb, main
+from tripwright.cli.main import EXTRAS, main
+from tripwright.cli.verbs import Verb, all_verbs
 
 PLAYTHINGS = '''
 import typer
@@ -174,7 +175,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"tripwright {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.words)
+@pytest.mark.parametrize("verb", all_verbs(), ids=lambda verb: verb.words)
 def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
     if importlib.util.find_spec(verb.module) is None:
         pytest.skip(f"{verb.module} is not written yet")
@@ -189,13 +190,37 @@ def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFix
 
 def test_help_and_light_verbs_start_without_torch() -> None:
     light_verbs = {"world info", "tool", "query make", "solve", "score"}
-    light = [verb.words for verb in VERBS if verb.words in light_verbs and importlib.util.find_spec(verb.module)]
+    light = [verb.words for verb in all_verbs() if verb.words in light_verbs and importlib.util.find_spec(verb.module)]
+    folders = {"tripwright.domains.travelplanner", "tripwright.domains.deeptravel"}  # whose files are empty
     script = (
         "import sys; from tripwright.cli.main import main\n"
         f"for words in {['', *light]!r}:\n"
         "    assert main([*words.split(), '--help']) == 0, words\n"
         "    assert 'torch' not in sys.modules, words\n"
+        "    opened = {name for name in sys.modules if name.startswith('tripwright.domains.') and not name.endswith('.verbs')}\n"
+        f"    assert words not in ('', 'world info') or opened <= {folders!r}, words\n"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
+    """Named by its entry point; the module that holds the domain is not loaded for a list of verbs, and need not be there."""
+    verbs = tmp_path / "dinner" / "verbs"
+    verbs.mkdir(parents=True)
+    (tmp_path / "dinner" / "__init__.py").touch()
+    row = 'Verb("dinner cook", f"{__name__}.cook", "cook", "Cook for a party.")'
+    (verbs / "__init__.py").write_text(f'from tripwright.cli.verbs import Verb\nVERBS = ({row},)\nGROUPS = {{"dinner": "Cook and eat."}}\n')
+    (verbs / "cook.py").write_text('def cook() -> None:\n    """Cook."""\n    print("soup")\n')
+    info = tmp_path / "dinner-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: dinner\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[tripwright.domains]\ndinner = dinner.domain\n")
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
+    told = [
+        subprocess.run([sys.executable, "-m", "tripwright", *words], capture_output=True, text=True, env=environment, timeout=60).stdout
+        for words in (["--help"], ["dinner", "--help"], ["dinner", "cook"])
+    ]
+    assert "Cook and eat." in told[0] and "Cook for a party." in told[1] and told[2] == "soup\n"

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli.main import Verb, main
+from tripwright.cli.main import main
+from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, Problem, TrajectoryFinding, TurnFinding

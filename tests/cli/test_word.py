@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli.main import Verb, main
+from tripwright.cli.main import main
+from tripwright.cli.verbs import Verb
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.queries.wording_check import mismatches

@@ -1,7 +1,8 @@
 """The registry of domains: the one place that names them. A new one is a row here, or an entry point `tripwright.domains` of a package of
 yours (docs/new-domain.md).
 
-Rows are names of modules, so that asking for one domain's verbs loads no other part of the house.
+Rows are names of modules, and types are imported for checking alone, so that asking for the verbs of all domains loads no other part of the
+house: `tripwright --help` does that.
 """
 
 from __future__ import annotations
@@ -10,28 +11,17 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Domain, Place, PlaceOptions
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.tools.face import Face
 
-__all__ = [
-    "Domain",
-    "Place",
-    "PlaceOptions",
-    "dialect_named",
-    "dialects",
-    "domain_named",
-    "domain_of",
-    "domain_of_face",
-    "domain_of_file",
-    "domains",
-    "face_named",
-    "faces",
-]
+if TYPE_CHECKING:
+    from tripwright.agent.dialect import Dialect
+    from tripwright.domains.domain import Domain
+    from tripwright.tools.face import Face
 
 ROWS = {  # name → the module that holds its `DOMAIN`
     "travelplanner": "tripwright.domains.travelplanner.domain",
@@ -42,8 +32,20 @@ ROWS = {  # name → the module that holds its `DOMAIN`
 @cache
 def domains() -> Mapping[str, Domain]:
     """All of them by name, the house's own first."""
-    rows = {**ROWS, **{point.name: point.value for point in entry_points(group="tripwright.domains")}}
-    return {name: import_module(module.partition(":")[0]).DOMAIN for name, module in rows.items()}
+    return {name: import_module(module).DOMAIN for name, module in _modules().items()}
+
+
+def verb_packages() -> Iterator[ModuleType]:
+    """The packages `verbs` of the domains that have one, each with rows for the command line (`cli/verbs.py`): VERBS and GROUPS."""
+    for module in _modules().values():
+        folder, _, _ = module.rpartition(".")
+        if folder and find_spec(f"{folder}.verbs") is not None:
+            yield import_module(f"{folder}.verbs")
+
+
+@cache
+def _modules() -> Mapping[str, str]:
+    return {**ROWS, **{point.name: point.module for point in entry_points(group="tripwright.domains")}}
 
 
 def domain_named(name: str) -> Domain:
@@ -96,9 +98,3 @@ def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:
 def domain_of_face(name: str) -> Domain:
     face = face_named(name)
     return next(domain for domain in domains().values() if face in domain.faces)
-
-
-def verbs() -> Iterator[tuple[Any, ...]]:
-    """The rows of the command line that domains add: each from its package `verbs`, which loads nothing else of the domain."""
-    for module in ROWS.values():
-        yield from import_module(f"{module.rpartition('.')[0]}.verbs").VERBS

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.domains import Domain, domain_of
+from tripwright.domains import domain_of
+from tripwright.domains.domain import Domain
 from tripwright.episode import Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript

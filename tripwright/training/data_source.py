@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains import Place, PlaceOptions, domain_named
+from tripwright.domains import domain_named
+from tripwright.domains.domain import Place, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips, Trips
 from tripwright.runs import TRANSCRIPTS

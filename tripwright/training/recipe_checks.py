@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tripwright.domains import Domain, domains
+from tripwright.domains import domains
+from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS

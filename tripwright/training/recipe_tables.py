@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 from annotated_types import Ge, Le
 
 from tripwright.agent.dialect import Dialect, OnMistake
-from tripwright.domains import Domain, dialect_named, domain_of
+from tripwright.domains import dialect_named, domain_of
+from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
 from tripwright.rl.settings import RolloutSettings
 from tripwright.sft.copying import CopySettings

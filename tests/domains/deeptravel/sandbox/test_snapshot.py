@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.cli.main import Verb, main
+from tripwright.cli.main import main
+from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.refreshing import refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Retries, Sandbox
