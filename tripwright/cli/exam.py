@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
@@ -37,7 +37,7 @@ BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"
 CONDITIONS = "conditions.json"
 
 
-def trips_of_exam(run: RunFolder, count: int) -> list[Task]:
+def trips_of_exam(run: RunFolder, count: int) -> list[TripTask]:
     """The first `count` trips of the exam, in worlds that no stage trains in."""
     settings, data = run.recipe.evaluation, run.recipe.data
     kind = kind_of(run.recipe.dialect.dialect())
@@ -54,7 +54,7 @@ def conditions(run: RunFolder) -> dict[str, Any]:
     return found
 
 
-def keep(run: RunFolder, exam: list[Task]) -> list[Task]:
+def keep(run: RunFolder, exam: list[TripTask]) -> list[TripTask]:
     """Writes the trips down, in RUN/eval/queries.jsonl, and the conditions. Raises UserError where it was examined under others."""
     folder = run.folder / "eval"
     folder.mkdir(exist_ok=True)
@@ -81,7 +81,7 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(found, indent=2))
 
 
-def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
+def evaluate(run: RunFolder, exam: list[TripTask], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
     """The exam, greedy, with the model of one stage. Adds the dense reward to the score's metrics."""
     folder = run.folder / "eval" / name
     identity = {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(str(run.model(stage)))}
@@ -103,7 +103,7 @@ def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_to
 
 def examine(
     run: RunFolder,
-    exam: list[Task],
+    exam: list[TripTask],
     policy: Policy,
     name: str,
     identity: dict[str, Any],

@@ -17,7 +17,8 @@ from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Episode, Task, play
+from tripwright.episode import Episode, play
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.run_progress import ProgressLine
@@ -53,7 +54,7 @@ class Spending:
 
 def run(
     policy: Policy,
-    tasks: Iterable[Task],
+    tasks: Iterable[TripTask],
     out: Path,
     dialect: Dialect,
     chat: ChatFormat | None = None,
@@ -87,7 +88,7 @@ def run(
         remaining = [task for task in wanted if task.id not in scored]
         before = [scored[task.id].passed for task in wanted if task.id in scored]
 
-        def played(again: list[Task]) -> Iterator[Episode]:
+        def played(again: list[TripTask]) -> Iterator[Episode]:
             return play(policy, again, dialect, chat, rules, emptied_tools, faults, tools)
 
         if remaining:  # a score of fewer episodes must not stand beside those that come now
@@ -110,13 +111,13 @@ def run(
 
 
 def _play_rounds(
-    played: Callable[[list[Task]], Iterator[Episode]],
-    remaining: list[Task],
+    played: Callable[[list[TripTask]], Iterator[Episode]],
+    remaining: list[TripTask],
     journal: Journal,
     calls: PaidCalls,
     line: ProgressLine,
     rounds: int,
-) -> list[Task]:
+) -> list[TripTask]:
     """Plays and writes down; returns what stayed unscored."""
     for number in range(1, rounds + 1):
         unscored: set[str] = set()

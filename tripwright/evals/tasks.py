@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import Domain, Place, PlaceOptions, domain_of, domains
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import json_object
 from tripwright.tools.remote import RemoteToolBox
@@ -19,7 +19,7 @@ from tripwright.tools.remote import RemoteToolBox
 class Tasks:
     """What a run plays, and the place that answers its tools."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[TripTask]
     place: Place
 
 

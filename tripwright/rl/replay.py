@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.rl.rollouts import Group
 from tripwright.rl.settings import ReplaySettings
 from tripwright.training.streams import Trips
@@ -35,7 +35,7 @@ class ReplayBuffer:
             self._failed = [entry for entry in self._failed if entry[1] != request] + [(group.number, request)]
         self._failed = self._failed[-self.settings.capacity :]
 
-    def due(self, step: int, prompts: int) -> list[tuple[int, Task]]:
+    def due(self, step: int, prompts: int) -> list[tuple[int, TripTask]]:
         """What is to be played again at this step (counted from 0), taken out of the buffer. Ids say so: the dice fall anew."""
         if step == 0 or step % self.settings.every:
             return []

@@ -10,7 +10,7 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.rewards.curriculum import Course
@@ -74,7 +74,7 @@ class RlLoop(Generic[S]):
         """Passes over the trips so far; 0 where new ones are made for ever."""
         return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
 
-    def draw(self, count: int) -> list[tuple[int, Task]]:
+    def draw(self, count: int) -> list[tuple[int, TripTask]]:
         """The next trips, each with its number in the stream."""
         return [(self.trips.position, next(self.trips)) for _ in range(count)]
 

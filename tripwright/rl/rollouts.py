@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Episode, Task, close_session, open_session
+from tripwright.episode import Episode, close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference.branching import Branching
 from tripwright.inference.local import LocalPolicy
 from tripwright.rewards.reward import Reward, RewardBreakdown
@@ -23,7 +24,7 @@ class Group:
     """The G episodes of one task, in order. `number` is the task's place in the stream of trips."""
 
     number: int
-    task: Task
+    task: TripTask
     episodes: list[Episode]
     rewards: list[RewardBreakdown | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
     replayed: bool = False
@@ -97,7 +98,7 @@ class Player:
     tools: Tools | None = None
     counted: Counter[str] = field(default_factory=Counter)  # what the engine computed since someone set it back
 
-    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[Group]:
+    def play(self, tasks: Sequence[tuple[int, TripTask]], reward: Reward) -> list[Group]:
         """Group members are neighbours, so that they share their prompt's prefill; each has its own seed, the episode's id."""
         opened = (
             [

@@ -20,7 +20,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.runs import TRANSCRIPTS
 from tripwright.training.cold_start import TRAINING_WORLDS, GeneratedTrips
@@ -106,7 +106,7 @@ class Trips:
         """Of the next trip, from 0; None where there is no end."""
         return self.position // self.per_epoch if self.per_epoch else None
 
-    def at(self, number: int) -> Task:
+    def at(self, number: int) -> TripTask:
         """Any trip of the stream, by its number."""
         request, world = self.made(number)
         job = self.kind.job(f"train-{number}", request, world)
@@ -119,7 +119,7 @@ class Trips:
     def __iter__(self) -> Trips:
         return self
 
-    def __next__(self) -> Task:
+    def __next__(self) -> TripTask:
         job = self.at(self.position)
         self.position += 1
         return job

@@ -25,7 +25,8 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.bridges.inspect_ai.messages import chat_messages, completion_of, last_words, tool_infos
-from tripwright.episode import Task, close_session, open_session
+from tripwright.episode import close_session, open_session
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.llm.paid import counted
 from tripwright.policies.base import Policy
 from tripwright.policies.endpoint import EndpointPolicy, Notation, count, turn_text
@@ -44,7 +45,7 @@ class EpisodeFault(RuntimeError):
 class Setup:
     """How the samples of one task are played. `policy` None: Inspect's model plays."""
 
-    jobs: Mapping[str, Task]  # by sample id
+    jobs: Mapping[str, TripTask]  # by sample id
     dialect: Dialect
     rules: str
     policy: Policy | None
@@ -52,7 +53,7 @@ class Setup:
     native_tools: bool
     samples: int
 
-    def job(self, state: TaskState) -> Task:
+    def job(self, state: TaskState) -> TripTask:
         """Named as `tripwright run --samples` names it."""
         job = self.jobs[str(state.sample_id)]
         return job.renamed(f"{job.id}-s{state.epoch - 1:02d}") if self.samples > 1 or state.epoch > 1 else job

@@ -13,7 +13,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, cast
 
-from inspect_ai import Task, task
+from inspect_ai import TripTask, task
 from inspect_ai._util.error import PrerequisiteError  # printed as one line; every other exception comes with a traceback
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
@@ -25,7 +25,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules
-from tripwright.episode import Task
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.evals.jobs import errands, read_requests, read_tasks
@@ -39,11 +39,11 @@ PLAYERS = (INSPECT, *(name for name in NAMES if name != "person"))  # the termin
 Arguments = ParamSpec("Arguments")
 
 
-def _in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+def _in_one_line(make: Callable[Arguments, TripTask]) -> Callable[Arguments, TripTask]:
     """A user's mistake as Inspect prints one."""
 
     @wraps(make)
-    def made(*args: Arguments.args, **named: Arguments.kwargs) -> Task:
+    def made(*args: Arguments.args, **named: Arguments.kwargs) -> TripTask:
         try:
             return make(*args, **named)
         except UserError as error:
@@ -71,7 +71,7 @@ def trips(
     store: str | None = None,
     snapshot: str | None = None,
     replay: bool = False,
-) -> Task:
+) -> TripTask:
     """Trip requests to plan with tools, judged as `tripwright run` judges them. `policy` "inspect" is the model of `--model`; the others
     are those of `tripwright run --policy`, with `policy_model` for its `--model`. The other parameters are that command's options."""
     check_rules(rules)
@@ -100,7 +100,7 @@ def trips(
         native_tools,
         samples,
     )
-    return Task(
+    return TripTask(
         dataset=MemoryDataset([_sample(job.id, job.record()) for job in jobs], name=Path(queries).stem),
         solver=episode(setup),
         scorer=[final(), facts()],
@@ -113,7 +113,7 @@ def trips(
 
 @task
 @_in_one_line
-def played(run: str) -> Task:
+def played(run: str) -> TripTask:
     """The episodes of a run folder, as they were played and judged: for the viewer, and for scores beside those of other tasks."""
     played_run = Run.at(Path(run))
     path = played_run.transcripts
@@ -125,7 +125,7 @@ def played(run: str) -> Task:
         places[str(samples[-1].id)] = line.place
     if not samples:
         raise UserError(f"No finished episode in '{path}'.")
-    return Task(
+    return TripTask(
         dataset=MemoryDataset(samples, name=played_run.folder.name),
         solver=recorded(Recorded(path, places)),
         scorer=[final(), facts()],
@@ -144,11 +144,11 @@ def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
     return None
 
 
-def _trips(queries: Path, world: World) -> tuple[Sequence[Task], Mapping[str, Any]]:
+def _trips(queries: Path, world: World) -> tuple[Sequence[TripTask], Mapping[str, Any]]:
     return read_tasks(queries, world), {"name": world.name, "content_hash": world.content_hash}
 
 
-def _errands(requests: Path, options: PlaceOptions) -> tuple[Sequence[Task], Mapping[str, Any], str]:
+def _errands(requests: Path, options: PlaceOptions) -> tuple[Sequence[TripTask], Mapping[str, Any], str]:
     found = read_requests(requests)  # before a store is made
     opened = ExitStack()
     live = opened.enter_context(live_source(options))

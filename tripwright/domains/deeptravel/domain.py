@@ -20,16 +20,19 @@ from tripwright.domains.deeptravel.requests.intents_draw import Places
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import Survey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
+from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
 from tripwright.domains.deeptravel.task import NAME, Errand, figures, format_problem, version_1
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
+from tripwright.domains.deeptravel.ungrounded import GROUNDINGS
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Draw, Place, PlaceOptions
-from tripwright.episode import Task, close_session
+from tripwright.episode import close_session
+from tripwright.domains.travelplanner.task import TripTask
 from tripwright.policies.settings import plain
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
@@ -62,7 +65,7 @@ def _provider(world: World) -> WorldProvider:
     return WorldProvider(world)
 
 
-def _task(id: str, request: TravelRequest, source: World | LiveSource) -> Task:
+def _task(id: str, request: TravelRequest, source: World | LiveSource) -> TripTask:
     if isinstance(source, World):
         return Errand(id, request, _provider(source), source.name)
     return Errand(id, request, source.ask, source.where)
@@ -89,7 +92,7 @@ def _verified(session: Session) -> bool:
     return close_session(session).passed and format_problem(session.transcript) is None
 
 
-def _every_turn(task: Task) -> Task:
+def _every_turn(task: TripTask) -> TripTask:
     return replace(task, every_turn=True) if isinstance(task, Errand) else task
 
 
@@ -144,6 +147,9 @@ DOMAIN = Domain(
         "hotel_near": "Hotel near",
         "visit": "To visit",
     },
+    ungrounded=GROUNDINGS,
+    opinions=opinions,
+    counterparts=COUNTERPARTS,
     samples=sample_arguments,
     version_1=version_1,
     live="tripwright.domains.deeptravel.routes.live_answers",
