@@ -26,7 +26,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
-from tripwright.verdict import Fact, State, Verdict
+from tripwright.verdict import Fact, State, Verdict, format_group
 from tripwright.world.generator.build import build_tables
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
@@ -235,17 +235,23 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         failed = {"passed": False, "state": "failed", "message": "Blue Door is not in Berryton.", "evidence": [evidence]}
         facts = {"is_not_absent": {"passed": True, "state": "passed", "message": None}}
         facts["is_valid_restaurants"] = facts["is_not_absent"] if passed else failed
-        verdict = {"final": passed, "delivered": True, "commonsense": facts, "hard": None, "total_cost": 260.0, "error": None}
-        verdict["costs"] = [{"day": 1, "kind": "flight", "what": "F1", "unit_usd": 120.0, "count": 2, "total_usd": 240.0}]
+        cost = {"day": 1, "kind": "flight", "what": "F1", "unit_usd": 120.0, "count": 2, "total_usd": 240.0}
+        groups = [
+            format_group(None).record(),
+            {"name": "commonsense", "gate": ["format"], "asked": list(facts), "facts": facts},
+            {"name": "hard", "gate": ["commonsense.is_not_absent"], "asked": ["valid_cost"], "facts": None},
+        ]
+        verdict = {"rules": "official", "final": passed, "delivered": True, "error": None, "groups": groups}
+        verdict["details"] = {"total_cost": 260.0, "costs": [cost]}
+        asked = {"asked": {group["name"]: group["asked"] for group in groups}}
         stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
         return {
             "id": id,
-            "query": {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900, "query": query, **fields},
+            "domain": "travelplanner",
+            "request": {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900, "query": query, **fields},
             "world": "made-up",
             "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-            "plan": [day] if passed is not None else None,
-            "schema_problem": None,
-            "verdict": None if passed is None else verdict,
+            **({"verdict": None, **asked} if passed is None else {"verdict": verdict, "plan": [day]}),
         }
 
     return made

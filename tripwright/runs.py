@@ -93,7 +93,7 @@ class EpisodeLine:
         return f"{self.path}:{self.place.number}"
 
     def record(self) -> Record:
-        """As VERSION has it. Raises UserError for a line that is no JSON object, and for one of an older version where nobody reads those."""
+        """As VERSION has it. Raises UserError for a line that is no JSON object, and for an older version's where nobody reads those."""
         try:
             record = read_json(self.text)
         except NotJson as problem:

@@ -145,6 +145,12 @@ class Verdict:
         """Whether the answer could be read."""
         return self.groups[0].passed
 
+    @property
+    def schema_problem(self) -> str | None:
+        """Why the answer could not be read."""
+        facts = self.groups[0].facts or {}
+        return facts[SCHEMA].message if SCHEMA in facts else None
+
     def record(self) -> dict[str, Any]:
         groups = [group.record() for group in self.groups]
         said = {"rules": self.rules, "final": self.final, "delivered": self.delivered, "error": self.error, "groups": groups}

@@ -93,6 +93,12 @@ def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
     return ToolBox(source, face, page_rows=page_rows)
 
 
+def judged_final(record: Json) -> dict[str, bool]:
+    """Whether the episode passed, where it was judged."""
+    verdict = record.get("verdict")
+    return {"judge": verdict["final"]} if verdict is not None else {}
+
+
 def has_answer(session: Session) -> bool:
     return session.transcript.answer is not None
 
@@ -121,6 +127,21 @@ class Credit:
     looks_at: Mapping[str, tuple[str, ...]]
     fields: tuple[str, ...]
     called: Mapping[str, str] = field(default_factory=dict)  # field of an evidence → what the answer calls it
+
+
+Counts = Mapping[str, tuple[int, int]]  # kind of thing that an answer names or claims → (those that rest on nothing, all of them)
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """One sense in which what an answer says may rest on nothing, for a section of the report. `counts` looks at the record of a scored
+    episode: None where it cannot be told. Shares are of the answers that have such a thing, or of every answer that was looked at."""
+
+    title: str
+    note: str
+    counts: Callable[[Json], Counts | None]
+    kinds: tuple[str, ...] = ()  # in order; others follow by name
+    of_every_answer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +197,9 @@ class Domain:
     # For people
     labels: Mapping[str, str] = field(default_factory=dict)  # field of a request → how a person calls it
     answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None  # a structured answer as lines to read, day by day
-    ungrounded: Callable[[Json], Any] | None = None  # names in an answer that no tool said (evals/report/groundless.py)
+    ungrounded: tuple[Grounding, ...] = ()
+    opinions: Callable[[Json], dict[str, bool]] = judged_final  # what machines said of an episode, yes or no: people's labels meet them
+    counterparts: Mapping[str, str] = field(default_factory=dict)  # such an opinion → the dimension of row D10 that asks nearly the same
 
     # Records of folders that were made before there were domains
     version_1: Callable[[Json, str], dict[str, Any] | None] = lambda record, rules: None

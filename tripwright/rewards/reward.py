@@ -1,5 +1,5 @@
-"""What a reward is: a function from a finished, scored episode to a number with its parts. It may look at anything in the episode: the facts
-of its verdict, its turns, its calls, its length. docs/rewards.md shows two.
+"""What a reward is: a function from a finished, scored episode to a number with its parts. It may look at anything in the episode: the
+facts of its verdict, its turns, its calls, its length. docs/rewards.md shows two.
 
 A recipe names rewards by a name that its domain registers, or as "module:function" of the user's own.
 """

@@ -25,7 +25,6 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.domain import PlaceOptions
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules
-from tripwright.episode import Task
 from tripwright.errors import UserError
 from tripwright.evals.choose import NAMES, Chosen, Settings, choose_policy
 from tripwright.evals.jobs import errands, read_requests, read_tasks

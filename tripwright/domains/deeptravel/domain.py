@@ -22,11 +22,13 @@ from tripwright.domains.deeptravel.requests.intents_draw import Places
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import Survey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
+from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
 from tripwright.domains.deeptravel.task import NAME, Errand, figures, format_problem, version_1
 from tripwright.domains.deeptravel.tools.faces import FACES
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.tools.samples import sample_arguments
+from tripwright.domains.deeptravel.ungrounded import GROUNDINGS
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -89,7 +91,9 @@ def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Too
 def _world_names(source: World | LiveSource) -> set[str]:
     world = source if isinstance(source, World) else getattr(source.ask, "world", None)
     if world is None:
-        raise UserError("A new model's tokenizer is made with the names of a closed world, and live services tell none: give model.pretrained.")
+        raise UserError(
+            "A new model's tokenizer is made with the names of a closed world, and live services tell none: give model.pretrained."
+        )
     return names_of_world(world)
 
 
@@ -161,6 +165,9 @@ DOMAIN = Domain(
         "hotel_near": "Hotel near",
         "visit": "To visit",
     },
+    ungrounded=GROUNDINGS,
+    opinions=opinions,
+    counterparts=COUNTERPARTS,
     samples=sample_arguments,
     version_1=version_1,
     live="tripwright.domains.deeptravel.routes.live_answers",

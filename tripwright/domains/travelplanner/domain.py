@@ -25,6 +25,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
+from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.errors import UserError
 from tripwright.policies.settings import Chosen, Settings, plain
 from tripwright.verdict import FORMAT, SCHEMA, Verdict
@@ -136,6 +137,7 @@ DOMAIN = Domain(
         "transportation": "Transport",
     },
     answer_days=plan_days,
+    ungrounded=GROUNDINGS,
     samples=sample_arguments,
     version_1=_version_1,
 )

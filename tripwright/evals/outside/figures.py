@@ -40,7 +40,8 @@ class Outcome:
 
     @property
     def level(self) -> str | None:
-        return self.base.slices["levels"]
+        level = self.base.slices["levels"]
+        return None if level is None else str(level)
 
     @property
     def scored(self) -> bool:

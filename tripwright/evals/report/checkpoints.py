@@ -11,13 +11,14 @@ from tripwright.evals.report.curves import figure
 from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.grids import Grid, shaded_grid
 from tripwright.evals.report.markup import constraint_words, estimate, number
-from tripwright.evals.report.training_charts import STEP, SUB_REWARDS
+from tripwright.evals.report.training_charts import STEP, reward_parts
 from tripwright.evals.report.work import Behaviour
 
 BEFORE_RL, AFTER_RL = "after_sft", "after_rl"
 TOP = 3  # of each column
 _STEP = re.compile(r"(?:^|[^a-z])step[-_ ]?(\d+)$")
 _METRIC_OF = {"pass_rate": "final", "schema_rate": "schema"}  # the figures of a step that score.json calls otherwise
+_FIGURE_OF = {metric: name for name, metric in _METRIC_OF.items()}
 
 
 def step_of(name: str, run: RunFolder) -> float | None:
@@ -88,7 +89,8 @@ def _top(cells: Mapping[tuple[str, str], float], column: str) -> list[tuple[str,
 def sub_reward_figure(run: RunFolder) -> str:
     """Schema, micro and macro rates and passes of the examined checkpoints over steps, from their score.json."""
     steps = checkpoints(run.scores, run)
-    lines = [Line(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour) for key, words, colour in SUB_REWARDS]
+    parts = reward_parts(_FIGURE_OF.get(name, name) for score in run.scores.values() for name in score.get("metrics") or ())
+    lines = [Line(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour) for key, words, colour in parts]
     title = "What the reward is made of, examined checkpoints"
     return figure(title, line_chart(lines, Frame(title, STEP, "share", percent=True)), "On the trips of the examination, from score.json.")
 

@@ -6,16 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tripwright.evals.comparison import changed_marks
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import constraint_words, esc, signed
-from tripwright.evals.report.results import METRICS, VERIFIED_METRICS, sample_words
-from tripwright.evals.scoreboard import VERIFIED, judged_by
+from tripwright.evals.report.results import metric_words
+from tripwright.evals.scoreboard import judged_by
 
 TABLES = {
     "metrics": "Metrics",
     "samples": "Several samples of a query",
-    "levels": "Final pass by level",
-    "days": "Final pass by days of the trip",
     "constraints": "Constraints",
 }
 UP, DOWN = "▲", "▼"
@@ -26,9 +25,8 @@ def comparison_section(found: Json) -> str:
     names = [run["name"] for run in found["runs"]]
     base, others = names[0], names[1:]
     parts = [_lede(found), _warnings(found)]
-    for table, title in TABLES.items():
-        if rows := found["tables"].get(table):
-            parts.append(_table(title, rows, base, others, found))
+    for table, rows in found["tables"].items():
+        parts.append(_table(TABLES.get(table, f"Final pass by {table}"), rows, base, others, found))
     parts.append(_matrix(found["pairs"], names, bool(found["unlike"])))
     parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
     parts += [_changed(name, base, changed) for name, changed in found["changed"].items()]
@@ -68,7 +66,7 @@ def _table(title: str, rows: Mapping[str, Any], base: str, others: Sequence[str]
     head = "".join(f'<th class="num">{esc(name)}</th>' for name in (base, *others))
     body = []
     for name, row in rows.items():
-        words, note = _words(name, found["rules"])
+        words, note = metric_words(name) or (constraint_words(name), "")
         cells = [_figure_cell(row["runs"][base])]
         cells += [_figure_cell(row["runs"][other], row["differences"][other]) for other in others]
         body.append(f'<tr><th scope="row">{esc(words)}<small>{esc(note)}</small></th>{"".join(cells)}</tr>')
@@ -76,15 +74,6 @@ def _table(title: str, rows: Mapping[str, Any], base: str, others: Sequence[str]
         f'<h3>{esc(title)}{mark}</h3><div class="scroll"><table><thead><tr><th></th>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
-
-
-def _words(name: str, rules: str) -> tuple[str, str]:
-    known = {**METRICS, **(VERIFIED_METRICS if rules.startswith(VERIFIED) else {})}
-    if name in known:
-        return known[name]
-    if of_samples := sample_words(name):
-        return of_samples
-    return (f"{name} days" if name.isdigit() else constraint_words(name)), ""
 
 
 def _figure_cell(figure: Json, difference: Json | None = None) -> str:
@@ -162,7 +151,7 @@ def _changed(name: str, base: str, changed: Mapping[str, Sequence[Json]]) -> str
             if len(changed[kind]) > LISTED
             else ""
         )
-        head = "<thead><tr><th>query</th><th>before</th><th>after</th><th>level</th><th>days</th><th>request</th></tr></thead>"
+        head = "<thead><tr><th>query</th><th>before</th><th>after</th><th>kind</th><th>request</th></tr></thead>"
         table = f'<div class="scroll"><table>{head}<tbody>{rows}</tbody></table></div>{more}' if rows else ""
         parts.append(f'<details class="changed"><summary>{len(changed[kind]):,} {kind}</summary>{table}</details>')
     return f"<h3>{esc(name)} against {esc(base)}: queries gained and lost</h3>{''.join(parts)}"
@@ -170,5 +159,5 @@ def _changed(name: str, base: str, changed: Mapping[str, Sequence[Json]]) -> str
 
 def _query_row(query: Json) -> str:
     before, after = ("/".join(map(str, query[side])) for side in ("before", "after"))
-    cells = (query["id"], before, after, query["level"] or "–", query["days"] or "–", query["text"])
+    cells = (query["id"], before, after, ", ".join(changed_marks(query)) or "–", query["text"])
     return f"<tr>{''.join(f'<td>{esc(cell)}</td>' for cell in cells)}</tr>"

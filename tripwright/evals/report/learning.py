@@ -45,7 +45,7 @@ def warnings_section(warnings: Sequence[Json]) -> str:
 
 _WANTED = {
     "constraints": "what fails",
-    "commonsense_micro": "parts of the reward",
+    "schema_rate": "parts of the reward",
     "strict_gap": "the gap of official and strict passes",
     "completion_tokens_mean": "length",
     "stopped_by_length": "episodes cut off",

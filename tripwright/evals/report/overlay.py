@@ -9,7 +9,7 @@ from tripwright.evals.report.charts import COLOURS, Frame, Line, line_chart
 from tripwright.evals.report.curves import at_minutes, at_step, figure, figure_of, points, smoothing, thin
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import esc, number
-from tripwright.evals.report.training_charts import GROUPS, STEP
+from tripwright.evals.report.training_charts import GROUPS, STEP, keys_of
 
 Runs = Mapping[str, Sequence[Json]]  # name → its RL steps, in the order of the colours
 AXES: tuple[tuple[str, Callable[[Json], float | None]], ...] = (
@@ -30,8 +30,9 @@ def overlay_sections(runs: Runs) -> str:
     for group in GROUPS:
         drawn = []
         for chart in group.charts:
-            for key, name, _ in chart.keys:
-                title = chart.title if len(chart.keys) == 1 else f"{chart.title}: {name}"
+            keys = keys_of(chart, (row for rows in runs.values() for row in rows))
+            for key, name, _ in keys:
+                title = chart.title if len(keys) == 1 else f"{chart.title}: {name}"
                 drawn.append(_overlay(runs, key, title, chart.unit, chart.share))
         if any(drawn):
             found.append(f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(drawn)}</div>')

@@ -10,7 +10,7 @@ from tripwright.evals.report.charts import Frame, Line, line_chart, picture, sti
 from tripwright.evals.report.curves import points, smoothing, thin
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.results import baseline_bars
-from tripwright.evals.report.training_charts import SUB_REWARDS
+from tripwright.evals.report.training_charts import PARTS, keys_of
 
 WIDTH, HEIGHT = 1000, 330
 
@@ -19,8 +19,8 @@ def learning_curve_svg(run_folder: str | Path) -> str:
     """Left, what RL learns step by step; right, the final pass rate before and after, with 95% intervals and baselines."""
     run = read_run(Path(run_folder))
     rows = run.rl
-    lines = [Line(name, thin(points(rows, key)), colour) for key, name, colour in SUB_REWARDS]
-    smooth = smoothing(max(len(line.points) for line in lines))
+    lines = [Line(name, thin(points(rows, key)), colour) for key, name, colour in keys_of(PARTS, rows)]
+    smooth = smoothing(max((len(line.points) for line in lines), default=0))
     frame = Frame("Learning curves", "RL step", "share", percent=True, smooth=smooth, height=270)
     curves, bars = line_chart(lines, frame), baseline_bars(run)
     if not curves and not bars:

@@ -5,9 +5,9 @@ A change between two evaluations is only called a change by its paired interval 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
+from tripwright.evals.figures import slice_order
 from tripwright.evals.report.bars import Bar, range_strip, rate_bars
 from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, RunFolder
 from tripwright.evals.report.markup import (
@@ -24,17 +24,8 @@ from tripwright.evals.report.markup import (
     shown_interval,
     signed,
 )
-from tripwright.evals.scoreboard import VERIFIED, judged_by
+from tripwright.evals.scoreboard import judged_by
 
-VERIFIED_METRICS = {
-    "final": ("Final pass", "the trajectory and every turn pass"),
-    "delivery": ("Delivery", "an answer was given"),
-    "schema": ("Schema", "there is an answer to read"),
-    "commonsense_micro": ("Trajectory, micro", "rubrics passed"),
-    "commonsense_macro": ("Trajectory, macro", "answers with all rubrics passed"),
-    "hard_micro": ("Turns, micro", "tools whose turns pass"),
-    "hard_macro": ("Turns, macro", "answers with all turns passed"),
-}
 EVALUATIONS = {
     "after_sft": ("After SFT", "imitation of the expert only", 1),
     "after_rl": ("After RL", "the trained agent", 0),
@@ -42,13 +33,9 @@ EVALUATIONS = {
     TOP_LEVEL_RUN: ("This run", "", 0),
 }
 METRICS = {
-    "final": ("Final pass", "every constraint holds"),
-    "delivery": ("Delivery", "a plan was given"),
-    "schema": ("Schema", "the plan can be read"),
-    "commonsense_micro": ("Commonsense, micro", "checks passed"),
-    "commonsense_macro": ("Commonsense, macro", "plans with all eight passed"),
-    "hard_micro": ("Hard, micro", "checks passed"),
-    "hard_macro": ("Hard, macro", "plans with all asked-for passed"),
+    "final": ("Final pass", "every check passes"),
+    "delivery": ("Delivery", "an answer was given"),
+    "schema": ("Schema", "the answer can be read"),
     "flip_rate": ("Flip rate", "queries whose samples disagree"),
     "dense_reward": ("Dense reward", "0 to 5, P4 stage 1"),
     "turns_mean": ("Turns", "mean per episode"),
@@ -61,6 +48,7 @@ BASELINES = {
 }
 UNSCORED_WARNING = 0.01
 CHANCES = ("pass@", "pass^")
+GROUP_WORDS = {"_micro": "checks passed", "_macro": "answers with all checks passed"}  # of a group of a verdict
 SAMPLE_WORDS = {
     "pass@": "one of {k} samples passes",
     "pass^": "all of {k} samples pass",
@@ -96,7 +84,7 @@ def headline_section(run: RunFolder) -> str:
     chart = f'<figure class="wide"><figcaption>Final pass rate on the test queries</figcaption>{drawn}</figure>'
     return (
         f'<section id="result"><h2>Result</h2>{warnings}<div class="cards">{"".join(cards)}</div>'
-        f"{chart if len(bars) > 1 else ''}{_levels_table(run)}{_days_table(run)}</section>"
+        f"{chart if len(bars) > 1 else ''}{slice_tables(run)}</section>"
     )
 
 
@@ -116,14 +104,13 @@ def baseline_bars(run: RunFolder) -> list[Bar]:
     return [*bars, Bar(*BASELINES["expert"], expert, 2)] if expert else bars
 
 
-def metric_words(scores: Iterable[Json]) -> dict[str, tuple[str, str]]:
-    """Title and note of each metric: of plans, or of answers where a verifier judged all of these."""
-    by = [str(score.get("rules")) for score in scores]
-    return {**METRICS, **(VERIFIED_METRICS if by and all(rules.startswith(VERIFIED) for rules in by) else {})}
-
-
-def sample_words(name: str) -> tuple[str, str] | None:
-    """Title and note of pass@4, pass^4, best_of_4 and worst_of_4; None for other names."""
+def metric_words(name: str) -> tuple[str, str] | None:
+    """Title and note of a metric; None for a name that is none."""
+    if name in METRICS:
+        return METRICS[name]
+    for end, note in GROUP_WORDS.items():
+        if name.endswith(end):
+            return f"{plain(name.removesuffix(end)).capitalize()}, {end[1:]}", note
     for start, words in SAMPLE_WORDS.items():
         if name.startswith(start) and (k := name.removeprefix(start)).isdigit():
             return plain(name).capitalize(), words.format(k=k)
@@ -134,15 +121,13 @@ def metrics_section(run: RunFolder) -> str:
     """One row per metric, one column per evaluation, and the paired difference where the run compared two of them."""
     names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("metrics"))))
     names = [name for name in names if any(metric_of(score, name) for score in run.scores.values())]
-    names.sort(key=lambda name: list(METRICS).index(name) if name in METRICS else len(METRICS))
     if not names:
         return ""
     columns = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores)
     compared = bool(run.comparison)
-    words = metric_words(run.scores.values())
     rows = []
     for name in names:
-        title, note = words.get(name) or sample_words(name) or (plain(name).capitalize(), "")
+        title, note = metric_words(name) or (plain(name).capitalize(), "")
         cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
         shares = any(found.share for score in run.scores.values() if (found := metric_of(score, name)))
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
@@ -255,43 +240,34 @@ def _difference_cell(record: Any, share: bool) -> str:
     return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
 
 
-def _levels_table(run: RunFolder) -> str:
-    """Final pass by level of difficulty, for the agent and the scripts."""
-    columns: list[tuple[str, Json]] = [(evaluation_words(name)[0], _object(score.get("levels"))) for name, score in run.scores.items()]
-    scripts = _object(run.difficulty.get("levels"))
-    columns = [(words, levels) for words, levels in columns if levels]
-    names = list(dict.fromkeys(level for _, levels in columns for level in levels))
-    if not names:
+def slice_tables(run: RunFolder) -> str:
+    """Final pass by what requests are divided by: a table for each section of the scores that has several values, or the scripts' rates."""
+    sections = dict.fromkeys(name for score in run.scores.values() for name, section in score.items() if _is_slices(section))
+    return "".join(_slices_table(run, name) for name in sections)
+
+
+def _is_slices(section: Any) -> bool:
+    """{"easy": {"final": rate}, …}"""
+    return isinstance(section, dict) and bool(section) and all(isinstance(each, dict) and "final" in each for each in section.values())
+
+
+def _slices_table(run: RunFolder, section: str) -> str:
+    columns = {evaluation_words(name)[0]: rates for name, score in run.scores.items() if (rates := _object(score.get(section)))}
+    scripts = _object(run.difficulty.get(section))
+    values = sorted({value for rates in columns.values() for value in rates}, key=slice_order)
+    known = [name for name in BASELINES if any(_level_rate(scripts, value, name) for value in values)]
+    if len(values) < 2 and not known:
         return ""
-    names.sort(key=lambda level: ["easy", "medium", "hard"].index(level) if level in ("easy", "medium", "hard") else 3)
-    known = [name for name in BASELINES if any(_level_rate(scripts, level, name) for level in names)]
     below, above = [name for name in known if name != "expert"], [name for name in known if name == "expert"]  # as in the bars
-    titles = (*(BASELINES[b][0] for b in below), *(words for words, _ in columns), *(BASELINES[b][0] for b in above))
+    titles = (*(BASELINES[b][0] for b in below), *columns, *(BASELINES[b][0] for b in above))
     head = "".join(f'<th class="num">{esc(words)}</th>' for words in titles)
     rows = []
-    for level in names:
-        agent = [_level_rate(levels, level, "final") for _, levels in columns]
-        cells = [*(_level_rate(scripts, level, b) for b in below), *agent, *(_level_rate(scripts, level, b) for b in above)]
-        rows.append(f'<tr><th scope="row">{esc(level)}</th>{"".join(map(_estimate_cell, cells))}</tr>')
+    for value in values:
+        agent = [_level_rate(rates, value, "final") for rates in columns.values()]
+        cells = [*(_level_rate(scripts, value, b) for b in below), *agent, *(_level_rate(scripts, value, b) for b in above)]
+        rows.append(f'<tr><th scope="row">{esc(value)}</th>{"".join(map(_estimate_cell, cells))}</tr>')
     return (
-        '<h3>Final pass by level</h3><div class="scroll"><table><thead><tr><th></th>'
-        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _days_table(run: RunFolder) -> str:
-    """Final pass by days of the trip, where there are several lengths."""
-    columns = {evaluation_words(name)[0]: days for name, score in run.scores.items() if (days := _object(score.get("days")))}
-    lengths = sorted({length for days in columns.values() for length in days}, key=lambda length: (len(length), length))
-    if len(lengths) < 2:
-        return ""
-    head = "".join(f'<th class="num">{esc(words)}</th>' for words in columns)
-    rows = []
-    for length in lengths:
-        cells = "".join(_estimate_cell(estimate(_object(days.get(length)).get("final"))) for days in columns.values())
-        rows.append(f'<tr><th scope="row">{esc(length)} days</th>{cells}</tr>')
-    return (
-        '<h3>Final pass by days of the trip</h3><div class="scroll"><table><thead><tr><th></th>'
+        f'<h3>Final pass by {esc(section)}</h3><div class="scroll"><table><thead><tr><th></th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 

@@ -3,6 +3,7 @@ there, curves together."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from tripwright.evals.report.compared import comparison_section
 from tripwright.evals.report.curves import at_minutes, points
 from tripwright.evals.report.efficiency import REACHED, best, first_reached, frontier_figures
 from tripwright.evals.report.folder import Json, RunFolder, read_run, reinforcement
-from tripwright.evals.report.markup import Estimate, esc, number, of_words, percent, plural, short, shown, shown_interval
+from tripwright.evals.report.markup import Estimate, esc, number, of_words, percent, plain, plural, short, shown, shown_interval
 from tripwright.evals.report.overlay import check_count, overlay_sections
 from tripwright.evals.report.page import browser_of, report_page, write_page
 from tripwright.evals.report.results import evaluation_words, metric_of, metric_words
@@ -28,7 +29,7 @@ from tripwright.runs import CARD, RECIPE
 
 __all__ = ["run_names", "together_page", "write_together"]
 
-FINAL = ("final", "dense_reward", "delivery", "commonsense_macro", "hard_macro", "turns_mean", "completion_tokens_mean")
+FINAL = re.compile("final|delivery|.*_macro|.*_reward|turns_mean|completion_tokens_mean")
 MOST_SETTINGS = 200
 SAME = {RECIPE: "the recipes", CARD: "the run cards’ settings"}
 CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
@@ -88,9 +89,9 @@ def _final_section(runs: dict[str, RunFolder]) -> str:
     scored = {name: run for name, run in runs.items() if run.main_evaluation}
     if not scored:
         return ""
-    shown_metrics = [m for m in FINAL if any(_metric(run, m) for run in scored.values())]
-    words = metric_words(score for run in scored.values() for score in run.scores.values())
-    head = "".join(f"<th class=num>{esc(words[m][0])}</th>" for m in shown_metrics)
+    names = dict.fromkeys(name for run in scored.values() for name in _score(run).get("metrics") or ())
+    shown_metrics = [m for m in names if FINAL.fullmatch(m) and any(_metric(run, m) for run in scored.values())]
+    head = "".join(f"<th class=num>{esc((metric_words(m) or (plain(m),))[0])}</th>" for m in shown_metrics)
     rows = []
     for name, run in scored.items():
         cells = "".join(_cell(_metric(run, m)) for m in shown_metrics)

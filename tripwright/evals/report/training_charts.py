@@ -5,8 +5,9 @@ Names and units of the figures: docs/training-metrics.md. A figure the run did n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from tripwright.evals.report.charts import Frame, Line, line_chart, stacked_chart
 from tripwright.evals.report.curves import at_step, figure, inner, points, smoothing, thin
@@ -15,14 +16,8 @@ from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import esc, number, plain
 
 STEP = "RL step"
-SUB_REWARDS = (
-    ("pass_rate", "pass", 0),
-    ("schema_rate", "schema", 7),
-    ("commonsense_micro", "cs micro", 1),
-    ("commonsense_macro", "cs macro", 2),
-    ("hard_micro", "hard micro", 3),
-    ("hard_macro", "hard macro", 4),
-)
+RATES = {"pass_rate": ("pass", 0), "schema_rate": ("schema", 7)}  # figure of a step → its name, its colour
+GROUP_COLOURS = (1, 2, 3, 4, 5, 6)
 STOP_COLOURS = {
     "answer": 2,
     "format_error": 1,
@@ -53,6 +48,13 @@ class ChartGroup:
 
 
 REWARD = Chart("Reward", "reward", (("reward_mean", "mean", 0),), "Shaded: one standard deviation over episodes.")
+PARTS = Chart(  # its lines come from the rows
+    "What the reward is made of",
+    "share",
+    (),
+    "Micro: checks of a group passed; macro: episodes in which all of them passed.",
+    share=True,
+)
 STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)  # its names come from the rows
 PASSES = Chart(
     "Passes, strict and official",
@@ -66,13 +68,7 @@ GROUPS = (
         "Reward and its parts",
         (
             REWARD,
-            Chart(
-                "What the reward is made of",
-                "share",
-                SUB_REWARDS,
-                "cs: commonsense. Micro: checks passed; macro: episodes in which all of them passed.",
-                share=True,
-            ),
+            PARTS,
             Chart(
                 "Spread of rewards within groups",
                 "variance, mean over prompts",
@@ -145,9 +141,9 @@ GROUPS = (
                 (("replayed", "groups replayed", 3), ("replayed_solved", "of them solved", 0), ("unscored", "episodes unscored", 1)),
             ),
             Chart(
-                "Verifiers",
-                "share",
-                (("trajectory_macro", "trajectories that pass", 0), ("turns_saved_share", "turns spared by the early stop", 2)),
+                "Turns not judged",
+                "share of turns",
+                (("turns_saved_share", "spared by the early stop", 2),),
                 "Where the trajectory fails no turn is looked at (row D5).",
                 share=True,
             ),
@@ -216,13 +212,28 @@ def group_sections(rows: Sequence[Json]) -> str:
     return "".join(found)
 
 
+def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], ...]:
+    return reward_parts(name for row in rows for name in row) if chart is PARTS else chart.keys
+
+
+def reward_parts(names: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
+    """Of these figures of steps, those that rewards are made of: passes, readable answers, and both rates of every group of facts."""
+    found = dict.fromkeys(names)
+    groups = [name for name in found if name.endswith(("_micro", "_macro"))]
+    colours = zip(groups, cycle(GROUP_COLOURS), strict=False)
+    return (
+        *((name, words, colour) for name, (words, colour) in RATES.items() if name in found),
+        *((name, name.replace("_", " "), colour) for name, colour in colours),
+    )
+
+
 def draw(chart: Chart, rows: Sequence[Json]) -> str:
     """One chart of one run as a figure, or ""."""
     if chart is STOPS:
         return figure(chart.title, _stops(rows), chart.note)
     lines = [
         Line(name, thin(points(rows, key)), colour, band=_reward_band(rows) if key == "reward_mean" else ())
-        for key, name, colour in chart.keys
+        for key, name, colour in keys_of(chart, rows)
         if not _dull(rows, key)
     ]
     smooth = smoothing(max((len(line.points) for line in lines), default=0))

@@ -14,10 +14,10 @@ from pathlib import Path
 from sys import intern
 from typing import Any, Literal, NamedTuple
 
-from tripwright.domains import face_named
-from tripwright.errors import UserError
+from tripwright.domains import domains, faces
+from tripwright.domains.domain import Counts
+from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.report.ungrounded import Counts, claims_without_ground, in_no_table, not_found
 from tripwright.runs import episode_lines
 from tripwright.transcript import StopReason
 
@@ -38,6 +38,7 @@ class Work:
     """One episode. `tokens` were written by the agent and `context` is all of its tokens; None where the transcript does not say."""
 
     id: str
+    domain: str
     query: str
     scored: bool
     passed: bool
@@ -49,9 +50,7 @@ class Work:
     context: int | None
     asked: tuple[str, ...]  # constraints that it is held to
     failed: frozenset[str]  # of them
-    not_found: Counts
-    in_no_table: Counts | None
-    without_ground: frozenset[str] | None
+    ungrounded: tuple[Counts | None, ...]  # in each sense of its domain's
 
     @property
     def answered(self) -> bool:
@@ -108,7 +107,7 @@ def read_behaviour(name: str, path: Path, score: Mapping[str, Any], card: Mappin
     """`card`: of the run that made the episodes; it names the tools' face."""
     works: list[Work] = []
     unreadable = 0
-    for line in episode_lines(path):
+    for line in episode_lines(path, older=older_records(path)):
         try:
             works.append(read_work(line.record()))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -119,61 +118,33 @@ def read_behaviour(name: str, path: Path, score: Mapping[str, Any], card: Mappin
 
 def _offered(card: Mapping[str, Any]) -> frozenset[str]:
     dialect = card.get("dialect")
-    try:
-        schemas = face_named(str(dialect["face"])).schemas() if isinstance(dialect, dict) and "face" in dialect else []
-    except UserError:
-        schemas = []
-    return frozenset(schema["function"]["name"] for schema in schemas)
+    face = faces().get(str(dialect.get("face"))) if isinstance(dialect, dict) else None
+    return frozenset(schema["function"]["name"] for schema in face.schemas()) if face is not None else frozenset()
 
 
 def read_work(record: Mapping[str, Any]) -> Work:
     """Raises ValueError, KeyError, TypeError or AttributeError for what is no episode of a run."""
-    transcript, verdict = record["transcript"], record["verdict"]
+    transcript, outcome = record["transcript"], Outcome.of(record)
     segments = transcript["segments"]
-    outcome = _outcome(record)
     said = [segment["text"] for segment in segments if segment["role"] == "assistant"]
     ids = sum(len(segment.get("token_ids") or ()) for segment in segments)
-    scored = verdict is not None
-    verifier = record.get("verifier")
+    domain = domains().get(outcome.domain)
     return Work(
-        id=str(record["id"]),
-        query=outcome.query if outcome else str(record["id"]),
-        scored=scored,
-        passed=scored and verdict["final"] is True,
-        stop=intern(str(transcript["stop_reason"])),
-        steps=tuple(_steps(segments, transcript["stop_reason"])),
-        turns=len(said),
-        tokens=outcome.completion_tokens if outcome else None,
+        id=outcome.id,
+        domain=intern(outcome.domain),
+        query=outcome.query,
+        scored=outcome.scored,
+        passed=outcome.final,
+        stop=intern(outcome.stop_reason),
+        steps=tuple(_steps(segments, outcome.stop_reason)),
+        turns=outcome.turns,
+        tokens=outcome.completion_tokens,
         characters=sum(map(len, said)),
         context=ids or None,
-        asked=outcome.asked if outcome else (),
-        failed=frozenset(outcome.asked) - outcome.passed if outcome and scored else frozenset(),
-        not_found=not_found(record.get("plan"), _shown(segments)) if scored else {},
-        in_no_table=in_no_table(record.get("plan"), verdict) if scored else None,
-        without_ground=_without_ground(verifier) if scored and isinstance(verifier, dict) else None,
+        asked=outcome.asked,
+        failed=frozenset(outcome.asked).difference(outcome.passed) if outcome.scored else frozenset(),
+        ungrounded=tuple(each.counts(record) for each in domain.ungrounded) if outcome.scored and domain is not None else (),
     )
-
-
-def _outcome(record: Mapping[str, Any]) -> Outcome | None:
-    """None for requests of a kind that is held to no constraints of ours."""
-    try:
-        return Outcome.of(record)
-    except (KeyError, TypeError, AttributeError):
-        return None
-
-
-def _without_ground(verifier: Mapping[str, Any]) -> frozenset[str] | None:
-    found = claims_without_ground(verifier)
-    return None if found is None else frozenset(found)
-
-
-def _shown(segments: list[dict[str, Any]]) -> Iterator[str]:
-    """What the model read: the request, and the tools' answers as they were cut for it."""
-    if any(segment["role"] == "tool" for segment in segments):
-        yield from (segment["text"] for segment in segments if segment["role"] in ("user", "tool"))
-    else:
-        yield from (segment["text"] for segment in segments if segment["role"] == "user")
-        yield from (segment["call"]["result"] for segment in segments if segment.get("call"))
 
 
 def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:

@@ -3,47 +3,24 @@ the model, not what the agent thought, not what the judge or the oracle said."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tripwright.domains import domains
-from tripwright.errors import printable
+from tripwright.evals.request_facts import request_facts
 from tripwright.transcript import Transcript
-
-MONEY = ("total_budget", "nightly_budget")
 
 
 def blind_content(record: Mapping[str, Any], transcript: Transcript) -> dict[str, Any]:
     """The part of an item of `items.jsonl` that describes one transcript."""
-    domain = domains().get(record.get("domain", ""))
+    domain = domains().get(record["domain"])
     seconds = transcript.usage.get("seconds")
     return {
-        "request": _request(record.get("request"), domain.labels if domain is not None else {}),
+        "request": {"text": str(record["request"].get("query") or ""), "facts": request_facts(record)},
         "answer": _answer(domain.answer_days(record) if domain is not None else None, transcript),
         "calls": list(_calls(transcript)),
         "seconds": round(float(seconds), 1) if isinstance(seconds, int | float) else None,
     }
-
-
-def _request(request: Any, labels: Mapping[str, str]) -> dict[str, Any]:
-    if not isinstance(request, Mapping):
-        return {"text": str(request or ""), "facts": []}
-    wishes = request.get("local_constraint")
-    said = {**request, **(wishes if isinstance(wishes, Mapping) else {})}
-    facts = [[label, text] for field, label in labels.items() if (text := _fact(field, said))]
-    return {"text": str(request.get("query") or ""), "facts": facts}
-
-
-def _fact(field: str, said: Mapping[str, Any]) -> str:
-    value = said.get(field)
-    if value in (None, "", [], (), {}):
-        return ""
-    if field == "date" and isinstance(value, Sequence) and not isinstance(value, str):
-        return printable(f"{value[0]} to {value[-1]}")
-    if isinstance(value, list | tuple):
-        return printable(", ".join(str(part) for part in value))
-    money = f" {said.get('currency') or 'USD'}" if field in MONEY else ""
-    return printable(f"{value:,.12g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)) + money
 
 
 def _answer(days: list[dict[str, Any]] | None, transcript: Transcript) -> dict[str, Any]:

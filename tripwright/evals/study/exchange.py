@@ -21,7 +21,7 @@ from tripwright.evals.study.agreement import majority
 from tripwright.evals.study.folder import LABELS, Study
 from tripwright.evals.study.labels import Label, LabelProblem, checked, now, shown
 from tripwright.evals.study.summary import Labels, votes_on
-from tripwright.evals.study.verdicts import RUBRIC_DIMENSIONS
+from tripwright.evals.study.verdicts import RUBRIC, counterparts
 from tripwright.files import write_atomically
 
 FORMATS = (".csv", ".jsonl")
@@ -44,7 +44,7 @@ def exported(study: Study, labels: Labels, run: str | None = None) -> list[dict[
 
 def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[str, Any]]:
     """A line for each item on which most raters agree in every dimension; `trajectory` and `rubrics` are what
-    `domains/deeptravel/verifying/labels.py` reads."""
+    labels that a judge is held against consist of (`verify --labels`)."""
     votes = {key: votes_on(study, labels, key) for key in study.keys}
     lines = []
     for item in _items(study, run):
@@ -52,7 +52,8 @@ def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[st
         if None not in values.values():
             raters = sorted({rater for key in study.keys for rater in votes[key][item]})
             passes = all(values.values())
-            rubrics = {rubric: values[key] for rubric, key in RUBRIC_DIMENSIONS.items() if key in values}
+            asked = {name.removeprefix(RUBRIC): key for name, key in counterparts().items() if name.startswith(RUBRIC)}
+            rubrics = {rubric: values[key] for rubric, key in asked.items() if key in values}
             about = {"item": item, **_origin(study, item), "passes": passes, "trajectory": passes, "rubrics": rubrics}
             lines.append({**about, "dimensions": values, "raters": raters})
     return lines

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tripwright.errors import UserError
-from tripwright.evals.study.content import blind_content, request_of
+from tripwright.evals.study.content import blind_content
 from tripwright.evals.study.folder import Dimension, KeyEntry, create
 from tripwright.evals.study.verdicts import verdicts_of
 from tripwright.runs import TRANSCRIPTS, EpisodeLine, Place, episode_lines, record_at, transcripts_at
@@ -113,17 +113,16 @@ def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
 def _scored(line: EpisodeLine) -> Scored | None:
     """Raises UserError for a line that raters could not make sense of."""
     record = line.record()
-    request = request_of(record)
-    if request is None:
-        raise UserError(f'{line.where}: no "query" and no "request": raters could not know what was asked.')
+    request = record.get("request")
+    if not isinstance(request, Mapping) or "domain" not in record:
+        raise UserError(f'{line.where}: no "request" of a "domain": raters could not know what was asked.')
     try:
         transcript = Transcript.from_json(record["transcript"])
     except (KeyError, TypeError, ValueError, AttributeError):
         raise UserError(f"{line.where}: expected a transcript under \"transcript\", as 'tripwright run' writes it.") from None
     if transcript.stop_reason is StopReason.UNSCORED:
         return None
-    words = request.get("query") if isinstance(request, Mapping) else request
-    asked = str(words) if words else json.dumps(request, sort_keys=True)
+    asked = str(request.get("query") or json.dumps(request, sort_keys=True))
     id = line.place.id or str(line.place.number)
     return Scored(id, hashlib.sha256(" ".join(asked.split()).encode()).hexdigest(), line.place)
 

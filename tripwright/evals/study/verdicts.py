@@ -10,49 +10,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS
+from tripwright.domains import domains
+from tripwright.domains.domain import judged_final
 from tripwright.errors import UserError
 from tripwright.evals.study.folder import Study
 from tripwright.files import json_lines
 
 ALL = "all"  # all dimensions TRUE
-# Rubric of row D3 → the dimension of row D10 that asks nearly the same.
-RUBRIC_DIMENSIONS = {
-    "complete": "completeness",
-    "main_requirement": "intention",
-    "logic": "feasibility",
-    "specific_requirements": "personalisation",
-}
+RUBRIC = "rubric "  # begins the name of a verdict on one rubric of an answer
 OF_FILE = ": "  # between the name of a file of verdicts and a verdict in it
-COUNTERPARTS = {**{f"rubric {rubric}": key for rubric, key in RUBRIC_DIMENSIONS.items()}, "turns": "no_hallucination"}
 
 
 def verdicts_of(record: Mapping[str, Any]) -> dict[str, bool]:
-    """Of a line of transcripts: `judge`, whether a plan passes its rules; or, of a traveller's request, `joint` (row D5), `trajectory`
-    (row D3) with its rubrics, and `turns` (row D4), which is missing where the early stop left turns unjudged and no judged one failed."""
-    found: dict[str, bool] = {}
-    verifier, verdict = record.get("verifier"), record.get("verdict")
-    if not isinstance(verifier, Mapping):
-        final = verdict.get("final") if isinstance(verdict, Mapping) else None
-        return {"judge": final} if isinstance(final, bool) else {}
-    if verifier.get("reward") is not None:
-        found["joint"] = verifier["reward"] == 1
-    trajectory, turns = verifier.get("trajectory"), verifier.get("turns")
-    if isinstance(trajectory, Mapping):
-        found["trajectory"] = trajectory.get("conclusion") in PASSING_CONCLUSIONS
-        rubrics = trajectory.get("rubrics")
-        said = rubrics if isinstance(rubrics, Mapping) else {}
-        found |= {f"rubric {name}": said[name] for name in RUBRICS if isinstance(said.get(name), bool)}
-    if isinstance(turns, list) and turns:
-        satisfied = all(isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns)
-        if not satisfied or not verifier.get("turns_saved"):
-            found["turns"] = satisfied
-    return found
+    """Of a record of transcripts, as its domain names them."""
+    domain = domains().get(record["domain"])
+    return domain.opinions(record) if domain is not None else judged_final(record)
 
 
 def counterpart(verdict: str) -> str:
     """The dimension it is held against; ALL of them where there is none alike."""
-    return COUNTERPARTS.get(verdict.rpartition(OF_FILE)[2], ALL)
+    return counterparts().get(verdict.rpartition(OF_FILE)[2], ALL)
+
+
+def counterparts() -> dict[str, str]:
+    """Verdict → the dimension that asks nearly the same, of all domains."""
+    return {name: dimension for domain in domains().values() for name, dimension in domain.counterparts.items()}
 
 
 def verdict_names(found: Iterable[Mapping[str, bool]]) -> Iterator[str]:
@@ -101,13 +83,10 @@ def _read(path: Path) -> dict[str, dict[str, bool]]:
     for number, record in json_lines(path):
         if not isinstance(record, dict) or "id" not in record or "reward" not in record:
             raise UserError(f'{path}:{number}: expected a verdict of \'tripwright verify --out\', an object with "id" and "reward".')
-        found[str(record["id"])] = _verdicts_of_line(record)
+        found[str(record["id"])] = _written(record)
     return found
 
 
-def _verdicts_of_line(record: Mapping[str, Any]) -> dict[str, bool]:
-    """Its fields are those of a transcript's own verdict; what passes may have been a setting (`verify --passing`)."""
-    found = verdicts_of({"verifier": record})
-    if "trajectory" in found and isinstance(record.get("passes"), bool):
-        found["trajectory"] = record["passes"]
-    return found
+def _written(verdict: Mapping[str, Any]) -> dict[str, bool]:
+    """Its fields are those of the verifier in a transcript's own record."""
+    return {name: passes for domain in domains().values() for name, passes in domain.opinions({"verifier": verdict}).items()}

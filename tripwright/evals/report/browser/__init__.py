@@ -71,6 +71,7 @@ def _columns(index: Index, packed: Packed, command: str) -> dict[str, object]:
     return {
         "sources": [{"key": source.key, "run": source.run, "name": source.name} for source in index.sources],
         "queries": index.queries,
+        "marks": list(dict.fromkeys(field for query in index.queries for field in query.marks)),
         "failures": [constraint_words(name) for name in failed],
         "stops": [plain(name) for name in stops],
         "prompts": list(packed.prompts),

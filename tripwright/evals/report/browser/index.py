@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tripwright.evals.report.browser.record import request_of
+from tripwright.evals.older import older_records
+from tripwright.evals.outcome import Outcome, mark_words
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
 from tripwright.runs import TRANSCRIPTS, Place, episode_lines
 
 Json = dict[str, Any]
-Key = tuple[object, ...]  # equal for episodes about the same request
-
 PASSED, FAILED, UNSCORED = 1, 0, -1
 NO_ANSWER = "nothing delivered"  # stands among the failed constraints
 MOST_REQUEST = 1_000  # characters shown in the list
@@ -55,11 +54,18 @@ class Entry:
     cost: float | None
 
 
+class Query(NamedTuple):
+    """A request in words, and what it is counted under: {"level": "easy", "days": "3 days"}."""
+
+    text: str
+    marks: dict[str, str]
+
+
 @dataclass
 class Index:
     sources: list[Source]
     entries: list[Entry] = field(default_factory=list)
-    queries: list[tuple[str, str, int | None]] = field(default_factory=list)  # request, level, days; shared by all evaluations
+    queries: list[Query] = field(default_factory=list)  # shared by all evaluations
     unreadable: dict[str, int] = field(default_factory=dict)  # source key → lines
 
 
@@ -80,9 +86,9 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
 
 def index_of(sources: list[Source]) -> Index:
     index = Index(sources)
-    places: dict[Key, int] = {}
+    places: dict[str, int] = {}  # query → its place in the index
     for number_, source in enumerate(sources):
-        for line in episode_lines(source.path):
+        for line in episode_lines(source.path, older=older_records(source.path)):
             try:
                 index.entries.append(_entry(line.record(), number_, line.place, index, places))
             except (ValueError, KeyError, TypeError, AttributeError):
@@ -90,52 +96,40 @@ def index_of(sources: list[Source]) -> Index:
     return index
 
 
-def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Key, int]) -> Entry:
-    segments, verdict = record["transcript"]["segments"], record["verdict"]
-    asked = _asked(record, segments)
-    question = request_of(record)[1].get("question")  # of another benchmark, whose words may differ from sample to sample
-    key: Key = (str(record.get("world")), *((str(question),) if question else asked))
-    if key not in places:
-        places[key] = len(index.queries)
-        index.queries.append(asked)
+def _entry(record: Json, source: int, place: Place, index: Index, places: dict[str, int]) -> Entry:
+    segments, verdict, outcome = record["transcript"]["segments"], record["verdict"], Outcome.of(record)
+    if outcome.query not in places:
+        places[outcome.query] = len(index.queries)
+        index.queries.append(_query(record, outcome))
     calls = [segment["call"] for segment in segments if segment.get("call")]
-    failed = tuple(_failed(verdict)) if verdict is not None else ()
     return Entry(
         source=source,
         place=place,
-        id=str(record["id"]),
-        query=places[key],
-        verdict=UNSCORED if verdict is None else PASSED if verdict["final"] is True else FAILED,
+        id=outcome.id,
+        query=places[outcome.query],
+        verdict=UNSCORED if verdict is None else PASSED if outcome.final else FAILED,
         stop=str(record["transcript"].get("stop_reason") or "none"),
-        failed=failed,
-        turns=sum(segment["role"] == "assistant" for segment in segments),
+        failed=tuple(_failed(verdict)) if verdict is not None else (),
+        turns=outcome.turns,
         calls=len(calls),
         errors=sum(bool(call.get("error")) for call in calls),
         refused=sum(bool(segment.get("problem")) for segment in segments),
         tokens=sum(sum(segment.get("loss_mask") or ()) for segment in segments),
-        cost=number(verdict.get("total_cost")) if verdict else None,
+        cost=number((verdict.get("details") or {}).get("total_cost")) if verdict is not None else None,
     )
 
 
-def _asked(record: Json, segments: list[Json]) -> tuple[str, str, int | None]:
-    """The request in words, its level and its days."""
-    _, request = request_of(record)
-    text = str(request.get("query") or "")
-    if not text and request:
-        text = f"{request.get('org', request.get('origin', '?'))} to {request.get('dest', request.get('destination', '?'))}"
-    if not text:  # another kind of job: what the user said first
-        text = next((str(segment["text"]) for segment in segments if segment["role"] == "user"), "")
-    if question := request.get("question"):  # of another benchmark, where many prompts begin alike
+def _query(record: Json, outcome: Outcome) -> Query:
+    """Without words of its own it is what the user said first. Other benchmarks name their question, where many prompts begin alike."""
+    text = outcome.text or next((str(segment["text"]) for segment in record["transcript"]["segments"] if segment["role"] == "user"), "")
+    if question := record["request"].get("question"):
         text = f"{question}: {text}"
-    days = request.get("days")
-    return text[:MOST_REQUEST], str(request.get("level") or "no level"), days if isinstance(days, int) else None
+    marks = {field: mark_words({field: value})[0] for field, value in outcome.marks.items() if value is not None}
+    return Query(text[:MOST_REQUEST], marks)
 
 
 def _failed(verdict: Json) -> Iterable[str]:
-    if verdict.get("delivered") is False:
+    if verdict["delivered"] is False:
         yield NO_ANSWER
-    for group in ("commonsense", "hard"):
-        facts = verdict.get(group)
-        for name, fact in facts.items() if isinstance(facts, dict) else ():
-            if isinstance(fact, dict) and fact.get("passed") is False:
-                yield str(name)
+    for group in verdict["groups"][1:]:
+        yield from (name for name, fact in (group["facts"] or {}).items() if fact["passed"] is False)

@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 from tripwright.errors import UserError
+from tripwright.evals.older import older_records
 from tripwright.evals.report.browser.index import Index
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TOKENIZER_FILE, TokenWords
@@ -61,9 +62,8 @@ class Packed:
 
 def pack(index: Index, budget: Budget) -> Packed:
     packed = Packed([None] * len(index.entries))
-    vocabularies = {source.folder: _vocabulary(source.folder) for source in index.sources}
     room = budget.bytes
-    for group in _pieces(index, budget, packed, vocabularies):
+    for group in _pieces(index, budget, packed):
         text = "\n".join(line for _, line in group)
         piece = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
         if room is not None and len(piece) > room:
@@ -75,13 +75,16 @@ def pack(index: Index, budget: Budget) -> Packed:
     return packed
 
 
-def _pieces(index: Index, budget: Budget, packed: Packed, vocabularies: dict[Path, TokenWords | None]) -> Iterator[list[tuple[int, str]]]:
+def _pieces(index: Index, budget: Budget, packed: Packed) -> Iterator[list[tuple[int, str]]]:
     """[(place in the index, line of JSON), …] of each piece."""
+    vocabularies = {source.folder: _vocabulary(source.folder) for source in index.sources}
     group: list[tuple[int, str]] = []
     size = taken = 0
     wanted = order(index)
     of_source = [[entry.place for place in wanted if (entry := index.entries[place]).source == n] for n in range(len(index.sources))]
-    lines = [episode_lines(source.path, places) for source, places in zip(index.sources, of_source, strict=True)]
+    lines = [
+        episode_lines(source.path, places, older_records(source.path)) for source, places in zip(index.sources, of_source, strict=True)
+    ]
     for place in wanted:
         if budget.episodes is not None and taken >= budget.episodes:
             break

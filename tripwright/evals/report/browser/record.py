@@ -1,6 +1,6 @@
 """One line of transcripts.jsonl as the browser draws it: short keys, each text once, no token ids.
 
-    {"i": [item, …], "plan", "schema", "answer", "facts": [[group, name, state, message, evidence], …], "verdict", "asked", "usage", …}
+    {"i": [item, …], "plan", "schema", "answer", "facts": [[group, name, state, message, evidence], …], "asked", "usage", …}
 
 An item is a prompt {"k": "p"}, what the agent wrote {"k": "a"} or a tool's answer {"k": "c"}, each with its text "t" and its tokens
 "n" = [how many, how many of them trained on]. What the agent wrote has, token by token, its log-probability in hundredths of a nat
@@ -15,34 +15,21 @@ from typing import Any
 
 from tripwright.evals.report.browser.words import TokenWords
 from tripwright.evals.report.markup import number
+from tripwright.evals.request_facts import request_facts
 from tripwright.evals.study.markdown import blocks
 from tripwright.transcript import Segment, ToolCall, Transcript
+from tripwright.verdict import Fact, Verdict
 
 Json = dict[str, Any]
 
 MOST_TEXT = 100_000  # characters of one text; the rest stays in the file, and the page says so
 MOST_FACT = 300  # characters of one fact of a request
-# Fields of a request that are said elsewhere, or that nobody asked for.
-NOT_ASKED = frozenset("query oracle plan level id org dest date days question reference_information".split())
-SHORTER = {"visiting_city_number": "cities", "people_number": "people", "party_size": "people"}
-# What the two groups of facts of a verdict are called, by kind of job: TravelPlanner's, DeepTravel's, another benchmark's.
-GROUPS = {"query": ("commonsense", "hard"), "request": ("trajectory", "turns"), "outside": ("checks", "")}
-
-
-def request_of(record: Json) -> tuple[str, Json]:
-    """(a key of GROUPS, the fields of the request)"""
-    for key in ("query", "request"):
-        if isinstance(record.get(key), dict):
-            return "outside" if "outside" in record else key, record[key]
-    return "outside", {}
 
 
 def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Json:
-    """`prompts` takes the system prompts, which most episodes share: text → number. Raises KeyError, TypeError or ValueError for what is no
-    episode."""
-    transcript = Transcript.from_json(record["transcript"])
-    kind, request = request_of(record)
-    verdict = record.get("verdict") if isinstance(record.get("verdict"), dict) else None
+    """`prompts` takes the system prompts, which most episodes share: text → number. Of what only some domains have (a plan, costs, a
+    verifier's findings) the page shows what is there. Raises KeyError, TypeError or ValueError for what is no episode."""
+    transcript, request = Transcript.from_json(record["transcript"]), record["request"]
     found: Json = {
         "id": str(record.get("id", "")),
         "world": record.get("world"),
@@ -50,20 +37,22 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
         "stop": transcript.stop_reason,
         "fault": transcript.fault,
         "usage": {name: value for name, value in transcript.usage.items() if number(value) is not None},
-        "asked": _asked(request),
+        "asked": [(label, _short(text)) for label, text in request_facts(record)],
         "budget": number(request.get("budget", request.get("total_budget"))),
-        "plan": _plan(record.get("plan")),
-        "schema": record.get("schema_problem"),
         "parent": transcript.parent,
     }
-    if verdict is not None:
-        named = [(group, name) for group, name in zip(("commonsense", "hard"), GROUPS[kind], strict=True) if name]
-        found["facts"] = [fact for group, name in named for fact in _facts(verdict, group, name)]
-        found["gated"] = [name for group, name in named if verdict.get(group) is None]
-        found["error"], found["cost"] = verdict.get("error"), number(verdict.get("total_cost"))
-        costs = _dicts(verdict.get("costs"))
+    if record["verdict"] is not None:
+        verdict = Verdict.from_record(record["verdict"])
+        checks = verdict.groups[1:]
+        found["schema"] = verdict.schema_problem
+        found["facts"] = [_fact(group.name, fact) for group in checks for fact in (group.facts or {}).values()]
+        found["gated"] = [group.name for group in checks if group.facts is None]
+        found["error"], found["cost"] = verdict.error, number(verdict.details.get("total_cost"))
+        costs = _dicts(verdict.details.get("costs"))
         found["costs"] = [[cost.get(part) for part in ("day", "kind", "total_usd", "count", "unit_usd")] for cost in costs]
-    if kind != "query":
+    if "plan" in record:
+        found["plan"] = _plan(record["plan"])
+    else:
         found["answer"] = blocks(_cut(transcript.answer)) if transcript.answer else []
         found["found"] = _findings(record.get("verifier"))
         found["details"] = _details(record.get("outside"))
@@ -129,16 +118,9 @@ def _hundredths(logprob: float) -> int:
     return min(9_999, max(0, round(-100 * logprob))) if math.isfinite(logprob) else 9_999
 
 
-def _facts(verdict: Json, group: str, name: str) -> list[list[Any]]:
-    facts = verdict.get(group)
-    found = []
-    for key, fact in facts.items() if isinstance(facts, dict) else ():
-        fact = fact if isinstance(fact, dict) else {}
-        passed = fact.get("passed")
-        state = str(fact.get("state") or ("passed" if passed is True else "failed" if passed is False else "not_evaluated"))
-        evidence = [[each.get(part) for part in ("day", "field", "found", "needed")] for each in _dicts(fact.get("evidence"))]
-        found.append([name, str(key), state, fact.get("message") or "", evidence])
-    return found
+def _fact(group: str, fact: Fact) -> list[Any]:
+    evidence = [[each.day, each.field, each.found, each.needed] for each in fact.evidence]
+    return [group, fact.name, fact.state, fact.message or "", evidence]
 
 
 def _findings(verifier: Any) -> list[Json]:
@@ -158,22 +140,6 @@ def _details(outside: Any) -> list[tuple[str, str]]:
     """What the grader of another benchmark noted."""
     pairs = outside.items() if isinstance(outside, dict) else ()
     return [(str(name).replace("_", " "), _short(value)) for name, value in pairs if value not in (None, "", [], {})]
-
-
-def _asked(request: Json) -> list[tuple[str, str]]:
-    """The facts of a request in words, those that were given."""
-    ends = [request.get(key) for key in ("org", "dest")]
-    pairs = [("from", ends[0]), ("to", ends[1])] if all(ends) else []
-    dates = request.get("date")
-    if isinstance(dates, list) and dates:
-        pairs.append(("dates", f"{dates[0]} to {dates[-1]}"))
-    for key, value in request.items():
-        if key in NOT_ASKED:
-            continue
-        inner = value.items() if isinstance(value, dict) else [(key, value)]
-        said = [(str(name), each) for name, each in inner if each not in (None, "", [], {}, "-")]
-        pairs += [(SHORTER.get(name, name.replace("_", " ")), each) for name, each in said]
-    return [(str(name), _short(value)) for name, value in pairs]
 
 
 def _short(value: Any) -> str:

@@ -6,7 +6,7 @@ const KEPT_PIECES = 8; // unpacked ones that stay in memory
 const AT_ONCE = 8; // pieces that a search unpacks side by side
 const unpacked = new Map(); // number → promise of its lines; the latest used last
 
-/** The request, level and days of an episode. */
+/** The request of an episode in words, and what it is counted under: {level: "easy", days: "3 days"}. */
 const request = (i) => data.queries[data.query[i]];
 const hasText = (i) => data.piece[i] >= 0;
 const sourceName = (i) => { const s = data.sources[data.source[i]]; return s.run ? `${s.run} · ${s.name}` : s.name; };

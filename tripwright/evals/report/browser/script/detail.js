@@ -1,8 +1,7 @@
 // One episode, or two side by side.
 
 function chips(i, episode) {
-  const [, level, days] = request(i);
-  const facts = [level === "no level" ? "" : level, days === null ? "" : counted(days, "day"), counted(data.turns[i], "turn"), counted(data.calls[i], "call"),
+  const facts = [...Object.values(request(i)[1]), counted(data.turns[i], "turn"), counted(data.calls[i], "call"),
     data.errors[i] ? counted(data.errors[i], "tool error") : "", data.refused[i] ? counted(data.refused[i], "refused turn") : "",
     data.tokens[i] ? `${counted(data.tokens[i], "token")} written` : "", `stopped by ${data.stops[data.stop[i]]}`, data.cost[i] === null ? "" : `plan costs ${usd(data.cost[i])}`,
     episode && episode.world ? `world ${episode.world}` : ""];

@@ -16,14 +16,14 @@ function choices(values, words) {
 }
 
 const LEVELS = ["easy", "medium", "hard"];
-const rank = (level) => (LEVELS.includes(level) ? LEVELS.indexOf(level) : LEVELS.length);
+const rank = (words) => (LEVELS.includes(words) ? LEVELS.indexOf(words) : parseInt(words) || LEVELS.length); // "3 days" before "10 days"
 const ofAll = (column) => data.id.map((_, i) => column(i));
 
 const FILTERS = [
   {key: "source", label: "Evaluation", column: (i) => data.source[i], words: (s) => [data.sources[s].run, data.sources[s].name].filter(Boolean).join(" · ")},
   {key: "verdict", label: "Verdict", column: (i) => data.verdict[i], words: (v) => VERDICTS[v].words},
-  {key: "level", label: "Level", column: (i) => request(i)[1], words: (level) => level, sort: (a, b) => rank(a.value) - rank(b.value)},
-  {key: "days", label: "Days", column: (i) => request(i)[2], words: (days) => (days === null ? "not said" : counted(days, "day")), sort: (a, b) => a.value - b.value},
+  ...data.marks.map((field) => ({key: field, label: field[0].toUpperCase() + field.slice(1), column: (i) => request(i)[1][field] || "not said", words: (words) => words,
+    sort: (a, b) => rank(a.value) - rank(b.value)})),
   {key: "stop", label: "Stopped by", column: (i) => data.stop[i], words: (stop) => data.stops[stop]},
 ];
 

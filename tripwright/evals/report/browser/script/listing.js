@@ -12,9 +12,9 @@ function makeListing(chosen) {
 
   function row(place) {
     const i = found[place];
-    const [text, level, days] = request(i);
+    const [text, marks] = request(i);
     const other = against === null ? null : counterpart(i, against);
-    const facts = [level, days === null ? "" : counted(days, "day"), counted(data.turns[i], "turn"), data.stops[data.stop[i]] === "answer" ? "" : data.stops[data.stop[i]],
+    const facts = [...Object.values(marks), counted(data.turns[i], "turn"), data.stops[data.stop[i]] === "answer" ? "" : data.stops[data.stop[i]],
       data.errors[i] ? counted(data.errors[i], "tool error") : "", data.refused[i] ? `${data.refused[i]} refused` : "", hasText(i) ? "" : "text not included"];
     const {sign, kind, words} = VERDICTS[data.verdict[i]];
     const made = el("div", {class: place === at ? "row chosen" : "row", role: "option", id: `row-${place}`, "aria-selected": String(place === at),

@@ -1,18 +1,18 @@
-"""Row P14's hallucination check, field by field, in two senses that are kept apart.
+"""Names in a plan that rest on nothing (row P14's hallucination check), field by field, in two senses that are kept apart.
 
 *Not found by the agent*: a name in the final plan that neither the request nor any tool answer of the same transcript holds, as the model
 was shown it. It needs nothing but the transcript, and a true name that was guessed counts too. *In no table*: what the judge did not find
-in the world (the evidence of `is_valid_information_in_sandbox`; Planner-R1's own check). The official rules stop at the first such thing
-of a plan, the strict ones name all.
+in the world (the evidence of `is_valid_information_in_sandbox`; Planner-R1's own check).
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.rules.text import before_parenthesis, from_to
 
@@ -21,10 +21,6 @@ TABLE_FIELDS = ("transportation", "restaurant", "attraction", "accommodation")
 SANDBOX = "is_valid_information_in_sandbox"
 _FLIGHT = re.compile(r"Flight Number: ([^,]+)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_CLAIM = re.compile(r"(?:invented|ungrounded|wrong)_(.+)")
-_OF_THE_CALL = ("parameters",)  # "wrong_parameters" is about a call, not about what the answer says
-
-Counts = dict[str, tuple[int, int]]  # field → (names without ground, names)
 
 
 def plain(text: str) -> str:
@@ -67,11 +63,19 @@ def _of_day(day: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from (("city", before_parenthesis(end)) for end in (ends if ends[0] is not None else (city,)) if end)
 
 
-def not_found(plan: Any, shown: Iterable[str]) -> Counts:
-    """`shown`: the request and what the tools answered, as the model saw it."""
-    named = names_of(plan)
-    text = plain("\n".join(shown)) if named else ""
+def not_found(record: Json) -> Counts:
+    named = names_of(record.get("plan"))
+    text = plain("\n".join(_shown(record["transcript"]["segments"]))) if named else ""
     return {field: (sum(not _known(text, name, field) for name in names), len(names)) for field, names in named.items()}
+
+
+def _shown(segments: Sequence[Json]) -> Iterator[str]:
+    """What the model read: the request, and the tools' answers as they were cut for it."""
+    if any(segment["role"] == "tool" for segment in segments):
+        yield from (segment["text"] for segment in segments if segment["role"] in ("user", "tool"))
+    else:
+        yield from (segment["text"] for segment in segments if segment["role"] == "user")
+        yield from (segment["call"]["result"] for segment in segments if segment.get("call"))
 
 
 def _known(text: str, name: str, field: str) -> bool:
@@ -80,9 +84,11 @@ def _known(text: str, name: str, field: str) -> bool:
     return any(holds(text, each) for said in (name, alone) if (each := plain(said)))
 
 
-def in_no_table(plan: Any, verdict: Mapping[str, Any]) -> Counts | None:
+def in_no_table(record: Json) -> Counts | None:
     """Field → (1 where the judge found something that is in no table, else 0, 1); None where the plan was not judged by this rule."""
-    fact = (verdict.get("commonsense") or {}).get(SANDBOX) or {}
+    plan = record.get("plan")
+    facts = next((group["facts"] for group in record["verdict"]["groups"] if group["name"] == "commonsense"), None)
+    fact = (facts or {}).get(SANDBOX) or {}
     if fact.get("passed") is None:
         return None
     named = {field for field, names in names_of(plan).items() if names} & set(TABLE_FIELDS)
@@ -96,10 +102,19 @@ def _table_field(field: str) -> str:
     return "restaurant" if field in MEALS else field
 
 
-def claims_without_ground(verifier: Mapping[str, Any]) -> set[str] | None:
-    """Of an answer in words: what its turns' findings call invented, wrong or ungrounded (price, time, name …). None where no turn was
-    looked at (row D5 looks at none where the trajectory fails)."""
-    turns = verifier.get("turns") or ()
-    kinds = (str(problem.get("kind")) for turn in turns for problem in turn.get("problems") or ())
-    found = {match[1].replace("_", " ") for kind in kinds if (match := _CLAIM.fullmatch(kind))}
-    return found - set(_OF_THE_CALL) if turns else None
+GROUNDINGS = (
+    Grounding(
+        "Named without having been found",
+        "Share of the plans naming such a thing in which at least one name stands neither in the request nor in any tool answer of the "
+        "same transcript, as the model was shown it. A true name that was guessed counts.",
+        not_found,
+        FIELDS,
+    ),
+    Grounding(
+        "In no table of the world",
+        "Share of the judged plans with such a thing in which the judge found one that the world does not have, or a leg that is wrong. "
+        "The official rules stop at the first such thing of a plan, so under them the shares are lower bounds.",
+        in_no_table,
+        TABLE_FIELDS,
+    ),
+)
