@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tripwright.errors import UserError
-from tripwright.evals.study.content import blind_content, request_of
+from tripwright.evals.study.content import blind_content
 from tripwright.evals.study.folder import Dimension, KeyEntry, create
 from tripwright.evals.study.verdicts import verdicts_of
 from tripwright.runs import TRANSCRIPTS, EpisodeLine, Place, episode_lines, record_at, transcripts_at
@@ -113,9 +113,9 @@ def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
 def _scored(line: EpisodeLine) -> Scored | None:
     """Raises UserError for a line that raters could not make sense of."""
     record = line.record()
-    request = request_of(record)
+    request = record.get("request")
     if request is None:
-        raise UserError(f'{line.where}: no "query" and no "request": raters could not know what was asked.')
+        raise UserError(f'{line.where}: no "request": raters could not know what was asked.')
     try:
         transcript = Transcript.from_json(record["transcript"])
     except (KeyError, TypeError, ValueError, AttributeError):
