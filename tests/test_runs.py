@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tripwright import runs
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines, whole_lines
 from tripwright.runs import TranscriptJournal, episode_lines, episodes, places, record_at, rewind_metrics
 
-Line = Callable[..., dict[str, Any]]
 TEARS = [b"", b'{"id": "q9", "tra', b"{", b"\xff\xfe", b"12", b'{"id": "\xc3', b"\x00\x00\x00"]
 
 
@@ -139,8 +136,9 @@ def test_what_a_reader_misses_in_a_line_is_named(tmp_path: Path) -> None:
         line.read(lambda record: record["verdict"]["final"])
 
 
-def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path, trip_line: Line) -> None:
-    lines = [trip_line("a", passed=None), trip_line("b", passed=True), trip_line("c", passed=None), trip_line("c", passed=False)]
+def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path) -> None:
+    tries = (("a", None), ("b", {"final": True}), ("c", None), ("c", {"final": False}))
+    lines = [{"id": id, "domain": "d", "transcript": {"usage": {}}, "verdict": verdict} for id, verdict in tries]
     path = write(tmp_path / "transcripts.jsonl", *lines)
     assert [(record["id"], record["verdict"] is None) for record in episodes(path)] == [("a", True), ("b", False), ("c", False)]
     with TranscriptJournal(path) as journal:
@@ -150,8 +148,18 @@ def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path
 # ---- versions
 
 
-def test_every_record_is_that_of_the_present_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "upgraded", lambda record: {**record, "upgraded": True})
-    path = write(tmp_path / "transcripts.jsonl", {"id": "a"})
-    (line,) = episode_lines(path)
-    assert all(record["upgraded"] for record in (*episodes(path), line.record(), line.read(dict), record_at(path, line.place)))
+def test_a_record_of_an_older_version_is_upgraded_or_refused(tmp_path: Path) -> None:
+    """Only those who say how older records are read get them."""
+    old = {"id": "a", "transcript": {}, "verdict": None}
+    new = {**old, "id": "b", "domain": "d"}
+    path = write(tmp_path / "transcripts.jsonl", old, new)
+
+    def older(record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "domain": "upgraded"}
+
+    upgraded = older(old)
+    assert list(episodes(path, older)) == [upgraded, new] == [line.read(dict) for line in episode_lines(path, older=older)]
+    assert record_at(path, places(path)[0], older) == upgraded
+    assert record_at(path, places(path)[1]) == new
+    with pytest.raises(UserError, match=r"transcripts\.jsonl:1: an episode of an older version"):
+        list(episodes(path))

@@ -77,7 +77,7 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
 
 def test_of_a_run_the_later_line_of_an_episode_counts(requests: list[Query], queries: QueryFile, tmp_path: Path) -> None:
     def episode(key: str, request: Query, plan: Any) -> dict[str, Any]:
-        return {"id": key, "query": request.record(), "plan": plan, "transcript": {}}
+        return {"id": key, "domain": "travelplanner", "request": request.record(), "plan": plan, "transcript": {}}
 
     run = tmp_path / "run"
     run.mkdir()

@@ -60,8 +60,8 @@ def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
 
 def _attempt(record: Mapping[str, Any]) -> tuple[str, bool | None]:
     """What was asked, and whether it passed; None where it is unscored."""
-    asked, verdict = record.get("request") or record["query"], record["verdict"]
-    return str(asked["query"]), None if verdict is None else bool(verdict["final"])
+    verdict = record["verdict"]
+    return str(record["request"]["query"]), None if verdict is None else bool(verdict["final"])
 
 
 def measured(requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2) -> dict[str, Tried]:

@@ -52,7 +52,8 @@ class Submission:
     def _records(self, path: Path) -> Iterator[tuple[int, Any]]:
         """(line number, record) of the episodes of a run, or of every line of plans that is JSON."""
         if path.name == TRANSCRIPTS:
-            yield from ((line.place.number, line.record()) for line in episode_lines(path))
+            for line in episode_lines(path):
+                yield line.place.number, line.read(lambda record: {"query": record["request"], "plan": record["plan"]})
             return
         with path.open("rb") as lines:
             for number, text in enumerate(lines, start=1):
