@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.compare_tables import comparison_text
-from tripwright.domains import domains
+from tripwright.domains import own_domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison_whole import compare_folders
 from tripwright.world.store import World
 
-RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
+RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))
 
 
 def compare(

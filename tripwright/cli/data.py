@@ -21,11 +21,11 @@ from tripwright.data.statistics import statistics, statistics_table
 from tripwright.data.tables import write_rows
 from tripwright.data.tokens import ruler
 from tripwright.data.verl import AGENT, verl_rows
-from tripwright.domains import dialect_named, dialects, domain_of_file, domains
+from tripwright.domains import dialect_named, dialects, domain_of_file, domains, own_domains
 from tripwright.errors import UserError
 from tripwright.world.store import World
 
-RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
+RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))
 
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
@@ -92,7 +92,9 @@ def export(
     layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
     out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
     split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
-    dialect: Annotated[str | None, typer.Option(help=f"verl: {', '.join(dialects())}.", show_default="of the requests")] = None,
+    dialect: Annotated[
+        str | None, typer.Option(help=f"verl: {', '.join(dialects(own_domains()))}.", show_default="of the requests")
+    ] = None,
     world: Annotated[Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.", show_default=False)] = None,
     agent: Annotated[str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False)] = None,
 ) -> None:

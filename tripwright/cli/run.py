@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.run_table import table
-from tripwright.domains import dialect_named, dialects, domain_of, domains
+from tripwright.domains import dialect_named, dialects, domain_of, own_domains
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.evals.choose import SAMPLING, choose_policy, policy_names
@@ -26,11 +26,11 @@ from tripwright.policies.decoding import PRESETS, decoding_of
 from tripwright.policies.settings import Settings
 from tripwright.tools.faults import Faults
 
-RULES = tuple(dict.fromkeys(rules for domain in domains().values() for rules in domain.rules))
+RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))
 
 
 def run(  # long: each option is a parameter with its help
-    policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(policy_names())}.")],
+    policy: Annotated[str, typer.Option(help=f"Who plans: {', '.join(policy_names(own_domains()))}.")],
     queries: Annotated[Path, typer.Option(help="JSONL file of trip requests.")],
     out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")],
     world: Annotated[Path | None, typer.Option(help="World folder to travel in.", show_default=False)] = None,
@@ -46,7 +46,7 @@ def run(  # long: each option is a parameter with its help
     replay: Annotated[bool, typer.Option("--replay", help="deeptravel: ask nobody; answers come from --store alone.")] = False,
     model: Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)] = None,
     base_url: Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)] = None,
-    dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(dialects())}.")] = "planner_r1",
+    dialect: Annotated[str, typer.Option(help=f"Prompt, tool face and limits: {', '.join(dialects(own_domains()))}.")] = "planner_r1",
     rules: Annotated[
         str | None, typer.Option(help=f"Rule set of the judge: {', '.join(RULES)}.", show_default=f"{RULES[0]}, where there are several")
     ] = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import domains, face_named, faces
+from tripwright.domains import face_named, faces, own_domains
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server import tools_api
@@ -19,8 +19,9 @@ from tripwright.server.supervisor import Supervisor, open_port, url_of
 from tripwright.world.store import World
 
 WORLD_APP = f"{tools_api.__name__}:{tools_api.make_app.__name__}"
-LIVE = next(domain for domain in domains().values() if domain.live)
-WORLD_FACE, LIVE_FACE = next(iter(faces())), LIVE.faces[0].name
+OWN = own_domains()
+LIVE = next(domain for domain in OWN.values() if domain.live)
+WORLD_FACE, LIVE_FACE = next(iter(faces(OWN))), LIVE.faces[0].name
 
 
 def tools(  # long: each option is a parameter with its help
@@ -40,7 +41,7 @@ def tools(  # long: each option is a parameter with its help
     face: Annotated[
         str | None,
         typer.Option(
-            help=f"How answers are written where a call does not say: {', '.join(faces())}.",
+            help=f"How answers are written where a call does not say: {', '.join(faces(OWN))}.",
             show_default=f"{WORLD_FACE}; live: {LIVE_FACE}",
         ),
     ] = None,

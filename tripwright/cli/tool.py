@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import domain_of_face, face_named, faces
+from tripwright.domains import domain_of_face, face_named, faces, own_domains
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError, quoted
@@ -35,7 +35,7 @@ def tool(  # long: each option is a parameter with its help
     ] = None,
     snapshot: Annotated[str | None, typer.Option(help="With --store: the day.", show_default="today")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody.")] = False,
-    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(faces())}.")] = "planner_r1",
+    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(faces(own_domains()))}.")] = "planner_r1",
     page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
     page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
     list_tools: Annotated[bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")] = False,

@@ -30,9 +30,15 @@ ROWS = {  # name → the module that holds its `DOMAIN`
 
 
 @cache
+def own_domains() -> Mapping[str, Domain]:
+    """The house's own by name. For texts that are made while a module is imported: looking for others opens files."""
+    return {name: import_module(module).DOMAIN for name, module in ROWS.items()}
+
+
+@cache
 def domains() -> Mapping[str, Domain]:
     """All of them by name, the house's own first."""
-    return {name: import_module(module).DOMAIN for name, module in _modules().items()}
+    return {**own_domains(), **{name: import_module(module).DOMAIN for name, module in _modules().items() if name not in ROWS}}
 
 
 def verb_packages() -> Iterator[ModuleType]:
@@ -54,8 +60,8 @@ def domain_named(name: str) -> Domain:
     return domains()[name]
 
 
-def dialects() -> dict[str, Dialect]:
-    return {dialect.name: dialect for domain in domains().values() for dialect in domain.dialects}
+def dialects(among: Mapping[str, Domain] | None = None) -> dict[str, Dialect]:
+    return {dialect.name: dialect for domain in (domains() if among is None else among).values() for dialect in domain.dialects}
 
 
 def dialect_named(name: str) -> Dialect:
@@ -84,8 +90,8 @@ def domain_of_file(path: Path) -> Domain | None:
     return next((domain for domain in domains().values() if isinstance(record, dict) and domain.key_field in record), None)
 
 
-def faces() -> dict[str, Face]:
-    return {face.name: face for domain in domains().values() for face in domain.faces}
+def faces(among: Mapping[str, Domain] | None = None) -> dict[str, Face]:
+    return {face.name: face for domain in (domains() if among is None else among).values() for face in domain.faces}
 
 
 def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:

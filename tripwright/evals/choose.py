@@ -3,10 +3,12 @@ baselines). Only "local" needs torch, and only then is it imported (law 7)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domains
+from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.urls import shown_url
@@ -17,9 +19,10 @@ from tripwright.policies.settings import Chosen, Settings, plain
 SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
 
-def policy_names() -> tuple[str, ...]:
-    """A domain's own first."""
-    return (*dict.fromkeys(name for domain in domains().values() for name in domain.policies), "person", "endpoint", "local")
+def policy_names(among: Mapping[str, Domain] | None = None) -> tuple[str, ...]:
+    """Those of the domains first."""
+    own = (name for domain in (domains() if among is None else among).values() for name in domain.policies)
+    return (*dict.fromkeys(own), "person", "endpoint", "local")
 
 
 def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
