@@ -24,7 +24,7 @@ from tripwright.learning.trips import GeneratedTrips
 from tripwright.rl.grpo import Grpo, GrpoSettings
 from tripwright.rl.objectives import Clip
 from tripwright.rl.rollouts import Group
-from tripwright.tools.toolbox import ToolAnswer
+from tripwright.tools.answer import ToolAnswer
 
 
 class ScriptedTools:

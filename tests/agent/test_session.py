@@ -12,10 +12,11 @@ from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.query import Query
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.toolbox import ToolAnswer, ToolBox, ToolHostDown, Tools
+from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -243,7 +244,7 @@ class Scripted:
     """Real tools whose next answers carry these faults, one each."""
 
     def __init__(self, world: World, faults: list[str | None], down: bool = False):
-        self._tools, self._faults, self._down = ToolBox(world), faults, down
+        self._tools, self._faults, self._down = ToolBox(world, face_named("compact")), faults, down
         self.face, self.schemas = self._tools.face, self._tools.schemas
 
     def call(self, name: str, arguments: Any) -> ToolAnswer:
@@ -272,7 +273,7 @@ def test_an_answer_that_came_counts_as_one(world: World, fault: str) -> None:
 
 
 def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
-    session = open_session(world, tools=FaultyTools(ToolBox(world), Faults(probability=1.0), "q1"), max_calls=3)
+    session = open_session(world, tools=FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1"), max_calls=3)
     for _ in range(4):
         say(session, sum_of(1))
     assert reason(session) is StopReason.MAX_CALLS and [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
@@ -298,7 +299,7 @@ def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> N
 
 def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world: World) -> None:
     dialect = dialect_named("star")
-    session = open_session(world, dialect, tools=ToolBox(world, "star", page_rows=5))
+    session = open_session(world, dialect, tools=ToolBox(world, face_named("star"), page_rows=5))
     prompt = session.transcript.segments[0].text
     assert "{{" not in prompt and prompt.startswith("You are a helpful travel assistant.")
     listed = [json.loads(line) for line in prompt.splitlines() if line.startswith('{"name"') and "parameters" in line]

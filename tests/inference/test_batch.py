@@ -14,7 +14,8 @@ from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.tools.toolbox import ToolAnswer, ToolBox, ToolHostDown
+from tripwright.tools.answer import ToolAnswer
+from tripwright.tools.toolbox import ToolBox, ToolHostDown
 from tripwright.transcript import StopReason
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("starlette")
 
+from tripwright.domains import face_named
 from tripwright.server.answers import ENTRY_BYTES, LONGEST_BODY_BYTES, AnswerCache, Answered, Answers
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -44,13 +47,14 @@ def test_without_room_nothing_is_kept(world: World) -> None:
 
 def test_calls_that_look_alike_keep_their_own_answers(world: World) -> None:
     """Equal when written one after the other, or when told apart by a line break."""
-    answers, box = Answers(world, "compact", cache_bytes=1_000_000), ToolBox(world, "compact")
+    answers, box = Answers(world, "compact", cache_bytes=1_000_000), ToolBox(world, face_named("compact"))
     alike = [("calculator", b"", b'{"expression": "1"}'), ("calculato", b"", b'r{"expression": "1"}'), ("", b"", b"{}"), ("\n", b"", b"{}")]
     for _ in range(2):
         for tool, query, body in alike:
             expected = box.call(tool, body.decode())
             assert answers.call(tool, body, query).error == expected.error
         named = answers.call_named(b'{"name": "calculator", "arguments": {"expression": "2"}}')
-        assert named.body == b'{"text":"{\\"result\\":2}","error":false}'
+        rows = {"kind": "Number", "fields": ["value"], "values": [[2]], "total": 1}
+        assert json.loads(named.body) == {"text": '{"result":2}', "error": False, "rows": rows, "row_ends": []}
         assert answers.call("", b'{"name": "calculator", "arguments": {"expression": "2"}}').error
     assert answers.cache.hits == len(alike) + 2

@@ -22,14 +22,17 @@ httpx2 = pytest.importorskip("httpx2")
 from tripwright.server.samples import sample_arguments  # noqa: E402
 
 from tripwright.cli.main import main  # noqa: E402
+from tripwright.domains import domain_named, face_named  # noqa: E402
 from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
 from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_source import live_source  # noqa: E402
-from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.domain import PlaceOptions  # noqa: E402
 from tripwright.server.tools_api import ToolsApp  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.world.store import World  # noqa: E402
+
+LIVE_FACES = [face.name for face in domain_named("deeptravel").faces]
 
 DAY = "2026-06-20"
 
@@ -70,10 +73,10 @@ def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("face", LIVE_FACES)
 def test_every_tool_answers_as_in_process(face: str, services: Path, world: World) -> None:
-    calls = [LIVE_FACES[face].offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS]
+    calls = [face_named(face).offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS]
     answers = talk(survey(PlaceOptions(services=services), "stop"), *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls))
     with live_source(PlaceOptions(services=services)) as source:
-        box = LiveToolBox(source.ask, face)
+        box = LiveToolBox(source.ask, face_named(face))
         for (name, said), answer in zip(calls, answers, strict=True):
             expected = box.call(name, said)
             assert (answer.status_code, answer.json()) == (200, {"text": expected.text, "error": False})
@@ -227,12 +230,12 @@ def test_served_by_processes_that_share_a_store(services: Path, world: World, tm
     assert f"the live tools of {services}, kept in {store} under {DAY} at http" in served.said[0] and "2 workers" in served.said[0]
     assert "faces deeptravel, deeptravel_compact (default)" in served.said[0]
     calls = [(tool, sample_arguments(world)[tool]) for tool in RECORDS]
-    box = RemoteToolBox(served.url, "deeptravel")
+    box = RemoteToolBox(served.url, face_named("deeptravel"))
     live = [box.call(*call) for call in calls]
     assert not any(answer.error for answer in live)
     assert served.stop() == 0
     again = serve_live("--store", store, "--snapshot", DAY, "--replay", "--port", "0")
-    box = RemoteToolBox(again.url, "deeptravel")
+    box = RemoteToolBox(again.url, face_named("deeptravel"))
     assert [box.call(*call) for call in calls] == live
     assert box.call("web_search", {"query": "something else"}).error
     assert again.stop() == 0

@@ -15,6 +15,7 @@ httpx2 = pytest.importorskip("httpx2")
 
 from tripwright.server.samples import sample_arguments  # noqa: E402
 
+from tripwright.domains import face_named, faces  # noqa: E402
 from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.tools.toolbox import ToolBox  # noqa: E402
@@ -33,8 +34,8 @@ ODD_NAMES = ["", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "\
 
 def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
     """One that works for each tool of a face, in the face's names."""
-    offer = ALL_FACES[face].offer
-    offered = {offer.core_name(schema["function"]["name"]) for schema in ALL_FACES[face].schemas()}
+    offer = face_named(face).offer
+    offered = {offer.core_name(schema["function"]["name"]) for schema in face_named(face).schemas()}
     return [offer.call_of(core, arguments) for core, arguments in sample_arguments(world).items() if core in offered]
 
 
@@ -44,10 +45,10 @@ def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
 
 
 @pytest.mark.parametrize("page_rows", [None, 2])
-@pytest.mark.parametrize("face", ALL_FACES)
+@pytest.mark.parametrize("face", faces())
 def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, server: Any, world: World) -> None:
-    box = ToolBox(world, face, page_rows=page_rows)
-    remote = RemoteToolBox(server.url, face, page_rows=page_rows)
+    box = ToolBox(world, face_named(face), page_rows=page_rows)
+    remote = RemoteToolBox(server.url, face_named(face), page_rows=page_rows)
     query = {"face": face} | ({"page_rows": str(page_rows)} if page_rows else {})
     assert (remote.schemas, remote.face) == (box.schemas, box.face)
     found = calls(world, face)
@@ -63,7 +64,7 @@ def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, serv
 @pytest.mark.parametrize("arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode())
 def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, server: Any, world: World) -> None:
     for face in ("planner_r1", "star"):
-        box, remote = ToolBox(world, face), RemoteToolBox(server.url, face)
+        box, remote = ToolBox(world, face_named(face)), RemoteToolBox(server.url, face_named(face))
         name = box.face.offer.name_of("search_restaurants")
         expected = box.call(name, arguments)
         assert expected.error
@@ -74,7 +75,7 @@ def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, serve
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode())
 def test_whatever_a_model_calls_is_answered_as_in_process(name: str, server: Any, world: World) -> None:
-    box, remote = ToolBox(world, "official"), RemoteToolBox(server.url, "official")
+    box, remote = ToolBox(world, face_named("official")), RemoteToolBox(server.url, face_named("official"))
     assert remote.call(name, "{}") == box.call(name, "{}")
     assert remote.call(name, {"deep": [[[{}]]]}).error
 
@@ -144,7 +145,7 @@ def test_other_requests_are_refused_in_one_line(method: str, path: str, status: 
 
 
 def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -> None:
-    box, remote = ToolBox(world, "compact"), RemoteToolBox(server.url, "compact")
+    box, remote = ToolBox(world, face_named("compact")), RemoteToolBox(server.url, face_named("compact"))
     asked: list[tuple[str, Any]] = [("search_restaurants", {"city": city}) for city in world.cities]
     asked += [("calculator", {"expression": f"{i} * 7"}) for i in range(200)]
     asked += [("search_attractions", {"city": f"{city}?"}) for city in world.cities]
@@ -199,7 +200,7 @@ def test_the_description_is_valid_and_true(server: Any) -> None:
     document = CLIENT.get(f"{server.url}/openapi.json").json()
     validator.validate(document)
     tools = {path for path in document["paths"] if path.startswith("/tools/")}
-    assert tools == {f"/tools/{schema['function']['name']}" for face in ALL_FACES.values() for schema in face.schemas()}
+    assert tools == {f"/tools/{schema['function']['name']}" for face in faces().values() for schema in face.schemas()}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_functions, tool_schemas
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.toolbox import ToolBox
@@ -57,7 +58,7 @@ def test_schemas_agree_with_transformers(world: World) -> None:
     """The schema that Hugging Face derives from the same signature and docstring, where transformers is installed."""
     utils = pytest.importorskip("transformers.utils.chat_template_utils")
     tools = TravelTools(world)
-    for name, ours in zip(tool_functions(), tool_schemas(), strict=True):
+    for name, ours in zip(tool_functions(TravelTools), tool_schemas(), strict=True):
         theirs = utils.get_json_schema(getattr(tools, name))
         theirs["function"].pop("return", None)
         assert ours == theirs
@@ -131,7 +132,7 @@ ROAD = {"origin": "Boston", "destination": "Rockford", "mode": "taxi"}
     ],
 )
 def test_mistakes_are_answered_in_one_line(world: World, name: str, arguments: dict[str, object], said: str) -> None:
-    answer = ToolBox(world, "planner_r1").call(name, arguments)
+    answer = ToolBox(world, face_named("planner_r1")).call(name, arguments)
     assert answer.error and json.loads(answer.text) == {"error": said}
 
 

@@ -7,16 +7,20 @@ import math
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.tools.faces import FACES
+from tripwright.domains import domain_named, face_named
 from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools, fault_kind
-from tripwright.tools.toolbox import ToolAnswer, ToolBox
+from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
+
+FACES = [face.name for face in domain_named("travelplanner").faces]
 
 CITY = {"city": "Boston"}
 
@@ -26,7 +30,7 @@ def always(kind: str, **settings: Any) -> Faults:
 
 
 def faulty(world: World, faults: Faults, key: str = "q1", face: str = "planner_r1") -> FaultyTools:
-    return FaultyTools(ToolBox(world, face), faults, key)
+    return FaultyTools(ToolBox(world, face_named(face)), faults, key)
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -41,7 +45,7 @@ def test_an_unavailable_tool_says_stars_sentence(world: World, face: str) -> Non
 def test_latency_is_noted_and_waited_only_where_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    clean = ToolBox(world, "planner_r1").call("search_restaurants", CITY)
+    clean = ToolBox(world, face_named("planner_r1")).call("search_restaurants", CITY)
     for wait in (False, True):
         answer = faulty(world, always("latency", latency_seconds=(2.0, 3.0), wait=wait)).call("search_restaurants", CITY)
         assert (answer.text, answer.error) == (clean.text, False)
@@ -62,9 +66,10 @@ def test_too_much_latency_is_a_time_out(world: World, monkeypatch: pytest.Monkey
 
 
 def test_a_truncated_answer_is_half_of_it_and_does_not_say_so(world: World) -> None:
-    clean = ToolBox(world, "star").call("SearchRestaurant", CITY)
+    clean = ToolBox(world, face_named("star")).call("SearchRestaurant", CITY)
     answer = faulty(world, always("truncated"), face="star").call("SearchRestaurant", CITY)
     assert answer == ToolAnswer(clean.text[: len(clean.text) // 2], error=False, fault="truncated")
+    assert answer.rows() == clean.rows(answer.text) and not answer.rows().is_whole
 
 
 def test_stale_flights_are_those_of_the_day_before() -> None:
@@ -73,13 +78,14 @@ def test_stale_flights_are_those_of_the_day_before() -> None:
     tools = faulty(world, always("stale"), face="star")
     search = {"departure": "Boston", "destination": "Salem", "date": "2022-03-16"}
     answer = tools.call("SearchFlight", search)
-    assert answer.text == ToolBox(world, "star").call("SearchFlight", {**search, "date": "2022-03-15"}).text and answer.fault == "stale"
+    the_day_before = ToolBox(world, face_named("star")).call("SearchFlight", {**search, "date": "2022-03-15"})
+    assert answer == replace(the_day_before, fault="stale") and answer.rows() == the_day_before.rows()
     assert tools.call("SearchFlight", {**search, "date": "2022-03-15"}).error  # no flight was there on the 14th
     assert tools.call("SearchFlight", {**search, "date": "soon"}).fault is None  # there is no day before
 
 
 def test_any_other_stale_answer_is_what_the_tool_last_said_of_something_else(world: World) -> None:
-    tools, clean = faulty(world, always("stale")), ToolBox(world, "planner_r1")
+    tools, clean = faulty(world, always("stale")), ToolBox(world, face_named("planner_r1"))
     massachusetts, illinois = {"state": "Massachusetts"}, {"state": "Illinois"}
     first = tools.call("get_cities", massachusetts)
     assert first == clean.call("get_cities", massachusetts) and first.fault is None  # nothing to be stale yet
@@ -129,6 +135,11 @@ def test_tools_may_have_their_own_probability(world: World) -> None:
     assert tools.call("get_cities", {"state": "Illinois"}).fault == "unavailable"
 
 
+def test_a_tool_that_the_face_does_not_know_is_refused(world: World) -> None:
+    with pytest.raises(UserError, match="Unknown tool 'SearchFlight' in per_tool. Accepted: search_flights, "):
+        faulty(world, Faults(per_tool={"SearchFlight": 0.1}))
+
+
 def test_what_is_no_tool_cannot_fail(world: World) -> None:
     answer = faulty(world, always("unavailable")).call("eat", {})
     assert answer.fault is None and "Unknown tool 'eat'" in answer.text
@@ -140,7 +151,6 @@ def test_what_is_no_tool_cannot_fail(world: World) -> None:
         ({"probability": 1.5}, "The probability of a fault is from 0 to 1; probability is 1.5."),
         ({"probability": float("nan")}, "from 0 to 1; probability is nan."),
         ({"per_tool": {"calculator": -1.0}}, "from 0 to 1; per_tool.calculator is -1.0."),
-        ({"per_tool": {"SearchFlight": 0.1}}, "Unknown tool 'SearchFlight' in per_tool. Accepted: search_flights, "),
         ({"kinds": {"slow": 1.0}}, "Unknown kind of fault 'slow'. Accepted: unavailable, latency, timeout, stale, truncated."),
         ({"kinds": {}}, "The kinds of faults have weights from 0 with one above 0, found {}."),
         ({"kinds": {"stale": 0.0}}, "The kinds of faults have weights from 0 with one above 0"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
 from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
@@ -40,13 +41,13 @@ def ask(source: LiveSource, tool: str, **arguments: str) -> Found | NotRecorded:
 def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) -> None:
     flight, store = a_flight(world), str(tmp_path / "live.sqlite")
     with live_source(PlaceOptions(world)) as direct, live_source(PlaceOptions(world, store=store)) as recording:
-        said = LiveToolBox(direct.ask).call("flight_search", flight).text
-        schemas = LiveToolBox(direct.ask).schemas
-        assert LiveToolBox(recording.ask).call("flight_search", flight).text == said
+        said = LiveToolBox(direct.ask, face_named("deeptravel")).call("flight_search", flight).text
+        schemas = LiveToolBox(direct.ask, face_named("deeptravel")).schemas
+        assert LiveToolBox(recording.ask, face_named("deeptravel")).call("flight_search", flight).text == said
         assert recording.identity["mode"] == "record" and recording.identity["snapshot"] == World.open(world).dates[0]
     day = World.open(world).dates[0]
     with live_source(PlaceOptions(store=store, snapshot=day, replay=True)) as replaying:
-        box = LiveToolBox(replaying.ask)
+        box = LiveToolBox(replaying.ask, face_named("deeptravel"))
         assert box.call("flight_search", flight).text == said
         assert box.schemas == schemas  # tools that nobody was asked for are shown all the same: the prompt is the same
         assert replaying.ask.tools == RECORDS.keys()
@@ -55,7 +56,7 @@ def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) ->
         assert sandbox is not None and sandbox.counts.as_dict()["total"]["missed"] == 1
         assert isinstance(ask(replaying, "web_search", query="museums"), NotRecorded)
     with live_source(PlaceOptions(world, store=store, replay=True)) as replaying:  # of a world: its first day
-        assert LiveToolBox(replaying.ask).call("flight_search", flight).text == said
+        assert LiveToolBox(replaying.ask, face_named("deeptravel")).call("flight_search", flight).text == said
 
 
 def test_a_services_file_says_which_tools_a_replay_shows(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

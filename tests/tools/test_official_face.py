@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.faces import OFFICIAL
 from tripwright.domains.travelplanner.tools.faces.official import to_string
 from tripwright.tools.toolbox import ToolBox
@@ -21,7 +22,7 @@ CITIES = "['Boston', 'Salem', 'Rockford', 'Tampa']"
 
 
 def test_tools_and_arguments(world: World) -> None:
-    functions = [schema["function"] for schema in ToolBox(world, "official").schemas]
+    functions = [schema["function"] for schema in ToolBox(world, face_named("official")).schemas]
     assert {f["name"]: f["parameters"]["required"] for f in functions} == {
         "FlightSearch": ["origin", "destination", "date"],
         "GoogleDistanceMatrix": ["origin", "destination", "mode"],
@@ -66,7 +67,7 @@ def test_tools_and_arguments(world: World) -> None:
     ],
 )
 def test_answers(world: World, name: str, arguments: dict[str, str], said: str) -> None:
-    answer = ToolBox(world, "official").call(name, arguments)
+    answer = ToolBox(world, face_named("official")).call(name, arguments)
     assert answer.text == said and not answer.error
 
 
@@ -101,7 +102,7 @@ def test_answers(world: World, name: str, arguments: dict[str, str], said: str) 
     ],
 )
 def test_errors(world: World, name: str, arguments: dict[str, Any] | str, said: str) -> None:
-    answer = ToolBox(world, "official").call(name, arguments)
+    answer = ToolBox(world, face_named("official")).call(name, arguments)
     assert answer.text == said and answer.error
 
 
@@ -124,12 +125,12 @@ def test_tables_are_what_pandas_prints(records: list[Any]) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed: the tables were compared where it was")
     columns = OFFICIAL.tables[type(records[0])].columns
     frame = pandas.DataFrame({column.label: column.of(records) for column in columns})
-    assert to_string(columns, records) == frame.to_string(index=False)
+    assert "\n".join(to_string(columns, records)) == frame.to_string(index=False)
 
 
 def test_real_tables_are_what_pandas_prints(travelplanner: Path, real_world: World) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed: the tables were compared where it was")
-    box = ToolBox(real_world, "official")
+    box = ToolBox(real_world, face_named("official"))
     for table, tool, columns in (
         ("accommodations.csv", "AccommodationSearch", OFFICIAL.tables[Accommodation].labels),
         ("restaurants.csv", "RestaurantSearch", OFFICIAL.tables[Restaurant].labels),

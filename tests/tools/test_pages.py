@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import face_named
-from tripwright.domains.travelplanner.tools.faces import FACES
+from tripwright.domains import domain_named, face_named
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
+
+FACES = [face.name for face in domain_named("travelplanner").faces]
 
 ROWS = 34
 
@@ -25,7 +26,7 @@ def long_world() -> World:
 
 
 def ask(world: World, face: str, page_rows: int | None, **arguments: Any) -> str:
-    box = ToolBox(world, face, page_rows=page_rows)
+    box = ToolBox(world, face_named(face), page_rows=page_rows)
     name, written = box.face.offer.call_of("search_restaurants", {"city": "Boston"})
     return box.call(name, {**written, **arguments}).text
 
@@ -96,11 +97,11 @@ def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face: s
 
 
 def test_what_has_no_rows_has_no_pages(long_world: World) -> None:
-    box = ToolBox(long_world, "compact", page_rows=1)
+    box = ToolBox(long_world, face_named("compact"), page_rows=1)
     assert json.loads(box.call("get_cities", {"state": "Massachusetts"}).text) == {"cities": ["Boston", "Salem"]}
     assert "Unknown argument 'page'" in box.call("get_cities", {"state": "Massachusetts", "page": 1}).text
 
 
 def test_pages_without_rows_are_a_mistake_of_ours(long_world: World) -> None:
     with pytest.raises(ValueError, match="at least 1 row"):
-        ToolBox(long_world, page_rows=0)
+        ToolBox(long_world, face_named("compact"), page_rows=0)

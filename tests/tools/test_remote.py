@@ -18,8 +18,9 @@ from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
-from tripwright.tools.toolbox import ToolAnswer, ToolHostDown
+from tripwright.tools.toolbox import ToolHostDown
 from tripwright.transcript import StopReason
 
 WORLD = {"name": "scripted", "content_hash": "abc", "rows": {}}
@@ -106,7 +107,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.fixture
 def box(script: Script, waits: list[float]) -> RemoteToolBox:
-    return RemoteToolBox(script.url + "/", "compact", page_rows=7, max_retries=3)
+    return RemoteToolBox(script.url + "/", face_named("compact"), page_rows=7, max_retries=3)
 
 
 def test_a_call_is_sent_as_the_model_wrote_it(script: Script, box: RemoteToolBox) -> None:
@@ -167,7 +168,7 @@ def test_what_cannot_pass_is_not_asked_again(step: Step, said: str, script: Scri
 
 
 def test_a_server_that_is_too_slow_is_down(script: Script, waits: list[float]) -> None:
-    box = RemoteToolBox(script.url, "compact", timeout_seconds=0.2, max_retries=0)
+    box = RemoteToolBox(script.url, face_named("compact"), timeout_seconds=0.2, max_retries=0)
     script.steps = ["sleep"]
     with pytest.raises(ToolHostDown, match="did not answer in time"):
         box.call("calculator", {"expression": "1"})
@@ -212,28 +213,28 @@ def test_a_wrong_server_is_noticed_at_the_start(change: dict[str, Step], said: s
     for name, step in change.items():
         setattr(script, name, step)
     with pytest.raises(UserError) as caught:
-        RemoteToolBox(script.url, "compact", max_retries=1)
+        RemoteToolBox(script.url, face_named("compact"), max_retries=1)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float]) -> None:
-    assert RemoteToolBox(script.url, world_hash="abc").world == WORLD
+    assert RemoteToolBox(script.url, face_named("compact"), world_hash="abc").world == WORLD
     with pytest.raises(UserError, match="serves another world: expected content hash abd, found abc .world 'scripted'."):
-        RemoteToolBox(script.url, world_hash="abd")
+        RemoteToolBox(script.url, face_named("compact"), world_hash="abd")
 
 
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: RemoteToolBox("localhost:8321"), "is not a URL"),
-        (lambda: RemoteToolBox("http://localhost:port"), "is not a URL"),
-        (lambda: RemoteToolBox("http://127.0.0.1:99999"), "is not a URL"),
-        (lambda: RemoteToolBox("http://127.0.0.1:0"), "is not a URL"),
-        (lambda: RemoteToolBox("http://"), "is not a URL"),
-        (lambda: RemoteToolBox("http://[::1"), "is not a URL"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", max_retries=0), "cannot be reached"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", "planer"), "Unknown face 'planer'"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", timeout_seconds=0), "needs timeout_seconds > 0"),
+        (lambda: RemoteToolBox("localhost:8321", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://localhost:port", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:99999", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:0", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://[::1", face_named("compact")), "is not a URL"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), max_retries=0), "cannot be reached"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("planer")), "Unknown face 'planer'"),
+        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), timeout_seconds=0), "needs timeout_seconds > 0"),
     ],
 )
 def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: str, waits: list[float]) -> None:
@@ -257,7 +258,7 @@ def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToo
 
 
 def test_pauses_are_bounded(script: Script, waits: list[float]) -> None:
-    box = RemoteToolBox(script.url, max_retries=40)
+    box = RemoteToolBox(script.url, face_named("compact"), max_retries=40)
     script.steps = [FAILING]
     with pytest.raises(ToolHostDown, match="41 attempts"):
         box.call("calculator", "{}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.faces import STAR
 from tripwright.tools.signatures import Asked
 from tripwright.tools.toolbox import ToolBox
@@ -41,7 +42,7 @@ def box() -> ToolBox:
             accommodations=[("Nice bedroom in Brooklyn !", "Private room", "932.0", "4.0", "5.0", "No pets", "1", "Appleton")],
         )
     )
-    return ToolBox(world, "star")
+    return ToolBox(world, face_named("star"))
 
 
 def test_the_tools_and_arguments_of_table_5(box: ToolBox) -> None:

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tripwright.domains import domain_named, face_named
 from tripwright.domains.travelplanner.tools.catalog import tool_schemas
-from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-TOOL_NAMES = [schema["function"]["name"] for face in FACES.values() for schema in face.schemas()]
+FACES = [face.name for face in domain_named("travelplanner").faces]
+
+TOOL_NAMES = [schema["function"]["name"] for face in FACES for schema in face_named(face).schemas()]
 ARGUMENT_NAMES = ["origin", "departure", "destination", "date", "city", "state", "mode", "expression", "page"]
 JSON_VALUES = st.recursive(
     st.one_of(
@@ -25,13 +27,13 @@ JSON_VALUES = st.recursive(
 
 
 def test_a_byte_order_mark_before_the_arguments_is_passed_over(world: World) -> None:
-    box = ToolBox(world, "compact")
+    box = ToolBox(world, face_named("compact"))
     assert box.call("get_cities", '\ufeff{"state": "Illinois"}') == box.call("get_cities", {"state": "Illinois"})
     assert box.call("get_cities", "\ufeff").text == box.call("get_cities", "").text
 
 
 def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
-    box = ToolBox(world)
+    box = ToolBox(world, face_named("compact"))
     assert box.call("get_cities", {"state": "Illinois"}) == box.call("get_cities", '{"state": "Illinois"}')
     assert box.call("get_cities", {"state": "Illinois"}).text == '{"cities":["Rockford"]}'
     assert box.schemas == tool_schemas()
@@ -50,7 +52,7 @@ def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
     ],
 )
 def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str) -> None:
-    answer = ToolBox(world, face).call("get_cities", arguments)
+    answer = ToolBox(world, face_named(face)).call("get_cities", arguments)
     assert answer.error and json.loads(answer.text) == {"error": said}
     answer.text.encode()
 
@@ -63,7 +65,7 @@ def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str
     arguments=st.one_of(st.text(), JSON_VALUES, st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4)),
 )
 def test_no_call_raises_and_every_answer_is_short_text(world: World, face: str, page_rows: int | None, name: str, arguments: Any) -> None:
-    answer = ToolBox(world, face, page_rows=page_rows).call(name, arguments)
+    answer = ToolBox(world, face_named(face), page_rows=page_rows).call(name, arguments)
     answer.text.encode()
     assert answer.text and len(answer.text) < 1000
     if face in ("planner_r1", "compact"):
@@ -107,7 +109,7 @@ HOSTILE = {
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world: World, face: str, what: str) -> None:
-    box = ToolBox(world, face)
+    box = ToolBox(world, face_named(face))
     arguments = {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16", "city": "Boston", "state": "Illinois", "mode": "taxi"}
     for schema in tool_schemas():
         core, names = schema["function"]["name"], schema["function"]["parameters"]["required"]
@@ -124,7 +126,7 @@ def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world: World, 
 @pytest.mark.parametrize("text", ['{"city": NaN}', '{"city": "\\ud800"}', '{"a":' * 50_000, "9" * 5_000, "\x00", '"', "\ud800"])
 @pytest.mark.parametrize("face", FACES)
 def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> None:
-    box = ToolBox(world, face)
+    box = ToolBox(world, face_named(face))
     answer = box.call(box.face.offer.name_of("search_restaurants"), text)
     assert answer.error and len(answer.text) < 500
     answer.text.encode()
@@ -134,7 +136,7 @@ def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> 
     ("face", "nothing"), [("compact", '{"rows":[]}'), ("planner_r1", "[]"), ("star", "No information."), ("official", "No information.")]
 )
 def test_an_emptied_box_tells_nothing(world: World, face: str, nothing: str) -> None:
-    box = ToolBox(world, face, emptied=True)
+    box = ToolBox(world, face_named(face), emptied=True)
     for name, arguments in [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Ilinois"}), ("nonsense", {})]:
         answer = box.call(name, arguments)
         assert answer.text == nothing and not answer.error

@@ -25,7 +25,7 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import ToolAnswer
+from tripwright.tools.answer import ToolAnswer
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -46,7 +46,7 @@ def requests(provider: WorldProvider) -> list[TravelRequest]:
 
 
 def played(source: Any, request: Any, dialect: str, **settings: Any) -> Transcript:
-    session = Session(request, LiveToolBox(source, dialect, **settings), dialect_named(dialect))
+    session = Session(request, LiveToolBox(source, face_named(dialect), **settings), dialect_named(dialect))
     assert next(ErrandExpert().play([session])) is session
     return session.transcript
 
@@ -176,7 +176,7 @@ class Flaky:
 
 def test_a_call_that_was_not_answered_is_made_once_more(provider: WorldProvider, requests: list[TravelRequest]) -> None:
     request = next(one for one in requests if intents.shape_of(one) == "one_way" and not one.constrained)
-    session = Session(request, Flaky(LiveToolBox(provider, "deeptravel")), dialect_named("deeptravel"))
+    session = Session(request, Flaky(LiveToolBox(provider, face_named("deeptravel"))), dialect_named("deeptravel"))
     next(ErrandExpert().play([session]))
     asked = [(call.name, call.fault) for call in session.transcript.calls]
     assert asked[:2] == [(asked[0][0], "timeout"), (asked[0][0], None)]
@@ -187,7 +187,7 @@ def test_another_request_or_face_is_refused(provider: WorldProvider, requests: l
     query = Query(org="A", dest="B", days=3, visiting_city_number=1, date=["2022-03-01"], people_number=1, budget=10, query="q")
     with pytest.raises(UserError, match="travellers' requests, found a Query"):
         played(provider, query, "deeptravel")
-    tools = LiveToolBox(provider, "deeptravel")
+    tools = LiveToolBox(provider, face_named("deeptravel"))
     tools.face = face_named("compact")
     with pytest.raises(UserError, match="found 'compact'"):
         list(ErrandExpert().play([Session(requests[0], tools, dialect_named("deeptravel"))]))
@@ -202,7 +202,7 @@ def test_an_answer_that_was_cut_ends_with_its_last_whole_row(provider: WorldProv
     for name in FACES:
         face = face_named(name)
         tool = "train_search" if not provider.ask("flight_search", said).records else "flight_search"
-        whole = LiveToolBox(provider, face).call(tool, said).text
+        whole = LiveToolBox(provider, face_named(face)).call(tool, said).text
         rows = read_answer(whole, face, tool, said, 4, "USD").rows
         assert [row.card.row for row in rows] == list(range(1, len(rows) + 1)) and {row.card.call for row in rows} == {4}
         for end in range(len(whole)):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tripwright.agent.session import Session
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.domains.travelplanner.expert.careful import play_careful
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -19,8 +19,9 @@ from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, close_session, open_session, play
 from tripwright.errors import UserError
+from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults
-from tripwright.tools.toolbox import ToolAnswer, ToolBox
+from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
 from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
@@ -116,7 +117,7 @@ def test_it_turns_pages(world: World, queries: list[Query], dialect: str) -> Non
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
 def test_the_calls_replayed_give_the_same_answers(world: World, queries: list[Query], dialect: str) -> None:
     for episode in episodes(world, queries[::10], dialect, CAREFUL, **LONG):
-        fresh = ToolBox(world, dialect)
+        fresh = ToolBox(world, face_named(dialect))
         assert [fresh.call(call.name, call.arguments).text for call in episode.transcript.calls] == [
             call.result for call in episode.transcript.calls
         ]
@@ -187,7 +188,7 @@ def test_a_search_is_given_up_when_its_tool_never_answers(world: World, queries:
 def test_it_plays_with_tools_that_have_no_world_here(world: World, queries: list[Query]) -> None:
     class Elsewhere:
         def __init__(self) -> None:
-            self.box = ToolBox(world, "star")
+            self.box = ToolBox(world, face_named("star"))
             self.face, self.schemas = self.box.face, self.box.schemas
 
         def call(self, name: str, arguments: Any) -> ToolAnswer:
