@@ -69,7 +69,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Episode:
-    """A finished episode. `verdict` is None where our side failed (unscored). `more` is what its domain adds to the record: JSON by name."""
+    """A finished episode. `verdict` is None where our side failed (unscored). `more` is what its domain adds to the record, as JSON."""
 
     task: Task
     transcript: Transcript

@@ -3,8 +3,8 @@
     r = r_schema · Σ λ_term · term        terms: for each group of facts its micro and its macro rate, and whether the episode passed
 
 For TravelPlanner these are Planner-R1's five: commonsense_micro, hard_micro, commonsense_macro, hard_macro and pass. An answer that cannot
-be read, or none, is worth 0 whatever the weights, and so is one that makes the rules crash. Facts behind a gate that was shut count as failed;
-facts that nobody asked for count not at all.
+be read, or none, is worth 0 whatever the weights, and so is one that makes the rules crash. Facts behind a gate that was shut count as
+failed; facts that nobody asked for count not at all.
 """
 
 from __future__ import annotations
