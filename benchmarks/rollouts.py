@@ -19,8 +19,7 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session, Turn
-from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains import dialect_named, domain_named
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.learning.trips import GeneratedTrips
 from tripwright.tools.toolbox import ToolBox
@@ -29,7 +28,7 @@ from tripwright.training.data_source import UNSEEN_WORLDS
 
 def sessions(count: int, chat: ChatFormat) -> list[Session]:
     dialect = dialect_named("compact")
-    stream = itertools.islice(GeneratedTrips("nano", UNSEEN_WORLDS + 500_000, 8, make_queries), count)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS + 500_000, 8), count)
     return [Session(query, ToolBox(world, dialect.face), dialect, chat) for query, world in stream]
 
 

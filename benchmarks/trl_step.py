@@ -45,14 +45,12 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 from transformers.utils import logging
-from tripwright.training.kinds import expert_sessions
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains import dialect_named, domain_named
 from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
 from tripwright.files import write_atomically
-from tripwright.learning.trips import GeneratedTrips
+from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.nano import NanoShape, new_model
 
 PROMPT, TURN, TOOL = 440, 40, 100  # tokens: a prompt, what the model says in a turn, a tool's answer in its frame
@@ -101,7 +99,8 @@ def fitted(words: Iterator[str], tokens: int, measure: Callable[[str], int]) -> 
 
 def make_job(folder: Path, template: str, prompts: int, group: int, turns: int, **settings: Any) -> None:
     """Writes model, tokenizer and script to a folder."""
-    played = list(expert_sessions(itertools.islice(GeneratedTrips("nano", 0, 8, make_queries), 64), dialect_named("compact"), None))
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), 64)
+    played = list(expert_sessions(trips, dialect_named("compact"), None))
     texts = [segment.text for session in played for segment in session.transcript.segments[1:]]
     tokenizer = make_tokenizer(texts, template)
     model = new_model(NanoShape(128, 2, 4, 2, 32, 384, positions=8192), tokenizer, seed=0)

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tripwright.rewards.shaped import NOTHING, Reward
 from trl_step_peer import Job, Measured
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import face_named
-from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains import domain_named, face_named
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference import batch as local_batch
 from tripwright.inference import local
 from tripwright.inference.sampling import Chosen
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.trips import GeneratedTrips
+from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rl.grpo import Grpo, GrpoSettings
 from tripwright.rl.objectives import Clip
 from tripwright.rl.rollouts import Group
@@ -45,7 +44,7 @@ class ScriptedTrips:
 
     def __init__(self, job: Job):
         self.job, self.position = job, 0
-        given = itertools.islice(GeneratedTrips("nano", 0, 8, make_queries), len(job.users))
+        given = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), len(job.users))
         self.trips = [(query.model_copy(update={"query": text}), world) for (query, world), text in zip(given, job.users, strict=True)]
 
     def __next__(self) -> TripTask:
@@ -95,7 +94,7 @@ class Ours(Grpo):
             groups = super().explore()
             for number, group in enumerate(groups):
                 totals = self.job.rewards[number * self.job.group :][: self.job.group]
-                group.rewards = [Reward(total, 0.0, NOTHING) for total in totals]
+                group.rewards = [RewardBreakdown(total, {}) for total in totals]
         episodes = [episode.transcript for group in groups for episode in group.episodes]
         self.measured.played = [(list(t.token_ids), list(t.loss_mask)) for t in episodes]
         return groups

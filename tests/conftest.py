@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
@@ -107,14 +107,13 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 def nano_tokenizer() -> Any:
     """A tokenizer of the kind the quickstart makes, from fewer transcripts."""
     pytest.importorskip("torch")
-    from tripwright.training.kinds import expert_sessions
+    from tripwright.learning.trips import GeneratedTrips, expert_sessions
+    from tripwright.training.tokenizer import train_tokenizer
 
-    from tripwright.learning.trips import GeneratedTrips
-    from tripwright.training.tokenizer import content_words, train_tokenizer
-
-    sessions = list(expert_sessions(itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 24), dialect_named("compact"), None))
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 24)
+    sessions = list(expert_sessions(trips, dialect_named("compact"), None))
     worlds = {id(session.tools.world): session.tools.world for session in sessions}.values()
-    words = set().union(*(content_words(world) for world in worlds))
+    words = set().union(*(domain_named("travelplanner").world_names(world) for world in worlds))
     texts = [segment.text for session in sessions for segment in session.transcript.segments]
     return train_tokenizer(texts, words, superwords=160, subwords=700)
 
@@ -309,7 +308,8 @@ class SameTrip:
     """A stream of one trip, numbered, which its text says; for loops that are given their episodes, or that play the same trip again."""
 
     per_epoch: int | None = None
-    answer_counts = dict
+    place_figures = dict
+    domain = domain_named("travelplanner")
 
     def __init__(self, task: TripTask):
         self.task, self.position = task, 0

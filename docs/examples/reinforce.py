@@ -28,7 +28,7 @@ class ReinforceSettings(RolloutSettings):
 class Reinforce(RlLoop[ReinforceSettings]):
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.weights)
+        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
         self.rolled = time.monotonic()
         scored = [
             (episode, reward, number)

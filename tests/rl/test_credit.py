@@ -10,8 +10,10 @@ import pytest
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.credit import places_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session, open_session
 from tripwright.policies.base import say
@@ -20,9 +22,8 @@ from tripwright.world.store import World
 
 pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import SUM
 
-from tripwright.rl.credit import advantages_by_evidence, places_of
+from tripwright.rl.credit import advantages_by_evidence
 from tripwright.rl.rollouts import Group
 
 
@@ -75,7 +76,7 @@ def same_dinner(days: list[dict[str, Any]]) -> None:
 
 def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played: Any, chat: Any) -> None:
     good, bad = played(), played(same_dinner)
-    assert good.verdict.final and bad.verdict.commonsense["is_valid_restaurants"].passed is False
+    assert good.verdict.final and bad.verdict.group("commonsense").facts["is_valid_restaurants"].passed is False
     tokens = credited(group_of(good, bad), chat, 1)
     text, charged, at = "".join(t for t, _ in tokens), [], 0
     for piece, advantage in tokens:
@@ -113,7 +114,7 @@ def test_a_passing_member_is_credited_where_the_constraint_looks(played: Any, ch
 
 def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(played: Any, chat: Any) -> None:
     nothing = played(lambda days: days.clear())
-    assert not nothing.schema_valid
+    assert not nothing.verdict.readable
     against = credited(group_of(played(), nothing), chat, 1)
     assert {round(a, 4) for _, a in against} == {round(-(2**-0.5), 4)}
     assert {a for _, a in credited(group_of(played(), played()), chat, 0)} == {0.0}

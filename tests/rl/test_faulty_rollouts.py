@@ -12,6 +12,7 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
@@ -20,7 +21,6 @@ from tripwright.world.store import World
 
 pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import SUM
 
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.transcript import StopReason
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import SUM  # noqa: E402
 
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tripwright.rewards.shaped import NOTHING, Reward
 
 from tripwright.domains import dialect_named
+from tripwright.rewards.reward import RewardBreakdown
 
 torch = pytest.importorskip("torch")
 
@@ -31,7 +31,7 @@ def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
         return Grpo(tiny_model("qwen3", lab.vocabulary, scale=scale), chat, dialect_named("compact"), lab.trips(), settings, seed)
 
     def rollout(trainer: Grpo, seed: int, advantage: float, turns: int = 2, group: int = 0) -> Rollout:
-        return Rollout(lab.episode(trainer.model, seed, lab.empty, turns), Reward(0.0, 0.0, NOTHING), advantage, group)
+        return Rollout(lab.episode(trainer.model, seed, lab.empty, turns), RewardBreakdown(0.0, {}), advantage, group)
 
     trainer.rollout = rollout  # type: ignore[attr-defined]
     return trainer

@@ -14,10 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import NOTHING, Reward  # noqa: E402
-
-from tripwright.agent.dialect import dialect_named  # noqa: E402
+from tripwright.domains import dialect_named  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
+from tripwright.rewards.reward import RewardBreakdown  # noqa: E402
 from tripwright.rl.algorithms import ALGORITHMS, Algorithm  # noqa: E402
 from tripwright.rl.rollouts import Rollout  # noqa: E402
 from tripwright.training import stages  # noqa: E402
@@ -70,7 +69,7 @@ def test_its_gradient_is_that_of_the_formula(example: Any, lab: Any, tiny_model:
     """−Σ A·log p over the agent's own tokens, divided by how many there are."""
     settings = example.ReinforceSettings(minibatches=1, rows=2)
     loop = example.Reinforce(tiny_model("qwen3", lab.vocabulary), chat, dialect_named("compact"), lab.trips(), settings, 0)
-    reward = Reward(0.0, 0.0, NOTHING)
+    reward = RewardBreakdown(0.0, {})
     rollouts = [Rollout(lab.episode(loop.model, seed, lab.empty), reward, advantage) for seed, advantage in enumerate((1.0, -0.5, 2.0))]
     tokens, loss = sum(r.tokens for r in rollouts), torch.zeros(())
     for rollout in rollouts:

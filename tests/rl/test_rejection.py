@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
+from tripwright.domains.travelplanner.rewards import SUM
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import SUM  # noqa: E402
 
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
 from tripwright.rl.rejection import Rejection, RejectionSettings, kept  # noqa: E402

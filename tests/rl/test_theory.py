@@ -9,24 +9,29 @@ from statistics import variance
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tripwright.rewards.shaped import MACRO, SUCCESS, SUM, Weights, reward
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.rewards import MACRO, SUCCESS, SUM
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
+from tripwright.rewards.reward import Reward
 from tripwright.rl.theory import variances
 from tripwright.verdict import Fact, State
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-WORTH: dict[Weights, float] = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}
+WORTH: dict[Reward, float] = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}
 ASKED = (State.PASSED, State.FAILED, State.NOT_APPLICABLE)
 FACTS = {(name, state): Fact(name, state) for name in (*COMMONSENSE_NAMES, *HARD_NAMES) for state in State}
+
+
+def judged(verdict: PlanVerdict, asked: tuple[str, ...] = HARD_NAMES, problem: str | None = None) -> Episode:
+    return Episode(None, None, verdict.in_groups(asked, problem))
 
 
 def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it():
@@ -38,33 +43,33 @@ def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it
         for states in itertools.product(ASKED, repeat=len(wishes))
         for budget in (State.PASSED, State.FAILED, State.NOT_EVALUATED)
     ]
-    asked = [sum(fact.state is not State.NOT_APPLICABLE for fact in hard.values()) for hard in hards]
+    asked = [tuple(name for name, fact in hard.items() if fact.state is not State.NOT_APPLICABLE) for hard in hards]
     for states in itertools.product((State.PASSED, State.FAILED), repeat=len(COMMONSENSE_NAMES)):
         facts = {name: FACTS[name, state] for name, state in zip(COMMONSENSE_NAMES, states, strict=True)}
         sound = all(fact.passed for fact in facts.values())
         for hard, asked_hard in zip(hards, asked, strict=True):
             valid = sound and all(fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values())
-            verdict = Verdict("strict", True, facts, hard, None, None, valid)
+            episode = judged(PlanVerdict("strict", True, facts, hard, None, None, valid), asked_hard)
             seen[valid] += 1
-            for weights, worth in WORTH.items():
-                total = reward(verdict, asked_hard, True, weights).total
+            for reward, worth in WORTH.items():
+                total = reward(episode).total
                 assert total == worth if valid else 0 <= total < worth, (states, hard)
     assert seen == {True: 2**4, False: 2**8 * 3**5 - 2**4}
 
 
-@pytest.mark.parametrize("weights", WORTH)
-def test_lemma_1_holds_for_plans_that_were_not_judged_to_the_end(weights):
+@pytest.mark.parametrize("reward", WORTH)
+def test_lemma_1_holds_for_plans_that_were_not_judged_to_the_end(reward):
     passed = {name: FACTS[name, State.PASSED] for name in COMMONSENSE_NAMES}
     hard = {name: FACTS[name, State.PASSED] for name in HARD_NAMES}
-    valid = Verdict("strict", True, passed, hard, None, None, True)
-    assert reward(valid, 5, True, weights).total == WORTH[weights]
-    assert reward(valid, 5, False, weights).total == 0  # the schema is broken, whatever else is right
-    assert reward(Verdict.undelivered("strict"), 5, True, weights).total == 0
-    assert reward(Verdict("official", True, None, None, None, "KeyError", False), 5, True, weights).total == 0
-    gated = reward(Verdict("official", True, passed, None, None, None, False), 5, True, weights)
-    assert gated.total < WORTH[weights] and gated.parts.hard_micro == 0
-    crashed = Verdict("official", True, passed, None, None, "TypeError", False)  # in the hard constraints, after the others passed
-    assert reward(crashed, 5, True, weights).total == 0
+    valid = PlanVerdict("strict", True, passed, hard, None, None, True)
+    assert reward(judged(valid)).total == WORTH[reward]
+    assert reward(judged(valid, problem="no plan")).total == 0  # the schema is broken, whatever else is right
+    assert reward(judged(PlanVerdict.undelivered("strict"))).total == 0
+    assert reward(judged(PlanVerdict("official", True, None, None, None, "KeyError", False))).total == 0
+    gated = reward(judged(PlanVerdict("official", True, passed, None, None, None, False)))
+    assert gated.total < WORTH[reward] and gated.parts["hard_micro"] == 0
+    crashed = PlanVerdict("official", True, passed, None, None, "TypeError", False)  # in the hard constraints, after the others passed
+    assert reward(judged(crashed)).total == 0
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +84,22 @@ def rollouts() -> list[list[Episode]]:
     return groups
 
 
+def judged_by(episode: Episode, rules: str) -> Episode:
+    """The same episode under another set of rules."""
+    task = episode.task
+    asked, problem = episode.asked["hard"], episode.verdict.group("format").facts["schema"].message
+    return judged(judge(task.query, episode.more["plan"], task.world, rules), asked, problem)
+
+
 def test_lemma_1_holds_for_judged_plans(rollouts):
     """The judge's own verdicts, under every rule set: worth the most exactly where everything passes."""
     outcomes = set()
     for episode in itertools.chain(*rollouts):
         for rules in ("strict", "official", "star"):
-            verdict = judge(episode.task.query, episode.plan, episode.task.world, rules)
-            for weights, worth in WORTH.items():
-                total = reward(verdict, episode.asked_hard, episode.schema_valid, weights).total
-                assert (total == worth) == (verdict.final and episode.schema_valid) and total <= worth
+            again = judged_by(episode, rules)
+            for reward, worth in WORTH.items():
+                total = reward(again).total
+                assert (total == worth) == (again.passed and again.verdict.readable) and total <= worth
                 outcomes.add(total == worth)
     assert outcomes == {True, False}
 
@@ -139,10 +151,8 @@ def test_lemma_2_holds_for_judged_rollouts(rollouts):
     """X = 1 only where Z = 4, its largest value, so within any group of judged plans Cov[X, Z] ≥ 0: assumption (b) is a fact here."""
     spread = []
     for group in rollouts:
-        rewards = [
-            [reward(judge(e.task.query, e.plan, e.task.world, "strict"), e.asked_hard, e.schema_valid, w).total for w in (SUM, SUCCESS)]
-            for e in group
-        ]
+        strict = [judged_by(episode, "strict") for episode in group]
+        rewards = [[reward(episode).total for reward in (SUM, SUCCESS)] for episode in strict]
         found = variances([[(dense, sparse) for dense, sparse in rewards]])
         assert found["covariance"] >= 0 and found["dense_variance"] >= found["sparse_variance"]
         spread.append(found["dense_variance"] - found["sparse_variance"])

@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
+from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.kinds import expert_sessions  # noqa: E402
-
-from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
@@ -28,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def transcripts(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 12)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 12)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
 
 

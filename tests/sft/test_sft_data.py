@@ -13,21 +13,18 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
+from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, expert_sessions
 from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.kinds import expert_sessions  # noqa: E402
-
-from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
-from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.chat_masks import ChatMasks  # noqa: E402
 from tripwright.sft.data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
 from tripwright.sft.files import read_conversations  # noqa: E402
 from tripwright.sft.trainer import FineTuning, SftSettings  # noqa: E402
-from tripwright.training.data_source import expert_transcripts  # noqa: E402
+from tripwright.training.data_source import COLD_START, trips_of  # noqa: E402
 from tripwright.training.recipe_tables import Recipe  # noqa: E402
 
 SETTINGS = SftSettings(data="x", dtype="float32")
@@ -38,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(scope="module")
 def with_ids(chat: Any) -> list[Transcript]:
-    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 6)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 6)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
 
 
@@ -294,9 +291,9 @@ def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids: list[Trans
 
 def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
     recipe = Recipe(name="t", seed=3)
-    stream = expert_transcripts(recipe, ChatFormat(nano_tokenizer))
+    stream = ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
     first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
-    again = expert_transcripts(recipe, ChatFormat(nano_tokenizer))
+    again = ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
     samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
     read = [list(row.token_ids) for row in samples]
     assert len(read) == 10 and samples.count == 5

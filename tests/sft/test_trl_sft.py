@@ -12,18 +12,15 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
+from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.kinds import expert_sessions  # noqa: E402
-
-from tripwright.domains.travelplanner.queries.sample import make_queries  # noqa: E402
 from tripwright.inference.local import load_model  # noqa: E402
 from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.sft.trainer import SftSettings  # noqa: E402
 from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
 
@@ -36,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def transcripts() -> list[Transcript]:
     """Texts alone, as of an endpoint."""
-    stream = itertools.islice(GeneratedTrips("nano", 0, 4, make_queries), 8)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 8)
     return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)]
 
 
@@ -108,7 +105,8 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
 
     tokenizer, schemas = spoken(kind), dialect_named(dialect).schemas()
     masks, template = ChatMasks(tokenizer), get_training_chat_template(tokenizer)
-    for session in expert_sessions(itertools.islice(GeneratedTrips("nano", 50, 2, make_queries), 4), dialect_named(dialect), None):
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 50, 2), 4)
+    for session in expert_sessions(trips, dialect_named(dialect), None):
         messages = [{"role": s.role, "content": s.text} for s in session.transcript.segments]
         ids, mask = masks.encode(messages, schemas)
         theirs = tokenizer.apply_chat_template(
@@ -153,7 +151,8 @@ def test_a_template_that_it_cannot_mark_gets_our_tokens(nano_tokenizer: Any, fil
 
 def test_ids_of_a_local_model_stay_as_they_are(chat: Any, spoken: Any, nano_tokenizer: Any, tmp_path: Path) -> None:
     spoken("qwen2_5")
-    (session,) = expert_sessions(itertools.islice(GeneratedTrips("nano", 0, 1, make_queries), 1), dialect_named("compact"), chat)
+    trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 1), 1)
+    (session,) = expert_sessions(trips, dialect_named("compact"), chat)
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({"id": "a", "transcript": session.transcript.to_json()}) + "\n")
     made = rows_for_trl(replace(SETTINGS, data=str(path)), nano_tokenizer, None, TOKENS)

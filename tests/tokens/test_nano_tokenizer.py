@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 
 pytest.importorskip("torch")
 
-from tripwright.training.kinds import expert_sessions
-
-from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.learning.trips import GeneratedTrips
+from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, superword_chunks, train_tokenizer
 
@@ -72,7 +69,7 @@ def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokeniz
     """Names of worlds that the tokenizer was not made from. Otherwise copying a name would be a translation."""
     seen_in_two_roles = 0
     for session in expert_sessions(
-        itertools.islice(GeneratedTrips("nano", UNSEEN_WORLDS, 4, make_queries), 32), dialect_named("compact"), None
+        itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 4), 32), dialect_named("compact"), None
     ):
         world = session.tools.world
         rows = [row for city in world.cities for row in (*world.restaurants(city), *world.attractions(city), *world.accommodations(city))]

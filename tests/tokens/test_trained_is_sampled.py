@@ -11,9 +11,10 @@ import pytest
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
+from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.generator.build import build_tables
@@ -21,13 +22,10 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.kinds import expert_sessions  # noqa: E402
-
 from tripwright.inference.branching import Branching  # noqa: E402
 from tripwright.inference.decoder import Decoder  # noqa: E402
 from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
 from tripwright.learning.batches import Batch, collate, token_logits  # noqa: E402
-from tripwright.learning.trips import GeneratedTrips  # noqa: E402
 from tripwright.rl.grpo import GrpoSettings, policy_loss  # noqa: E402
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
@@ -152,7 +150,7 @@ def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcrip
 
 
 def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
-    stream = itertools.islice(GeneratedTrips("nano", 40, 4, make_queries), 8)
+    stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 40, 4), 8)
     for session in expert_sessions(stream, dialect_named("compact"), chat):
         transcript = session.transcript
         assert transcript.stop_reason is StopReason.ANSWER

@@ -15,14 +15,11 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import STAGES  # noqa: E402
-from tripwright.training.kinds import ERRANDS  # noqa: E402
-
-from tripwright.agent.dialect import dialect_named  # noqa: E402
+from tripwright.domains import dialect_named, domain_named  # noqa: E402
 from tripwright.episode import Episode, close_session  # noqa: E402
-from tripwright.learning.trips import Trips  # noqa: E402
+from tripwright.learning.trips import Trips, expert_session  # noqa: E402
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings  # noqa: E402
-from tripwright.rl.rollouts import Group, rewarded  # noqa: E402
+from tripwright.rl.rollouts import Group  # noqa: E402
 from tripwright.sft.copying import CopySettings  # noqa: E402
 from tripwright.training import stages  # noqa: E402
 from tripwright.training.data_source import COLD_START, RL, trips_of  # noqa: E402
@@ -31,6 +28,7 @@ from tripwright.training.recipe import load_recipe  # noqa: E402
 from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
+DEEPTRAVEL = domain_named("deeptravel")
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"
 DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
     "no_replay": {"grpo.replay"},
@@ -125,10 +123,10 @@ def one_trip() -> tuple[Any, Any]:
 def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     """The expert's episode of one request, with something else in its answer."""
     request, world = one_trip()
-    job = ERRANDS.job("e", request, world)
-    assert ERRANDS.with_every_turn is not None
-    session = ERRANDS.show(request, world, dialect_named("deeptravel_compact"), None)
-    session.key = ERRANDS.with_every_turn(job) if every_turn else job
+    task = DEEPTRAVEL.task("e", request, world)
+    assert DEEPTRAVEL.every_group is not None
+    session = expert_session(DEEPTRAVEL, request, world, dialect_named("deeptravel_compact"), None)
+    session.key = DEEPTRAVEL.every_group(task) if every_turn else task
     answer = session.transcript.answer
     assert answer is not None and old in answer
     session.transcript.answer = answer.replace(old, new) if old else answer
@@ -136,8 +134,7 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
 
 
 def worth(episode: Episode) -> dict[str, float]:
-    found = {stage: rewarded(episode, STAGES[stage]) for stage in ("success", "trajectory", "turns")}
-    return {stage: made.total for stage, made in found.items() if made is not None}
+    return {stage: DEEPTRAVEL.rewards[stage](episode).total for stage in ("success", "trajectory", "turns")}
 
 
 def test_a_sound_answer_is_worth_everything_to_each_half() -> None:
@@ -172,15 +169,15 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
     answer = played(True).transcript.answer or ""
     episode = played(True, answer, "The way there and back was looked up.")
     for stage, waiting in (("turns", 0), ("trajectory", 1), ("success", 1)):
-        group = Group(0, ERRANDS.job("train-0", request, world), [episode])
-        group.rewards = [rewarded(episode, STAGES[stage])]
+        group = Group(0, DEEPTRAVEL.task("train-0", request, world), [episode])
+        group.rewards = group.rewarded(DEEPTRAVEL.rewards[stage])
         buffer = ReplayBuffer(ReplaySettings(), trips)
-        buffer.remember([group], sum(STAGES[stage]))
+        buffer.remember([group])
         assert len(buffer) == waiting
 
 
 def test_plans_have_no_halves(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [["turns", 1]]\n')
-    with pytest.raises(UserError, match=r"grpo\.curriculum\.stages: 'turns' is a half of the joint reward of errands; plans have none"):
+    with pytest.raises(UserError, match=r"grpo\.curriculum\.stages: unknown \['turns'\]\. Accepted: stage1"):
         load_recipe(path)

@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.cli import exam, examine  # noqa: E402
+from tripwright.cli import examine  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
-from tripwright.training import stages  # noqa: E402
+from tripwright.training import examination, stages  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -45,8 +45,8 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
 
     stages.reinforce(RunFolder(trained, recipe))
     held = list[str]()
-    play = exam.run_episodes
-    monkeypatch.setattr(exam, "run_episodes", lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1])
+    play = examination.run_episodes
+    monkeypatch.setattr(examination, "run_episodes", lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1])
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
     assert held == ["after_rl", "emptied_tools"]

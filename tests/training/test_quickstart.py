@@ -11,11 +11,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training.quickstart_recipe import FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
-
-from tripwright.cli import exam  # noqa: E402
 from tripwright.cli import quickstart as verb  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
+from tripwright.training import examination  # noqa: E402
+from tripwright.training.quickstart import FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -41,14 +40,14 @@ def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.Mo
     def transcripts(name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (tmp_path / "eval" / name / "transcripts.jsonl").read_text().splitlines()]
 
-    before, after, blind = (transcripts(name) for name in (verb.BEFORE, verb.AFTER, verb.BLIND))
+    before, after, blind = (transcripts(name) for name in (examination.BEFORE, examination.AFTER, examination.BLIND))
     assert {r["id"] for r in before} == {r["id"] for r in after} == {r["id"] for r in blind} and len(before) == 4
     assert all(segment["token_ids"] for record in after for segment in record["transcript"]["segments"] if segment["role"] == "assistant")
 
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
     monkeypatch.setattr(verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again"))
-    monkeypatch.setattr(exam, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
+    monkeypatch.setattr(examination, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told
     with pytest.raises(UserError, match="another recipe"):

@@ -12,12 +12,11 @@ from tripwright.errors import UserError
 
 pytest.importorskip("torch")
 
-from tripwright.training.quickstart_recipe import quickstart_recipe
-
 from tripwright.domains.travelplanner.queries.sample import Mix
-from tripwright.rewards.curriculum import PLANNER_R1_8B
+from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.objectives import Clip
+from tripwright.training.quickstart import quickstart_recipe
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 
@@ -121,9 +120,9 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[grpo.clip]\ndual = 0.5", r"grpo\.clip\.dual must be above 1, found 0\.5"),
         ("[grpo.optimizer]\nadamw_learning_rate = 0.0", r"grpo\.optimizer\.adamw_learning_rate must be above 0, found 0"),
         ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"sft\.optimizer\.betas\.0 must be at least 0, below 1, found 1\.5"),
-        ("[data.mix]\nlevels = [0, 0, 0]", r"data\.mix needs days out of 3, 5, 7 and a level with weight"),
-        ("[data.mix]\ndays = [4]", r"data\.mix needs days out of 3, 5, 7 and a level with weight, found days \(4,\)"),
-        ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix\.slack is a range from low to high"),
+        ("[data.mix]\nlevels = [0, 0, 0]", r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight"),
+        ("[data.mix]\ndays = [4]", r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight, found days \(4,\)"),
+        ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix: slack is a range from low to high"),
         ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
         ("[model.shape]\nlayers = 0", r"model\.shape\.layers must be at least 1, found 0"),
         ("[grpo]\nmax_minutes = nan", r"setting 'max_minutes'.*number|max_minutes must be a number"),

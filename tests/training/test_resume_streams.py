@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,13 @@ from tripwright.errors import UserError
 pytest.importorskip("torch")
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.domains import domain as domain_module
+from tripwright.domains import domain_named
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.learning import trips as trips_module
 from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips
 from tripwright.training import data_source
-from tripwright.training.data_source import RL, UNSEEN_WORLDS, data_identity, expert_transcripts, trips_of
+from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
@@ -58,7 +59,7 @@ def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any
 
 def test_a_trip_far_on_is_found_without_those_before_it(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    monkeypatch.setattr(trips_module, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
+    monkeypatch.setattr(domain_module, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
     trips = trips_of(recipe, RL)
     trips.load_state_dict({"position": 50_000})
     assert next(trips).id == "train-50000"
@@ -78,12 +79,12 @@ def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
     world = World.in_memory(build_tables("nano", 5))
     expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
     assert [
-        query.query for query, _ in itertools.islice(GeneratedTrips("nano", 5, 3, partial(make_queries, mix=Mix(levels=(0, 1, 0)))), 3)
+        query.query for query, _ in itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 5, 3, Mix(levels=(0, 1, 0))), 3)
     ] == expected
 
 
 def test_few_worlds_are_kept_open(recipe: Any) -> None:
-    source = GeneratedTrips("nano", 0, 1, make_queries)
+    source = GeneratedTrips(domain_named("travelplanner"), "nano", 0, 1)
     found = [source.at(position)[1].name for position in range(8)]
     assert len(set(found)) == 8 and len(source._open) <= trips_module.MOST_OPEN
 
@@ -109,13 +110,13 @@ def test_generated_trips_have_no_epochs(recipe: Any) -> None:
 
 def test_an_empty_file_is_refused(given: Any) -> None:
     Path(given.data.queries).write_text("")
-    with pytest.raises(UserError, match="holds no queries"):
+    with pytest.raises(UserError, match="holds no requests"):
         trips_of(given, RL)
 
 
 def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
     names = [{world for _, _, world in told(trips_of(recipe, stage), 8)} for stage in range(3)]
-    names.append({world.name for _, world in itertools.islice(GeneratedTrips("nano", UNSEEN_WORLDS, 3, make_queries), 8)})
+    names.append({world.name for _, world in itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 3), 8)})
     assert all(not a & b for i, a in enumerate(names) for b in names[i + 1 :])
 
 
@@ -123,7 +124,8 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any
 
 
 def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
-    return expert_transcripts(recipe, ChatFormat(tokenizer, recipe.dialect.dialect().schemas()))
+    dialect = recipe.dialect.dialect()
+    return ExpertTranscripts(trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
 
 
 def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> None:
@@ -163,7 +165,7 @@ def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
 def test_a_generator_that_makes_something_else_has_another_hash(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     before = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
-    monkeypatch.setattr(data_source, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
+    monkeypatch.setattr(domain_module, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
     after = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
     assert before != after

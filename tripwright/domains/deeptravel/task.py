@@ -117,10 +117,11 @@ def _fact(name: str, passed: bool, problems: Sequence[Problem]) -> Fact:
 
 
 def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """What the early stop of row D5 saved, for the metrics of a training step."""
+    """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of a training step."""
     found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
     judged, saved = sum(len(each["turns"]) for each in found), sum(each["turns_saved"] for each in found)
     return {
+        "trajectory_pass_rate": sum(e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes) / len(episodes),
         "turns_judged": judged,
         "turns_saved": saved,
         "turns_saved_share": saved / max(1, judged + saved),

@@ -5,18 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tripwright.rewards.shaped import (
-    MACRO,
-    STAGES,
-    SUCCESS,
-    SUM,
-    Parts,
-    Weights,
-    parts,
-    reward,
-)
 
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
+from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM, TERMS
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.episode import Episode
+from tripwright.rewards.reward import Reward, RewardBreakdown
 from tripwright.verdict import Fact, Facts, State
 
 PASSED, FAILED, NOT_ASKED = State.PASSED, State.FAILED, State.NOT_APPLICABLE
@@ -27,10 +20,22 @@ def facts(names: tuple[str, ...], state: State = PASSED, **others: State) -> Fac
     return {name: Fact(name, others.get(name, state)) for name in names}
 
 
-def verdict(commonsense: Facts | None, hard: Facts | None, error: str | None = None) -> Verdict:
+def verdict(commonsense: Facts | None, hard: Facts | None, error: str | None = None) -> PlanVerdict:
     every = [*(commonsense or {}).values(), *(hard or {}).values()]
     final = commonsense is not None and hard is not None and error is None and all(fact.passed is not False for fact in every)
-    return Verdict("official", True, commonsense, hard, 1000.0 if hard else None, error, final)
+    return PlanVerdict("official", True, commonsense, hard, 1000.0 if hard else None, error, final)
+
+
+def rewarded(judged: PlanVerdict, asked_hard: int, readable: bool, reward: Reward) -> RewardBreakdown:
+    """Of an episode with this verdict, whose request carries so many hard constraints: those that were judged, or else any."""
+    held = [name for name, fact in (judged.hard or {}).items() if fact.state is not NOT_ASKED]
+    asked = tuple(held or HARD_NAMES[-asked_hard:])
+    assert len(asked) == asked_hard
+    return reward(Episode(None, None, judged.in_groups(asked, None if readable else "no plan")))  # type: ignore[arg-type]
+
+
+def terms(*values: float) -> dict[str, float]:
+    return dict(zip(TERMS, values, strict=True))
 
 
 def wished(*names: str, **others: State) -> Facts:
@@ -46,9 +51,9 @@ WHOLE = facts(COMMONSENSE_NAMES)
 @pytest.mark.parametrize(
     "wishes", [(), ("valid_cuisine",), ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type")]
 )
-def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Weights, value: float, wishes: tuple[str, ...]) -> None:
-    made = reward(verdict(WHOLE, wished(*wishes)), 1 + len(wishes), True, weights)
-    assert (made.total, made.schema, made.parts) == (value, 1.0, Parts(1, 1, 1, 1, 1))
+def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Reward, value: float, wishes: tuple[str, ...]) -> None:
+    made = rewarded(verdict(WHOLE, wished(*wishes)), 1 + len(wishes), True, weights)
+    assert (made.total, made.parts) == (value, terms(1, 1, 1, 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -57,62 +62,61 @@ def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Weights, value: float, w
 )
 def test_two_commonsense_and_one_of_three_hard_failed(stage: str, value: float) -> None:
     commonsense = facts(COMMONSENSE_NAMES, is_valid_restaurants=FAILED, is_valid_transportation=FAILED)
-    made = reward(verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)), 3, True, STAGES[stage])
+    made = rewarded(verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)), 3, True, REWARDS[stage])
     assert made.total == pytest.approx(value, abs=1e-12)
-    assert made.parts == Parts(6 / 8, 2 / 3, 0.0, 0.0, 0.0)
+    assert made.parts == terms(6 / 8, 2 / 3, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("stage", "value"), [("stage1", 1 + 1 / 2 + 1), ("stage2", 1.0), ("stage3", 0.0)])
 def test_all_commonsense_but_over_budget(stage: str, value: float) -> None:
-    made = reward(verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, STAGES[stage])
+    made = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, REWARDS[stage])
     assert made.total == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8 + 1 + 1), ("stage2", 1.0), ("stage3", 0.0)])
 def test_all_hard_but_one_commonsense(stage: str, value: float) -> None:
     commonsense = facts(COMMONSENSE_NAMES, is_valid_attractions=FAILED)
-    made = reward(verdict(commonsense, wished("valid_cuisine")), 2, True, STAGES[stage])
+    made = rewarded(verdict(commonsense, wished("valid_cuisine")), 2, True, REWARDS[stage])
     assert made.total == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8), ("stage2", 0.0), ("stage3", 0.0)])
 def test_hard_constraints_behind_a_shut_gate_count_as_failed(stage: str, value: float) -> None:
     commonsense = facts(COMMONSENSE_NAMES, is_valid_information_in_sandbox=FAILED)
-    made = reward(verdict(commonsense, None), 3, True, STAGES[stage])
-    assert (made.total, made.parts.hard_micro, made.parts.hard_macro) == (pytest.approx(value, abs=1e-12), 0.0, 0.0)
+    made = rewarded(verdict(commonsense, None), 3, True, REWARDS[stage])
+    assert (made.total, made.parts["hard_micro"], made.parts["hard_macro"]) == (pytest.approx(value, abs=1e-12), 0.0, 0.0)
 
 
 def test_only_what_was_asked_for_is_counted() -> None:
     """One hard constraint failed: a half of two that were asked for, a fifth of five."""
-    two = parts(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2)
-    five = parts(
-        verdict(WHOLE, wished("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", valid_cuisine=FAILED)), 5
-    )
-    assert (two.hard_micro, five.hard_micro) == (1 / 2, 4 / 5)
+    two = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2, True, SUM)
+    wishes = wished("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", valid_cuisine=FAILED)
+    five = rewarded(verdict(WHOLE, wishes), 5, True, SUM)
+    assert (two.parts["hard_micro"], five.parts["hard_micro"]) == (1 / 2, 4 / 5)
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights: Weights) -> None:
-    made = reward(verdict(WHOLE, wished()), 1, False, weights)
-    assert (made.total, made.schema, made.parts) == (0.0, 0.0, Parts(0, 0, 0, 0, 0))
+def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights: Reward) -> None:
+    made = rewarded(verdict(WHOLE, wished()), 1, False, weights)
+    assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
 @pytest.mark.parametrize("crashed", [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")], ids=["commonsense", "hard"])
-def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: Verdict, weights: Weights) -> None:
-    assert reward(crashed, 2, True, weights).total == 0.0
+def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: PlanVerdict, weights: Reward) -> None:
+    assert rewarded(crashed, 2, True, weights).total == 0.0
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_nothing_delivered_is_worth_0(weights: Weights) -> None:
-    assert reward(Verdict.undelivered("official"), 1, True, weights).total == 0.0
+def test_nothing_delivered_is_worth_0(weights: Reward) -> None:
+    assert rewarded(PlanVerdict.undelivered("official"), 1, True, weights).total == 0.0
 
 
 states = st.sampled_from([PASSED, FAILED])
 
 
 @st.composite
-def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
+def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
     """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge can put it."""
     commonsense = {name: Fact(name, draw(states)) for name in COMMONSENSE_NAMES}
     asked = draw(st.sets(st.sampled_from(HARD_NAMES[:-1])))
@@ -123,16 +127,16 @@ def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
         "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
         "crashed": verdict(commonsense, None, "KeyError"),
         "crashed early": verdict(None, None, "KeyError"),
-        "undelivered": Verdict.undelivered("official"),
+        "undelivered": PlanVerdict.undelivered("official"),
     }[kind]
     return made, 1 + len(asked), draw(st.booleans())
 
 
 @given(verdicts())
-def test_nothing_but_a_passing_plan_reaches_the_full_value(case: tuple[Verdict, int, bool]) -> None:
+def test_nothing_but_a_passing_plan_reaches_the_full_value(case: tuple[PlanVerdict, int, bool]) -> None:
     judged, asked, schema_valid = case
     for weights, value in FULL_VALUE.items():
-        total = reward(judged, asked, schema_valid, weights).total
+        total = rewarded(judged, asked, schema_valid, weights).total
         if judged.final and schema_valid:
             assert total == value
         else:
@@ -140,6 +144,6 @@ def test_nothing_but_a_passing_plan_reaches_the_full_value(case: tuple[Verdict, 
 
 
 def test_the_names_of_star_are_the_stages_of_planner_r1() -> None:
-    assert STAGES["sum"] is STAGES["stage1"] is SUM and SUM == (1, 1, 1, 1, 1)
-    assert STAGES["macro"] is STAGES["stage2"] is MACRO and MACRO == (0, 0, 1, 1, 1)
-    assert STAGES["success"] is STAGES["stage3"] is SUCCESS and SUCCESS == (0, 0, 0, 0, 1)
+    assert REWARDS["sum"] is REWARDS["stage1"] is SUM
+    assert REWARDS["macro"] is REWARDS["stage2"] is MACRO
+    assert REWARDS["success"] is REWARDS["stage3"] is SUCCESS

@@ -1,4 +1,4 @@
-"""Both kinds of trips go through the same training: streams, cold start, groups, rewards, metrics, and a recorded day of live answers."""
+"""Both domains go through the same training: streams, cold start, groups, rewards, metrics, and a recorded day of live answers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tripwright.rewards.shaped import SUCCESS
-from tripwright.training.kinds import ERRANDS, MOST_PROVIDERS, PLANNER, kind_of
 
-from tripwright.domains import dialect_named, dialects
+from tripwright.domains import dialect_named, dialects, domain_named, domain_of
+from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, Mix
 from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.rewards import SUCCESS
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.live_source import live_source
 from tripwright.domains.domain import PlaceOptions
-from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session
 from tripwright.errors import UserError
-from tripwright.learning.trips import GeneratedTrips
+from tripwright.learning.trips import ExpertTranscripts, GeneratedTrips, expert_session
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group, rewarded
-from tripwright.training.data_source import COLD_START, RL, data_identity, expert_transcripts, opened_source, trips_of
+from tripwright.rl.rollouts import Group
+from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_checks import check_needs
 from tripwright.world.folder import write_world
@@ -37,12 +36,13 @@ from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 COMPACT = "deeptravel_compact"
+DEEPTRAVEL = domain_named("deeptravel")
 
 
-def test_a_dialect_says_which_kind_it_speaks() -> None:
-    assert {name: kind_of(dialect) for name, dialect in dialects().items()} == {
-        **dict.fromkeys(("planner_r1", "compact", "star"), PLANNER),
-        **dict.fromkeys(("deeptravel", COMPACT), ERRANDS),
+def test_a_dialect_says_which_domain_it_speaks_of() -> None:
+    assert {name: domain_of(dialect).name for name, dialect in dialects().items()} == {
+        **dict.fromkeys(("planner_r1", "compact", "star"), "travelplanner"),
+        **dict.fromkeys(("deeptravel", COMPACT), "deeptravel"),
     }
 
 
@@ -68,7 +68,7 @@ def test_worlds_that_were_used_are_let_go() -> None:
     used = []
     for _ in range(MOST_PROVIDERS + 3):
         world = World.in_memory(WorldTables([("Boston", "Massachusetts")], [], [], [], [], []))
-        ERRANDS.job("e", TravelRequest(origin="Boston", destination="Boston", depart_date="2022-03-01"), world)
+        DEEPTRAVEL.task("e", TravelRequest(origin="Boston", destination="Boston", depart_date="2022-03-01"), world)
         used.append(weakref.ref(world))
     del world
     gc.collect()
@@ -76,7 +76,7 @@ def test_worlds_that_were_used_are_let_go() -> None:
 
 
 def test_levels_follow_the_mix() -> None:
-    drawn = GeneratedTrips("nano", 0, 8, ERRANDS.draw(Mix(levels=(0, 0, 1))))
+    drawn = GeneratedTrips(DEEPTRAVEL, "nano", 0, 8, Mix(levels=(0, 0, 1)))
     assert {drawn.at(number)[0].level for number in range(8)} == {"hard"}
 
 
@@ -84,7 +84,8 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -
     """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing else."""
     # a tokenizer of other texts needs more tokens
     more = "context_tokens = 16_000\nmax_turn_tokens = 8_000\nmax_tool_tokens = 8_000\n[model.shape]\npositions = 16_000\n"
-    for transcript in itertools.islice(expert_transcripts(errands(tmp_path, more), chat), 4):
+    recipe = errands(tmp_path, more)
+    for transcript in itertools.islice(ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), chat), 4):
         said = "".join(segment.text for segment in transcript.segments if segment.role == "assistant")
         ids = [token for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True) if mask]
         assert chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
@@ -92,12 +93,13 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -
 
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
     job = trips_of(errands(tmp_path), RL).at(0)
-    session = ERRANDS.show(job.query, GeneratedTrips("nano", 200_000, 16, ERRANDS.draw(None)).at(0)[1], dialect_named(COMPACT), None)
-    assert ERRANDS.keeps(session)
+    world = GeneratedTrips(DEEPTRAVEL, "nano", 200_000, 16).at(0)[1]
+    session = expert_session(DEEPTRAVEL, job.query, world, dialect_named(COMPACT), None)
+    assert DEEPTRAVEL.keeps(session)
     answer = session.transcript.answer
     assert answer is not None
     session.transcript.answer = answer.replace("[call 1", "[call 9")
-    assert not ERRANDS.keeps(session)
+    assert not DEEPTRAVEL.keeps(session)
 
 
 def group_of(tmp_path: Path, spoil: int) -> Group:
@@ -106,12 +108,12 @@ def group_of(tmp_path: Path, spoil: int) -> Group:
     request, world = trips.request_at(0)
     episodes = []
     for member in range(4):
-        session = ERRANDS.show(request, world, dialect_named(COMPACT), None)
+        session = expert_session(DEEPTRAVEL, request, world, dialect_named(COMPACT), None)
         if member < spoil:
             session.transcript.answer = "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
         episodes.append(close_session(session))
     group = Group(0, trips.at(0), episodes)
-    group.rewards = [rewarded(episode, SUCCESS) for episode in episodes]
+    group.rewards = group.rewarded(SUCCESS)
     return group
 
 
@@ -122,7 +124,7 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
     row = describe([group])
     calls = len(group.episodes[0].transcript.calls)
     assert row["trajectory_pass_rate"] == 0.75 and row["turns_saved"] == calls and row["turns_judged"] == 3 * calls
-    assert row["turns_saved_share"] == pytest.approx(0.25) and row["strict_gap"] == 0.0
+    assert row["turns_saved_share"] == pytest.approx(0.25) and "strict_gap" not in row
     assert row["constraints"]["complete"] == 0.75
     group.replayed = True
     assert describe([group])["replayed_solved"] == 1
@@ -139,11 +141,11 @@ def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path: Path) ->
 def recorded(tmp_path: Path) -> Path:
     """A world, requests in it, and a day on which the expert's questions to it were recorded."""
     world = write_world(tmp_path / "world", build_tables("nano", 7))
-    requests = list(ERRANDS.draw(None)(World.open(tmp_path / "world"), 6, 5))
+    requests = list(DEEPTRAVEL.draw(None)(World.open(tmp_path / "world"), 6, 5))
     (tmp_path / "requests.jsonl").write_text("".join(json.dumps(request.record()) + "\n" for request in requests))
     with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:
-            ERRANDS.show(request, live, dialect_named(COMPACT), None)
+            expert_session(DEEPTRAVEL, request, live, dialect_named(COMPACT), None)
     assert world.dates[0]
     return tmp_path
 
@@ -159,14 +161,13 @@ def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.Mon
     passed = {}
     for number in range(6):
         request, place = trips.request_at(number)
-        passed[request.query] = ERRANDS.keeps(ERRANDS.show(request, place, dialect_named(COMPACT), None))
+        passed[request.query] = DEEPTRAVEL.keeps(expert_session(DEEPTRAVEL, request, place, dialect_named(COMPACT), None))
     known = [json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()][:3]
     assert all(passed[query] for query in known) and not all(passed.values())
-    counts = trips.answer_counts()
+    counts = trips.place_figures()
     assert counts["sandbox_live_calls"] == 0 and counts["sandbox_missed"] > 0 and counts["sandbox_hits"] > 0
     identity = data_identity(recipe)
     assert identity["live"]["snapshot"] == day and identity["live"]["mode"] == "replay" and "queries" in identity
-    opened_source.cache_clear()
 
 
 @pytest.mark.parametrize(
