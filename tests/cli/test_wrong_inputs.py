@@ -39,7 +39,7 @@ def place(tmp_path_factory):
         ("run --policy errand-expert --dialect deeptravel --queries {place}/q.jsonl --world {place}/w --out {place}/run", "TravelPlanner"),
         (
             "run --policy errand-expert --dialect deeptravel --rules strict --queries {place}/r.jsonl --world {place}/w --out {place}/run",
-            "--rules are of plans",
+            "--rules are not of travellers' requests",
         ),
         ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --top-p 7", "--top-p"),
     ],

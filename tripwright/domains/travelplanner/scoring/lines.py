@@ -119,7 +119,9 @@ def read_record(line: bytes) -> dict[str, Any]:
 
 
 def checked_record(record: Any) -> dict[str, Any]:
-    """A JSON object with a "plan" that is a list or None and a "query" or "idx"."""
+    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a run has its "request" as "query"."""
+    if isinstance(record, dict) and "request" in record:
+        record = {"query": record["request"], **record}
     if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):

@@ -1,4 +1,5 @@
-"""One plan out of a file: a plan alone, {"query": …, "plan": …}, or one line of a file of plans or of transcripts, by number or by id.
+"""One plan out of a file: a plan alone, {"query": …, "plan": …}, or one line of a file of plans or of transcripts ("request" in place of
+"query"), by number or by id.
 
 A plan is shown as it is, so its content is never refused here; only a file that holds no plan at the place asked for is.
 """
@@ -19,6 +20,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, is_p3, read_query
 from tripwright.errors import NotJson, TooDeep, UserError, described, read_json
+from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
 
@@ -87,14 +89,22 @@ def _found(where: str, record: Any, world: World | None) -> Found:
     said = record if isinstance(record, dict) else {"plan": record}
     if "plan" not in said or not isinstance(said["plan"], list | None):
         raise UserError(f'{where}: expected a list of days, or an object with "query" and "plan", found {described(record)}.')
-    query, notes = _query(said.get("query"), where, world)
-    plan, unreadable = said["plan"], said.get("schema_problem") or said.get("problem")
+    query, notes = _query(said.get("query", said.get("request")), where, world)
+    plan, unreadable = said["plan"], _problem(said)
     if plan and is_p3(plan):
         answer = parse_days(plan)
         if answer.days is None:
             return Found(where, query, plan, str(answer.problem), notes)
         plan = to_official(answer.days, city_lookup(world) if world else None)
     return Found(where, query, plan, str(unreadable) if unreadable and not plan else None, notes)
+
+
+def _problem(record: dict[str, Any]) -> Any:
+    """Why there is no plan: what the verdict of an episode says, or the line that 'tripwright format' wrote."""
+    try:
+        return Verdict.from_record(record["verdict"]).schema_problem
+    except (KeyError, TypeError, ValueError):
+        return record.get("problem")
 
 
 def _query(said: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:

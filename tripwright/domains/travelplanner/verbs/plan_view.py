@@ -107,7 +107,7 @@ def plan_view(query: Query | None, plan: Sequence[Any] | None, verdict: PlanVerd
     for fact in _failed(verdict):
         for each in fact.evidence:
             if each.day in numbers:
-                remarks[each.day, each.field].append((each.found, f"{TITLES.get(fact.name, fact.name)}: {_needed(each)}"))
+                remarks[each.day, each.field].append((each.found, f"{_title(fact)}: {_needed(each)}"))
     costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
     for cost in verdict.costs if verdict else ():
         costs[cost.day, "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind].append(cost)
@@ -176,9 +176,12 @@ def _fact(fact: Fact, days: set[int]) -> FactView:
         whole = [_elsewhere(each) for each in elsewhere]
         details = [f"see day {', '.join(map(str, beside))}"] if beside else []
         details += whole or ([printable(fact.message)] if fact.message and not beside else [])
-    words = TITLES.get(fact.name, fact.name)
     aside = "" if fact.passed is not None else ": not asked for" if fact.state is State.NOT_APPLICABLE else ": not evaluated"
-    return FactView(SIGNS[fact.state], fact.state, words + aside, tuple(details))
+    return FactView(SIGNS[fact.state], fact.state, _title(fact) + aside, tuple(details))
+
+
+def _title(fact: Fact) -> str:
+    return TITLES.get(fact.name, fact.name.replace("_", " ").capitalize())
 
 
 def _failed(verdict: PlanVerdict | None) -> list[Fact]:
