@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.answer.advice import Advice, Stay, Way
 from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
 from tripwright.domains.deeptravel.expert import ErrandExpert
-from tripwright.domains.deeptravel.expert.seen import read_answer
+from tripwright.domains.deeptravel.expert.seen import SeenRow, read_answer
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents_draw import Places
@@ -26,7 +27,7 @@ from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
-from tripwright.transcript import StopReason, Transcript
+from tripwright.transcript import Rows, StopReason, ToolCall, Transcript
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -71,16 +72,13 @@ def test_what_can_be_met_is_met_within_the_turns(provider: WorldProvider, reques
 
 @pytest.mark.parametrize("dialect", FACES)
 def test_each_card_is_the_row_that_was_shown(provider: WorldProvider, requests: list[TravelRequest], dialect: str) -> None:
-    face = face_named(dialect)
     for request in requests[:15]:
         transcript = played(provider, request, dialect)
         for part in advice(transcript).parts:
             for item in part.items:
                 card = item.evidence[0]
                 call = transcript.calls[card.call - 1]
-                row = next(
-                    row for row in read_answer(call.result, face, call.name, call.arguments, card.call, "USD").rows if row.card == card
-                )
+                row = next(row for row in read_answer(call, card.call, "USD").rows if row.card == card)
                 assert (item.number if isinstance(item, Way) else item.name) == (
                     row.record.number if isinstance(item, Way) else row.record.name
                 )
@@ -171,7 +169,7 @@ class Flaky:
         if key in self._asked:
             return self.tools.call(name, arguments)
         self._asked.add(key)
-        return ToolAnswer(self.face.error("no answer in time"), error=True, fault="timeout")
+        return replace(self.face.error("no answer in time", "timeout"), fault="timeout")
 
 
 def test_a_call_that_was_not_answered_is_made_once_more(provider: WorldProvider, requests: list[TravelRequest]) -> None:
@@ -200,39 +198,44 @@ def test_an_answer_that_was_cut_ends_with_its_last_whole_row(provider: WorldProv
     request = requests[0]
     said = {"depart_city_name": request.origin, "arrival_city_name": request.destination, "depart_date": request.depart_date}
     for name in FACES:
-        face = face_named(name)
         tool = "train_search" if not provider.ask("flight_search", said).records else "flight_search"
-        whole = LiveToolBox(provider, face_named(face)).call(tool, said).text
-        rows = read_answer(whole, face, tool, said, 4, "USD").rows
+        answer = LiveToolBox(provider, face_named(name)).call(tool, said)
+
+        def read(shown: str, answer: ToolAnswer = answer, tool: str = tool) -> tuple[SeenRow, ...]:
+            return read_answer(ToolCall(tool, said, answer.text, rows=answer.rows(shown)), 4, "USD").rows
+
+        rows = read(answer.text)
         assert [row.card.row for row in rows] == list(range(1, len(rows) + 1)) and {row.card.call for row in rows} == {4}
-        for end in range(len(whole)):
-            cut = read_answer(whole[:end], face, tool, said, 4, "USD").rows
+        for end in range(len(answer.text)):
+            cut = read(answer.text[:end])
             assert cut == rows[: len(cut)]
-        assert read_answer(whole[: whole.rindex(rows[-1].record.number)], face, tool, said, 4, "USD").rows == rows[:-1]
+        assert read(answer.text[: answer.text.rindex(rows[-1].record.number)]) == rows[:-1]
+
+
+FLIGHT = {"number": "T 1", "departs_at": "2026-06-26T06:54", "arrives_at": "2026-06-26T08:12"}
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "rows",
     (
-        "",
-        "[]",
-        '{"rows": 3}',
-        '{"rows": [1, null, "x", [], {}]}',
-        '{"rows": [["06:54", "08:12", 90]]}',
-        '{"rows": [{"number": 7, "departs_at": "2026-06-26T06:54", "arrives_at": "2026-06-26T08:12"}]}',
-        '{"rows": [{"number": "T 1", "departs_at": "early", "arrives_at": "late"}]}',
-        '{"rows": [{"number": "T 1", "departs_at": "2026-06-26T06:54", "arrives_at": "2026-06-26T08:12", "minutes": "long"}]}',
+        None,
+        Rows("text"),
+        Rows(problem="no_flights", note="None."),
+        *(
+            Rows("FlightOffer", tuple(FLIGHT | wrong), (tuple((FLIGHT | wrong).values()),), total=1)
+            for wrong in ({"number": 7}, {"departs_at": "early", "arrives_at": "late"}, {"minutes": "long"})
+        ),
     ),
 )
-@pytest.mark.parametrize("face", FACES)
-def test_what_cannot_be_read_is_no_row(shown: str, face: str) -> None:
+def test_what_is_no_flight_is_no_row(rows: Rows | None) -> None:
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
-    assert read_answer(shown, face_named(face), "flight_search", said, 1, "USD").rows == ()
+    assert read_answer(ToolCall("flight_search", said, "…", rows=rows), 1, "USD").rows == ()
 
 
 def test_compact_rows_are_completed_from_the_call() -> None:
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
-    shown = '{"rows":[["T 1","23:10","01:05",90,1,"T 1"],["T 2","06:00","07:00",null,2,"T 2"]]}'
-    late, free = (row.record for row in read_answer(shown, face_named("deeptravel_compact"), "flight_search", said, 1, "CNY").rows)
+    fields = ("number", "departs_at", "arrives_at", "price")
+    rows = Rows("FlightOffer", fields, (("T 1", "23:10", "01:05", 90), ("T 2", "06:00", "07:00", None)), total=2)
+    late, free = (row.record for row in read_answer(ToolCall("flight_search", said, "…", rows=rows), 1, "CNY").rows)
     assert (late.depart_city, late.departs_at, late.arrives_at) == ("A", "2026-06-26T23:10", "2026-06-27T01:05")
     assert late.price == Money(90.0, "CNY") and free.price is None

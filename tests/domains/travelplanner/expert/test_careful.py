@@ -50,7 +50,9 @@ def episodes(
 
 def passes(episode: Episode) -> bool:
     query, world = episode.task.query, episode.task.world
-    return episode.plan is not None and all(judge(query, episode.plan, world, rules).final for rules in ("official", "strict"))
+    return episode.more["plan"] is not None and all(
+        judge(query, episode.more["plan"], world, rules).final for rules in ("official", "strict")
+    )
 
 
 def texts_of(value: Any) -> list[str]:
@@ -98,7 +100,7 @@ def test_within_the_limits_of_the_dialects_it_mostly_passes_and_never_gives_a_ba
     world: World, queries: list[Query], dialect: str
 ) -> None:
     found = episodes(world, queries[::5], dialect, CAREFUL)
-    assert all(passes(episode) for episode in found if episode.plan is not None)
+    assert all(passes(episode) for episode in found if episode.more["plan"] is not None)
     assert sum(map(passes, found)) >= 0.95 * len(found)
 
 
@@ -169,7 +171,7 @@ def test_wrong_and_broken_answers_never_make_a_bad_plan(
     world: World, queries: list[Query], dialect: str, kind: str, page_rows: int | None
 ) -> None:
     found = episodes(world, queries[::14], dialect, CAREFUL, Faults(probability=0.2, kinds={kind: 1.0}), page_rows=page_rows, **LONG)
-    planned = [episode for episode in found if episode.plan is not None]
+    planned = [episode for episode in found if episode.more["plan"] is not None]
     assert all(map(passes, planned)) and len(planned) >= len(found) // 3
     assert not any(
         "No plan is possible" in episode.transcript.segments[-1].text for episode in found
@@ -178,7 +180,7 @@ def test_wrong_and_broken_answers_never_make_a_bad_plan(
 
 def test_a_search_is_given_up_when_its_tool_never_answers(world: World, queries: list[Query]) -> None:
     for episode in episodes(world, queries[60:63], "planner_r1", CAREFUL, Faults(per_tool={"search_flights": 1.0}), **LONG):
-        assert episode.plan is None or passes(episode)
+        assert episode.more["plan"] is None or passes(episode)
         assert episode.transcript.stop_reason is StopReason.ANSWER
 
 
@@ -261,7 +263,7 @@ def test_that_there_is_no_plan_is_said_only_when_all_was_seen() -> None:
     for changed, said in ((LONG, "No plan is possible"), ({"max_calls": 3}, "with the calls that I had")):
         session = open_session(TripTask("poor", poor, world), replace(dialect_named("planner_r1"), **changed))
         assert play_careful(session, CAREFUL).trip is None
-        assert said in session.transcript.segments[-1].text and close_session(session).plan is None
+        assert said in session.transcript.segments[-1].text and close_session(session).more["plan"] is None
 
 
 def test_a_style_that_is_none_is_refused() -> None:

@@ -32,8 +32,8 @@ def played(query: Query, world: World, extra: int) -> tuple[Session, Played, str
     found = play_careful(session, replace(CAREFUL, max_extra_searches=extra))
     said = "\n".join(segment.text for segment in session.transcript.segments if segment.role == "assistant")
     episode = close_session(session)
-    assert episode.plan is not None
-    assert all(judge(query, episode.plan, world, rules).final for rules in ("official", "strict"))
+    assert episode.more["plan"] is not None
+    assert all(judge(query, episode.more["plan"], world, rules).final for rules in ("official", "strict"))
     return session, found, said
 
 

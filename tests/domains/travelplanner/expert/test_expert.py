@@ -66,7 +66,7 @@ def test_it_never_repeats_a_call(world: World, queries: list[Query]) -> None:
 def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: list[Query]) -> None:
     poor = queries[0].model_copy(update={"budget": 1})
     (episode,) = episodes(world, [poor], "planner_r1")
-    assert episode.transcript.stop_reason is StopReason.FORMAT_ERROR and episode.plan is None
+    assert episode.transcript.stop_reason is StopReason.FORMAT_ERROR and episode.more["plan"] is None
     nowhere = queries[0].model_copy(update={"dest": "Atlantis"})
     (turn,) = expert_turns(nowhere, world, face_named("compact"))
     assert "'Atlantis' is not a destination" in turn
@@ -86,7 +86,7 @@ def test_it_turns_pages_until_it_has_read_what_it_names(world: World, queries: l
     for episode in episodes(world, queries, dialect, page_rows=3, max_calls=100, max_turns=101):
         assert episode.verdict is not None and episode.verdict.final
         read = "\n".join(call.result for call in episode.transcript.calls)
-        for day in episode.plan or []:
+        for day in episode.more["plan"] or []:
             named = [day[key].rpartition(", ")[0] for key in ("breakfast", "lunch", "dinner", "accommodation")]
             assert all(name in read for name in named)
         turned += sum("page" in call.arguments for call in episode.transcript.calls)

@@ -89,10 +89,10 @@ def test_it_finds_a_plan_exactly_where_the_planner_does(world: World, days: int)
             is_possible = cost is not None and cost <= budget
             session = played(asked, world)
             episode = close_session(session)
-            assert (episode.plan is not None) is is_possible, last(session)
+            assert (episode.more["plan"] is not None) is is_possible, last(session)
             assert ("No plan is possible" in last(session)) is not is_possible
-            if episode.plan is not None:
-                assert all(judge(asked, episode.plan, world, rules).final for rules in ("official", "strict"))
+            if episode.more["plan"] is not None:
+                assert all(judge(asked, episode.more["plan"], world, rules).final for rules in ("official", "strict"))
             counts[is_possible] += 1
     assert min(counts.values()) >= 3
 
@@ -125,7 +125,7 @@ def test_without_a_plan_the_episode_ends_by_an_answer_that_is_none(dialect: str)
     limits: list[dict[str, Any]] = [{}, {"max_calls": 2}]
     for changed in limits:
         session = played(request(3, 1, budget=50), lakes([], None, [("Midland", "Rochester", "3 hours", "200 km")]), dialect, **changed)
-        assert session.transcript.stop_reason is StopReason.ANSWER and close_session(session).plan is None
+        assert session.transcript.stop_reason is StopReason.ANSWER and close_session(session).more["plan"] is None
         assert "I found no plan for this trip with the calls" in last(session) or "No plan is possible" in last(session)
 
 
