@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.episode import Episode, Task
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_problem
+from tripwright.files import json_lines
 from tripwright.policies.base import Policy
 from tripwright.policies.settings import Chosen, Settings
 from tripwright.rewards.reward import Reward
@@ -144,6 +148,19 @@ class Grounding:
     of_every_answer: bool = False
 
 
+def read_requests(request: type[Any], made_by: str, path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number, request) for every line that is not empty. Raises UserError at the first that is no request."""
+    if not path.is_file():
+        raise UserError(f"No request file at '{path}'. Expected a JSONL file, as made by '{made_by}'.")
+    for number, record in json_lines(path):
+        if not isinstance(record, dict):
+            raise UserError(f"{path}:{number}: expected a request, which is a JSON object, found {repr(record)[:60]}.")
+        try:
+            yield number, request.model_validate(record)
+        except ValidationError as error:
+            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Domain:
     """One domain. `title` is what its requests are called in messages ("travellers' requests"), `made_by` the command that makes them."""
@@ -152,11 +169,11 @@ class Domain:
     title: str
     made_by: str
     dialects: tuple[Dialect, ...]  # the first is the default
-    faces: tuple[Face, ...]
+    faces: tuple[Face, ...] = ()  # by default those of the dialects
 
     # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`; files of them; and drawn from a world.
     request: type[Any]
-    read: Callable[[Path], Iterator[tuple[int, Any]]]  # (line number, request) of a file; raises UserError
+    read: Callable[[Path], Iterator[tuple[int, Any]]] = None  # type: ignore[assignment]  # (line number, request) of a file; by default a `request` a line
     check_requests: Callable[[list[tuple[int, Any]], Place, Path], None] = lambda requests, place, path: None  # do they fit this place?
     draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
     mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
@@ -179,7 +196,7 @@ class Domain:
     expert: Callable[[], Policy]
     baselines: Mapping[str, Callable[[], Policy]]  # policies without a mind, which say how hard requests are; and the expert
     policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
-    needs_world: tuple[str, ...] = ("expert",)  # policies that look into the world at hand
+    needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
     rewards: Mapping[str, Reward] = field(default_factory=lambda: {"dense": dense, "success": success})  # by their names in recipes
     ungated: frozenset[str] = frozenset()  # rewards that need verdicts which look behind gates that are shut (`every_group`)
     keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
@@ -206,3 +223,9 @@ class Domain:
 
     samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}  # tool → arguments to try it with in this world
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
+
+    def __post_init__(self) -> None:
+        if not self.faces:
+            object.__setattr__(self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects)))
+        if self.read is None:
+            object.__setattr__(self, "read", partial(read_requests, self.request, self.made_by))

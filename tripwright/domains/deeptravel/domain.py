@@ -17,7 +17,6 @@ from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.file import iter_requests
 from tripwright.domains.deeptravel.requests.intents_draw import Places
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import Survey
@@ -119,7 +118,6 @@ DOMAIN = Domain(
     dialects=DIALECTS,
     faces=FACES,
     request=TravelRequest,
-    read=iter_requests,
     draw=_draw,
     mix=Mix,
     key_field="origin",
@@ -138,7 +136,6 @@ DOMAIN = Domain(
         "errand-first-row": plain("errand-first-row", partial(ErrandRows, "first")),
         "errand-cheapest": plain("errand-cheapest", partial(ErrandRows, "cheapest")),
     },
-    needs_world=(),
     rewards=REWARDS,
     ungated=NEEDS_EVERY_TURN,
     keeps=_verified,

@@ -7,25 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.errors import UserError, first_problem
-from tripwright.files import json_lines, write_atomically
+from tripwright.domains.domain import read_requests as requests_of
+from tripwright.errors import UserError
+from tripwright.files import write_atomically
 
 
 def iter_requests(path: str | Path) -> Iterator[tuple[int, TravelRequest]]:
     """(line number, request) for every line that is not empty. Raises UserError at the first that is no request."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"No request file at '{path}'. Expected a JSONL file, as made by 'tripwright request make'.")
-    for number, record in json_lines(path):
-        if not isinstance(record, dict):
-            raise UserError(f"{path}:{number}: expected a request, which is a JSON object, found {repr(record)[:60]}.")
-        try:
-            yield number, TravelRequest.model_validate(record)
-        except ValidationError as error:
-            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
+    return requests_of(TravelRequest, "tripwright request make", Path(path))
 
 
 def read_requests(path: str | Path) -> list[TravelRequest]:
