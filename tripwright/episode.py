@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Request, Session
 from tripwright.policies.base import Policy
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.toolbox import Tools
+from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import Verdict
 
@@ -105,12 +105,20 @@ class Episode:
 
 
 class TaskDefaults:
-    """What most tasks say alike, for frozen dataclasses with an `id`."""
+    """What most tasks say alike, for frozen dataclasses with an `id`, a `query` and (unless they say otherwise) the `world` that answers."""
 
-    compared_rules: tuple[str, ...] = ()
+    world: Any
+    compared_rules: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def where(self) -> str:
+        return str(self.world.name)
 
     def renamed(self, id: str) -> Any:
         return replace(self, id=id)  # type: ignore[type-var]
+
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
+        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
 
     def unscored(self, transcript: Transcript) -> Episode:
         return Episode(self, transcript, None)  # type: ignore[arg-type]

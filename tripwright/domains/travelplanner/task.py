@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.plan.empty import empty_plan
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary
@@ -17,7 +16,6 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import Transcript
 from tripwright.verdict import FORMAT, SCHEMA
 from tripwright.world.store import World
@@ -42,13 +40,6 @@ class TripTask(TaskDefaults):
 
     domain = NAME
     compared_rules = ("official", "strict")
-
-    @property
-    def where(self) -> str:
-        return self.world.name
-
-    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
-        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         plan: list[dict[str, Any]] | None = None
