@@ -105,7 +105,7 @@ class Episode:
 
 
 class TaskDefaults:
-    """What most tasks say alike, for frozen dataclasses with an `id`, a `query` and (unless they say otherwise) the `world` that answers."""
+    """What most tasks say alike: frozen dataclasses with an `id`, a `query` and, unless they say otherwise, the `world` that answers."""
 
     world: Any
     compared_rules: ClassVar[tuple[str, ...]] = ()

@@ -66,6 +66,11 @@ class Fact:
         return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
 
     @classmethod
+    def held(cls, name: str, passed: bool, why_not: str) -> Fact:
+        """A fact that passed, or that failed for a reason."""
+        return cls(name, State.PASSED) if passed else cls(name, State.FAILED, why_not)
+
+    @classmethod
     def of(cls, name: str, result: Result) -> Fact:
         state = State.NOT_APPLICABLE if result.passed is None else State.PASSED if result.passed else State.FAILED
         return cls(name, state, result.message, result.evidence)

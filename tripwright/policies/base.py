@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from tripwright.agent.session import Session, Turn
+from tripwright.agent.turn import write_call
 from tripwright.errors import UserError
 from tripwright.llm.paid import PaidCalls
 from tripwright.tools.faults import FaultyTools
@@ -42,6 +43,15 @@ def at_hand(session: Session, who: str) -> World:
     if not isinstance(tools, ToolBox):
         raise UserError(f"{who} plans from a world at hand: it cannot play with tools that run elsewhere.")
     return tools.world
+
+
+def ask(session: Session, tool: str, **arguments: Any) -> list[dict[str, Any]]:
+    """Calls a tool and returns the rows that it showed, by their fields' names; none where the episode is over or the call was wrong."""
+    if session.done:
+        return []
+    say(session, write_call(tool, arguments))
+    rows = session.transcript.calls[-1].rows if not session.done else None
+    return rows.records() if rows is not None else []
 
 
 def say(session: Session, text: str) -> None:

@@ -146,7 +146,7 @@ Written = Any  # a Page, a Refusal, or what else a tool of this core returns
 Sentences = Mapping[ErrorKind, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Face:
     """`named` lists the tools that are offered, in the order in which they are shown.
 
