@@ -17,7 +17,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, Problem, TrajectoryFinding, TurnFinding
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 VERBS = (
     Verb("verify", "tripwright.domains.deeptravel.verbs.verify", "verify", "Verify the answers of a run, by rules or by an LLM judge."),
@@ -27,7 +27,10 @@ GOOD, BAD = "very_satisfied", "dissatisfied_logic"
 
 def episode(number: int, answer: str, stop: StopReason = StopReason.ANSWER) -> dict[str, Any]:
     request = TravelRequest(id=f"r{number}", query="To Millbrook.", origin="Oldport", destination="Millbrook", depart_date="2026-06-26")
-    calls = [ToolCall("web_search", {"query": f"{number}.{turn}"}, f'{{"rows": [], "note": "turn {turn}"}}') for turn in (1, 2)]
+    notes = {f"{number}.{turn}": f"turn {turn}" for turn in (1, 2)}
+    calls = [
+        ToolCall("web_search", {"query": of}, json.dumps({"rows": [], "note": note}), rows=Rows(note=note)) for of, note in notes.items()
+    ]
     turns = [(Segment("assistant", "a call", [1, 2], [1, 1], [0.0, 0.0], call=call), Segment("tool", call.result)) for call in calls]
     transcript = Transcript(
         [*(segment for turn in turns for segment in turn), Segment("assistant", answer)],

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tripwright.rewards.shaped import SUCCESS, SUM, reward
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
@@ -17,6 +16,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents_draw import Places
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, format_problem
 from tripwright.domains.deeptravel.tools.answers import Found
@@ -24,10 +24,10 @@ from tripwright.domains.deeptravel.verifiers.findings import TrajectoryFinding, 
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
-from tripwright.evals.scoreboard import Outcome, score_records
+from tripwright.evals.scoreboard import score_records
 from tripwright.policies.base import say
 from tripwright.transcript import StopReason, Transcript
-from tripwright.verdict import State
+from tripwright.verdict import State, Verdict
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
@@ -59,29 +59,23 @@ def answered_with(errand: Errand, change: tuple[str, str]) -> Episode:
     return close_session(session)
 
 
-def worth(episode: Episode, weights: Any) -> float:
-    assert episode.verdict is not None
-    asked = episode.asked
-    return reward(episode.verdict, len(asked.hard), episode.schema_valid, weights, len(asked.commonsense)).total
-
-
 def test_the_expert_is_worth_everything_at_every_stage(provider: WorldProvider, requests: list[TravelRequest]) -> None:
     for number, request in enumerate(requests):
         episode = close_session(played(Errand(f"e{number}", request, provider, "nano")))
         assert episode.verdict is not None and episode.verdict.final, request.query
         assert format_problem(episode.transcript) is None
-        assert (worth(episode, SUCCESS), worth(episode, SUM)) == (1.0, 5.0)
+        assert (SUCCESS(episode).total, SUM(episode).total) == (1.0, 5.0)
 
 
 def test_a_line_of_a_run_says_all_that_its_score_needs(provider: WorldProvider, requests: list[TravelRequest]) -> None:
     lines = [json.loads(json.dumps(close_session(played(Errand(f"e{n}", r, provider, "nano"))).record())) for n, r in enumerate(requests)]
-    assert TravelRequest.model_validate(lines[0]["request"]) == requests[0] and "query" not in lines[0]
-    outcome = Outcome.of(lines[0])
-    assert outcome.schema_valid and outcome.final and outcome.level == requests[0].level
+    assert TravelRequest.model_validate(lines[0]["request"]) == requests[0]
+    verdict = Verdict.from_record(lines[0]["verdict"])
+    assert verdict.readable and verdict.final and [group.name for group in verdict.groups] == ["format", "trajectory", "turns"]
     score = score_records(lines, "verified by rules", {})
-    assert score["metrics"]["final"]["k"] == len(requests) and score["metrics"]["hard_micro"]["value"] == 1.0
-    assert set(score["constraints"]) <= {
-        *outcome.commonsense,
+    assert score["metrics"]["final"]["k"] == len(requests) and score["metrics"]["turns_micro"]["value"] == 1.0
+    assert {name for name, found in score["constraints"].items() if found["n"]} <= {
+        *verdict.group("trajectory").asked,
         "flight_search",
         "train_search",
         "hotel_search",
@@ -102,11 +96,11 @@ def test_a_trajectory_that_fails_stops_early(provider: WorldProvider, requests: 
     head, _, _ = session.transcript.answer.partition("### Return")
     session.transcript.answer = head
     episode = close_session(session)
-    assert episode.verdict is not None and not episode.verdict.final and episode.verdict.hard is None
-    failed = {name for name, fact in (episode.verdict.commonsense or {}).items() if fact.state is State.FAILED}
+    assert episode.verdict is not None and not episode.verdict.final and episode.verdict.group("turns").facts is None
+    failed = {name for name, fact in (episode.verdict.group("trajectory").facts or {}).items() if fact.state is State.FAILED}
     assert "complete" in failed
     assert episode.more["verifier"]["turns"] == () and episode.more["verifier"]["turns_saved"] == len(session.transcript.calls)
-    assert worth(episode, SUCCESS) == 0.0 and 0.0 < worth(episode, SUM) < 1.0
+    assert SUCCESS(episode).total == 0.0 and 0.0 < SUM(episode).total < 1.0
 
 
 def test_a_wrong_price_fails_the_turn_of_its_tool(provider: WorldProvider, requests: list[TravelRequest]) -> None:
@@ -116,7 +110,7 @@ def test_a_wrong_price_fails_the_turn_of_its_tool(provider: WorldProvider, reque
     dearer = price.replace("**Price**: ", "**Price**: 1")
     episode = answered_with(errand, (price, dearer))
     assert episode.verdict is not None and not episode.verdict.final
-    assert worth(episode, SUCCESS) == 0.0 < worth(episode, SUM) < 5.0
+    assert SUCCESS(episode).total == 0.0 < SUM(episode).total < 5.0
 
 
 def test_emptied_tools_leave_nothing_to_pass_with(provider: WorldProvider, requests: list[TravelRequest]) -> None:
@@ -129,8 +123,8 @@ def test_an_answer_without_any_call_rests_on_nothing(provider: WorldProvider, re
     session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
     say(session, "<answer>Just go.</answer>")
     episode = close_session(session)
-    assert episode.asked.hard == (NO_CALL,) and episode.verdict is not None and not episode.verdict.final
-    assert worth(episode, SUM) < 5.0 and worth(episode, SUCCESS) == 0.0
+    assert episode.asked["turns"] == (NO_CALL,) and episode.verdict is not None and not episode.verdict.final
+    assert SUM(episode).total < 5.0 and SUCCESS(episode).total == 0.0
 
 
 class Broken(RuleVerifier):
@@ -147,7 +141,7 @@ def test_a_verifier_that_fails_leaves_the_episode_unscored(provider: WorldProvid
     episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
     assert episode.verdict is None and not episode.scored
     assert episode.transcript.stop_reason is StopReason.UNSCORED and episode.transcript.fault == "the judge is down"
-    assert Outcome.of(json.loads(json.dumps(episode.record()))).scored is False
+    assert json.loads(json.dumps(episode.record()))["verdict"] is None
 
 
 class Surprised(RuleVerifier):
@@ -188,13 +182,13 @@ def test_a_vendor_that_fails(on_fault: Any, stop: StopReason | None, requests: l
         assert (score["n"], score["unscored"]) == (0, 1)
         worst = score["worst_case"]
         assert (worst["final"]["k"], worst["final"]["n"]) == (0, 1)
-        assert worst["commonsense_macro"]["value"] == worst["hard_macro"]["value"] == 0.0
+        assert worst["trajectory_macro"]["value"] == worst["turns_macro"]["value"] == 0.0
 
 
 def test_only_what_must_pass_is_a_fact(provider: WorldProvider, requests: list[TravelRequest]) -> None:
     """A backup plan counts where an answer without one does not pass."""
     errand = Errand("e", requests[0], provider, "nano")
-    assert "backup_plan" not in errand.asked(Transcript()).commonsense
+    assert "backup_plan" not in errand.asked(Transcript())["trajectory"]
     strict = replace(errand, passing=("very_satisfied",))
-    assert "backup_plan" in strict.asked(Transcript()).commonsense
+    assert "backup_plan" in strict.asked(Transcript())["trajectory"]
     assert strict.renamed("f").id == "f" and strict.renamed("f").passing == ("very_satisfied",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import (
-    DEEPTRAVEL_TURNS,
     LONGEST_CALL,
     MOST_BRACKETS,
     ONE_THOUGHT,
@@ -22,6 +22,7 @@ from tripwright.agent.turn import (
     write_call,
 )
 from tripwright.domains import dialect_named, dialects
+from tripwright.domains.deeptravel.dialects import DEEPTRAVEL_TURNS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -60,10 +61,9 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
     assert isinstance(read_turn(f"<{tag}>{TEMPTING}</{tag}>{CALL}"), Unreadable)
     assert isinstance(read_turn(f"<think>a</think><think>{TEMPTING}</think>{CALL}"), Unreadable)
     assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
-    ours = {"deeptravel", "deeptravel_compact"}
-    assert {name: dialect.turns for name, dialect in dialects().items() if name not in ours} == dict.fromkeys(
-        set(dialects()) - ours, ONE_THOUGHT
-    )
+    for name in ("planner_r1", "compact", "star"):
+        turns = dialects()[name].turns
+        assert replace(turns, least_thoughts=0, words_outside=True) == ONE_THOUGHT  # how turns are read; those two say which are clean
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_dialects_have_the_papers_limits() -> None:
     big, small = dialect_named("deeptravel"), dialect_named("deeptravel_compact")
     assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "recommendations")  # row D7
     assert (small.max_turns, small.context_tokens, small.plan_format) == (8, 1024, "recommendations")
-    assert big.face == "deeptravel" and small.face == "deeptravel_compact"
+    assert big.face.name == "deeptravel" and small.face.name == "deeptravel_compact"
 
 
 def test_the_prompt_shows_the_tags_the_tools_and_the_answer() -> None:
