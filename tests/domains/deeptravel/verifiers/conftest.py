@@ -31,11 +31,11 @@ def helper() -> Callable[[str], ModuleType]:
 
 
 @pytest.fixture(scope="session")
-def measure(helper: Callable[[str], ModuleType]) -> Any:
+def measure(helper: Callable[[str], ModuleType], by_hand: ModuleType) -> Any:
     verifier = RuleVerifier()
 
     def judge(request: TravelRequest, transcript: Transcript) -> JointFinding:
-        return joint(verifier, request, transcript, all_turns=True)
+        return joint(verifier, request, by_hand.typed(transcript), all_turns=True)
 
     return helper("measured").Measure(helper, judge)
 

@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
+from tripwright.domains import face_named
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 REQUEST = TravelRequest(
     query="From Suzhou to Wuhan on 26 June for two, there by 3 pm, back on the 28th. We want to see the Old Lighthouse.",
@@ -120,4 +122,55 @@ def made_transcript(text: str, given: list[ToolCall] | None = None, shown: dict[
     segments = [Segment("system", "Plan trips."), Segment("user", REQUEST.query)]
     for number, call in enumerate(given if given is not None else made_calls(), start=1):
         segments += [Segment("assistant", "<tool_call>…</tool_call>", call=call), Segment("tool", (shown or {}).get(number, call.result))]
-    return Transcript([*segments, Segment("assistant", f"<answer>{text}</answer>")], StopReason.ANSWER, text)
+    return typed(Transcript([*segments, Segment("assistant", f"<answer>{text}</answer>")], StopReason.ANSWER, text))
+
+
+def typed(transcript: Transcript) -> Transcript:
+    """The same with the rows that a session would have kept of these answers, which stand here as JSON text alone."""
+    segments = transcript.segments
+    for place, segment in enumerate(segments):
+        if segment.call is not None:
+            told = segments[place + 1].text
+            segment.call.rows = _rows(segment.call, segment.call.result if segment.call.result in told else told)
+    return transcript
+
+
+def _rows(call: ToolCall, shown: str) -> Rows:
+    try:
+        said = json.loads(shown)
+    except ValueError:
+        entries = _before_the_cut(shown)
+        if entries is None:
+            return Rows("text")
+    else:
+        if isinstance(said, dict) and "rows" not in said:
+            return Rows(note=said.get("error", ""))
+        entries = said["rows"] if isinstance(said, dict) else said
+    records = [_record(call, entry) for entry in entries]
+    fields = tuple(dict.fromkeys(name for record in records for name in record))
+    values = tuple(tuple(record.get(name) for name in fields) for record in records)
+    return Rows("", fields, values, total=len(records))
+
+
+def _before_the_cut(shown: str) -> list[Any] | None:
+    """The whole objects of `{"rows": [{…}, {…}, {"num`."""
+    if not shown.startswith('{"rows": ['):
+        return None
+    place, entries = len('{"rows": ['), []
+    while True:
+        try:
+            entry, place = json.JSONDecoder().raw_decode(shown, place)
+        except ValueError:
+            return entries
+        entries.append(entry)
+        place += len(", ")
+
+
+def _record(call: ToolCall, entry: Any) -> dict[str, Any]:
+    """By the names of the fields; an array is a row of the compact face."""
+    if isinstance(entry, list):
+        labels = face_named("deeptravel_compact").tables[RECORDS[call.name]].labels
+        entry = dict(zip(labels, entry, strict=True))
+    record = {name: value for name, value in entry.items() if name != "row"}
+    nested = [name for name, value in record.items() if isinstance(value, dict)]
+    return {**record, **{f"{name}.{inner}": value for name in nested for inner, value in record.pop(name).items()}}

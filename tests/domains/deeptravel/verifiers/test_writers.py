@@ -28,7 +28,9 @@ def written(helper: Callable[[str], ModuleType]) -> Callable[..., Any]:
         if spoil is not None:
             spoil(facts)
         answer = writer(words.T(facts), Random(f"writer-{n}"))
-        return writer.__name__, joint(verifier, trip.request, trips.transcript_of(trip.request, trip.transcript.calls, answer))
+        return writer.__name__, joint(
+            verifier, trip.request, helper("hand_made").typed(trips.transcript_of(trip.request, trip.transcript.calls, answer))
+        )
 
     return judge
 
