@@ -42,7 +42,7 @@ def start(words: list[str]) -> subprocess.Popen[bytes]:
 def finished(out: Path) -> list[str]:
     path = out / "transcripts.jsonl"
     whole = path.read_bytes().rpartition(b"\n")[0] if path.exists() else b""
-    return [json.loads(line)["query"]["query"] for line in whole.splitlines()]
+    return [json.loads(line)["request"]["query"] for line in whole.splitlines()]
 
 
 @pytest.mark.parametrize("most_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
