@@ -8,7 +8,7 @@ import itertools
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -203,6 +203,23 @@ def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
 
 
+def fact_record(passed: bool | None, message: str | None = None, *evidence: dict[str, Any]) -> dict[str, Any]:
+    state = {True: "passed", False: "failed", None: "not_applicable"}[passed]
+    return {"passed": passed, "state": state, "message": message, **({"evidence": list(evidence)} if evidence else {})}
+
+
+def verdict_record(final: bool, groups: Mapping[str, Mapping[str, Any] | Sequence[str]], problem: str | None = None, **details: Any) -> Any:
+    """A verdict as a run keeps it. `groups`: of each its facts (records, or whether they passed), or the names of those that a shut gate
+    left unlooked at; `details` as TravelPlanner's costs."""
+    found = [format_group(problem).record()]
+    for name, facts in groups.items():
+        known = facts if isinstance(facts, Mapping) else {}
+        facts_of = {key: fact if isinstance(fact, dict) else fact_record(fact) for key, fact in known.items()}
+        asked = [key for key in facts if key not in facts_of or facts_of[key]["passed"] is not None]
+        found.append({"name": name, "gate": [], "asked": asked, "facts": facts_of if isinstance(facts, Mapping) else None})
+    return {"rules": "official", "final": final, "delivered": True, "error": None, "groups": found, "details": details}
+
+
 @pytest.fixture
 def trip_line() -> Callable[..., dict[str, Any]]:
     """trip_line(id, …) → a line of a run's transcripts.jsonl about a trip in a made-up world."""
@@ -231,18 +248,11 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         ]
         day = {"days": 1, "current_city": "from Ashford to Berryton", "transportation": "Flight F1", "dinner": "Blue Door, Berryton"}
         evidence = {"day": 1, "field": "dinner", "found": "Blue Door", "needed": "a restaurant of Berryton"}
-        failed = {"passed": False, "state": "failed", "message": "Blue Door is not in Berryton.", "evidence": [evidence]}
-        facts = {"is_not_absent": {"passed": True, "state": "passed", "message": None}}
-        facts["is_valid_restaurants"] = facts["is_not_absent"] if passed else failed
+        failed = fact_record(False, "Blue Door is not in Berryton.", evidence)
+        facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
         cost = {"day": 1, "kind": "flight", "what": "F1", "unit_usd": 120.0, "count": 2, "total_usd": 240.0}
-        groups = [
-            format_group(None).record(),
-            {"name": "commonsense", "gate": ["format"], "asked": list(facts), "facts": facts},
-            {"name": "hard", "gate": ["commonsense.is_not_absent"], "asked": ["valid_cost"], "facts": None},
-        ]
-        verdict = {"rules": "official", "final": passed, "delivered": True, "error": None, "groups": groups}
-        verdict["details"] = {"total_cost": 260.0, "costs": [cost]}
-        asked = {"asked": {group["name"]: group["asked"] for group in groups}}
+        verdict = verdict_record(bool(passed), {"commonsense": facts, "hard": ["valid_cost"]}, total_cost=260.0, costs=[cost])
+        asked = {group["name"]: group["asked"] for group in verdict["groups"]}
         stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
         return {
             "id": id,
@@ -250,7 +260,7 @@ def trip_line() -> Callable[..., dict[str, Any]]:
             "request": {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900, "query": query, **fields},
             "world": "made-up",
             "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-            **({"verdict": None, **asked} if passed is None else {"verdict": verdict, "plan": [day]}),
+            **({"verdict": None, "asked": asked} if passed is None else {"verdict": verdict, "plan": [day]}),
         }
 
     return made

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import fact_record, verdict_record
 from tripwright.evals.report import write_report
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -30,15 +31,11 @@ def errand_line() -> dict[str, Any]:
     problem = {"kind": "price", "message": "The price is not that of the row.", "said": "99 USD", "call": 1, "row": 1}
     return {
         "id": "errand",
+        "domain": "deeptravel",
         "request": {"query": "To Berryton, please.", "origin": "Ashford", "destination": "Berryton"},
         "world": "made-up",
         "transcript": Transcript(segments, StopReason.ANSWER, said).to_json(),
-        "verdict": {
-            "final": False,
-            "delivered": True,
-            "commonsense": {"logic": {"passed": False, "state": "failed", "message": "Too late."}},
-            "hard": None,
-        },
+        "verdict": verdict_record(False, {"trajectory": {"logic": fact_record(False, "Too late.")}, "turns": ["flight_search"]}),
         "verifier": {"trajectory": {"conclusion": "dissatisfied_logic", "problems": [problem], "reason": "Too late."}, "turns": []},
     }
 

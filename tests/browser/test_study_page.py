@@ -53,6 +53,7 @@ def line(number: int) -> dict[str, Any]:
     transcript = Transcript(segments, StopReason.ANSWER, ANSWER, usage={"seconds": 250.0})
     return {
         "id": f"id-{number}",
+        "domain": "deeptravel",
         "request": {"query": f"To Berryton, trip {number}.", "destination": "Berryton"},
         "transcript": transcript.to_json(),
     }

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.conftest import fact_record, verdict_record
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.evals.report.browser import index_of, sources_of
@@ -21,6 +22,7 @@ from tripwright.evals.report.charts import Frame, Line, line_chart, smoothed, sp
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.transcripts import SHOWN, Candidate, choose, conversation, scored_candidates
+from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -64,7 +66,7 @@ def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
         write_json(folder / "eval" / name / "score.json", synthetic_score(share, 60))
         lines = [synthetic_episode(i, passed=(i % 10) < 10 * share) for i in range(episodes)]
         write_lines(folder / "eval" / name / "transcripts.jsonl", lines)
-        write_json(folder / "eval" / name / "run_card.json", {"transcripts_version": 2})
+        write_json(folder / "eval" / name / "run_card.json", {"transcripts_version": VERSION})
     comparison = {
         "final": {"mean": 0.41, "low": 0.28, "high": 0.54, "n": 60, "p_value": 3.1e-06},
         "dense_reward": {"mean": 1.31, "low": 0.92, "high": 1.71, "n": 60},
@@ -167,17 +169,14 @@ def synthetic_episode(i: int, passed: bool, text: str = "I look for a flight fir
         Segment("tool", lost.result),
         Segment("assistant", f"<answer>{json.dumps(plan)}</answer><|im_end|>"),
     ]
-    facts = {name: {"passed": True, "state": "passed", "message": None} for name in COMMONSENSE}
-    hard: dict[str, Any] = {name: {"passed": None, "state": "not_applicable", "message": None} for name in HARD}
-    state, message = ("passed", None) if passed else ("failed", "The plan costs $1,912; the budget is $1,400.")
-    hard["valid_cost"] = {"passed": passed, "state": state, "message": message}
+    hard: dict[str, Any] = {**dict.fromkeys(HARD), "valid_cost": True if passed else fact_record(False, "The plan costs $1,912.")}
+    groups = {"commonsense": dict.fromkeys(COMMONSENSE, True), "hard": hard}
     request = f"Please plan a 3-day trip for two people from Northport to Ashford, starting on March 16th, with a budget of ${1400 + i}."
     asked = {"org": "Northport", "dest": "Ashford", "days": 3, "people_number": 2, "budget": 1400 + i, "level": level, "query": request}
     return {
-        "id": f"test-{i:04d}",
-        "query": asked, "plan": plan, "schema_problem": None,
+        "id": f"test-{i:04d}", "domain": "travelplanner", "request": asked, "world": "made-up", "plan": plan,
         "transcript": Transcript(segments, StopReason.ANSWER, json.dumps(plan)).to_json(),
-        "verdict": {"final": passed, "delivered": True, "commonsense": facts, "hard": hard, "total_cost": 1312.0, "error": None},
+        "verdict": verdict_record(passed, groups, total_cost=1312.0),
     }  # fmt: skip
 
 
@@ -248,9 +247,10 @@ def test_the_page_asks_nobody_for_anything(tmp_path):
 def test_text_from_files_is_shown_and_never_run(tmp_path):
     run = synthetic_run(tmp_path / "run")
     bad = synthetic_episode(0, passed=True, text=HOSTILE + "\ud800")
-    bad["id"], bad["query"]["query"], bad["plan"][0]["dinner"], bad["schema_problem"] = HOSTILE, HOSTILE, HOSTILE, HOSTILE
+    bad["id"], bad["request"]["query"], bad["plan"][0]["dinner"] = HOSTILE, HOSTILE, HOSTILE
     bad["transcript"]["segments"][3]["call"] = {"name": HOSTILE, "arguments": {HOSTILE: HOSTILE}, "result": HOSTILE, "error": False}
-    bad["verdict"]["hard"][HOSTILE] = {"passed": False, "state": HOSTILE, "message": HOSTILE}
+    bad["verdict"]["groups"][0]["facts"]["schema"]["message"] = HOSTILE
+    bad["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     write_lines(run / "eval/after_rl/transcripts.jsonl", [bad])
     score = synthetic_score(0.5, 60)
     score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(1, 2)
@@ -299,12 +299,12 @@ def test_a_killed_run_is_read_up_to_its_last_whole_line_and_repeated_steps_count
     whole = "".join(json.dumps(row) + "\n" for row in (*rows[:8], *again))
     (run / "metrics.jsonl").write_text(whole + '{"stage": "rl", "st', encoding="utf-8")
     with (run / "eval/after_rl/transcripts.jsonl").open("a", encoding="utf-8") as lines:
-        lines.write('{"id": "cut')
+        lines.write('{"id": 3}\n{"id": "cut')
     found = read_run(run)
     assert [row["step"] for row in found.stage("rl")] == [1, 2, 3, 4, 5, 6, 7]
     assert [row["reward_mean"] for row in found.stage("rl")][-2:] == [9.0, 9.0]
     _, page = report_of(run)
-    assert "unreadable line" not in page.text  # what is torn is no line yet
+    assert "1 unreadable line" in page.text
 
 
 def test_values_that_are_not_finite_are_counted_not_drawn(tmp_path):
@@ -344,7 +344,7 @@ def test_episodes_are_chosen_by_rule(tmp_path):
     chosen = choose(places)
     assert len(chosen) == SHOWN
     assert [p.passed for p in chosen] == [True] * 3 + [False] * 3
-    assert [p.level for p in chosen] == ["easy", "medium", "hard"] * 2
+    assert [p.kind for p in chosen] == ["easy", "medium", "hard"] * 2
     assert chosen == choose(list(reversed(places))) and chosen != choose(places, seed=1)
     assert len(choose(places[:12])) == SHOWN and len(choose(places[:2])) == 2 and choose([]) == []
 
@@ -358,7 +358,7 @@ def test_calls_that_were_made_to_fail_are_told(tmp_path):
 
 
 def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
-    unscored = {**synthetic_episode(0, True), "verdict": None, "plan": None}
+    unscored = {**synthetic_episode(0, True), "verdict": None, "plan": None, "asked": {"format": ["schema"]}}
     write_lines(tmp_path / "transcripts.jsonl", [unscored, synthetic_episode(1, True)])
     assert len(places_in(tmp_path)) == 1
     write_lines(tmp_path / "transcripts.jsonl", [unscored])

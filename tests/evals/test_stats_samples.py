@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import verdict_record
 from tripwright.evals.scoreboard import score_records
 from tripwright.statistics.samples import expected_best, expected_worst, pass_at_k, pass_hat_k
 
@@ -42,12 +43,10 @@ def test_impossible_counts_are_refused(n: int, passed: int, k: int) -> None:
 
 def line(query: int, sample: int, final: bool) -> dict[str, Any]:
     """An errand with one rubric, which holds where it passes."""
-    facts = {"rubric": {"passed": final}}
-    verdict = {"final": final, "delivered": True, "commonsense": facts, "hard": {}}
     return {
-        "id": f"q{query:06d}-s{sample:02d}", "request": {"query": f"request {query}", "level": "easy"}, "world": "w", "plan": None,
-        "transcript": {"stop_reason": "answer", "segments": [{"role": "assistant"}]}, "schema_problem": None, "verdict": verdict,
-        "asked": {"commonsense": ["rubric"], "hard": []},
+        "id": f"q{query:06d}-s{sample:02d}", "domain": "deeptravel", "request": {"query": f"request {query}", "level": "easy"}, "world": "w",
+        "transcript": {"stop_reason": "answer", "segments": [{"role": "assistant"}]},
+        "verdict": verdict_record(final, {"trajectory": {"complete": final}}),
     }  # fmt: skip
 
 

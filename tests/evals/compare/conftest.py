@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import verdict_record
 from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
@@ -35,14 +36,14 @@ Maker = Callable[..., Path]
 def line(query: int, sample: int | None, final: bool | None, days: int) -> dict[str, Any]:
     """An episode in which all commonsense holds, and the budget where it passes. `final` None: unscored."""
     end = "" if sample is None else f"-s{sample:02d}"
-    held = {name: {"passed": True} for name in COMMONSENSE_NAMES}
-    verdict = {"final": final, "delivered": True, "commonsense": held, "hard": {"valid_cost": {"passed": final}}}
+    groups = {"commonsense": dict.fromkeys(COMMONSENSE_NAMES, True), "hard": {"valid_cost": bool(final)}}
+    verdict = verdict_record(bool(final), groups)
     asked = {"query": f"trip {query}", "level": ("easy", "hard")[query % 2], "days": days, "local_constraint": {}, "org": "A"}
     stop = "unscored" if final is None else "answer"
     return {
-        "id": f"q{query:06d}{end}", "query": asked, "world": "w", "plan": [{}], "schema_problem": None,
+        "id": f"q{query:06d}{end}", "domain": "travelplanner", "request": asked, "world": "w", "plan": [{}],
         "transcript": {"stop_reason": stop, "fault": "dead" if final is None else None, "segments": [{"role": "assistant"}] * 5},
-        "verdict": None if final is None else verdict,
+        **({"verdict": None, "asked": {name: list(facts) for name, facts in groups.items()}} if final is None else {"verdict": verdict}),
     }  # fmt: skip
 
 

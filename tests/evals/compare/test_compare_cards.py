@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +97,7 @@ def test_a_card_that_holds_the_whole_dialect_is_like_one_that_holds_its_hashes(m
     (queries := made("q", BEFORE) / "queries.jsonl").write_text("{}\n")
     hashed = run_card({"kind": "local"}, {}, dialect, "strict", queries, {"name": "w"})["dialect"]
     a, b = made("a", BEFORE), made("b", AFTER)
-    for folder, entry in ((a, hashed), (b, dataclasses.asdict(dialect))):
+    for folder, entry in ((a, hashed), (b, json.loads(json.dumps({**vars(dialect), "face": dialect.face.name}, default=str)))):
         card = json.loads((folder / "run_card.json").read_text())
         (folder / "run_card.json").write_text(json.dumps(card | {"dialect": entry}))
     assert compare(a, b)["unlike"] == []
@@ -133,9 +132,9 @@ def test_a_card_says_what_it_must(tmp_path: Path) -> None:
 
 def test_the_judges_version_changes_with_its_code_alone(tmp_path: Path) -> None:
     def version(place: str, code: str, beside: str = "") -> str:
-        for room, text in (("constraints", code), ("verifiers", "x = 1\n"), ("tools", beside)):
-            (tmp_path / place / room).mkdir(parents=True)
-            (tmp_path / place / room / "rules.py").write_text(text)
+        for room, text in (("rules", code), ("verifiers", "x = 1\n"), ("tools", beside)):
+            (tmp_path / place / "domains" / "trips" / room).mkdir(parents=True)
+            (tmp_path / place / "domains" / "trips" / room / "rules.py").write_text(text)
         return judge_version(tmp_path / place)
 
     first = version("a", 'def f(n):\n    """Says."""\n    return n > 3\n')

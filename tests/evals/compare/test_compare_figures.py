@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import verdict_record
 from tripwright.cli.main import Verb, main
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import paired_queries_exact
@@ -231,11 +232,9 @@ def test_samples_of_another_benchmarks_question_are_one_query() -> None:
 
     def outcome(question: str, opening: str) -> Outcome:
         request = {"query": opening, "task": question, "question": f"tau_retail/{question}", "level": None}
-        checks = {"commonsense": {"solved": {"passed": True}}, "hard": {}, "final": True, "delivered": True}
-        return Outcome.of({
-            "id": f"{question}-{opening}", "request": request, "world": "tau_retail", "schema_problem": None, "verdict": checks,
-            "asked": {"commonsense": ["solved"], "hard": []}, "transcript": {"stop_reason": "answer", "segments": []},
-        })  # fmt: skip
+        verdict = verdict_record(True, {"checks": {"solved": True}})
+        more = {"world": "tau_retail", "transcript": {"stop_reason": "answer", "segments": []}, "verdict": verdict}
+        return Outcome.of({"id": f"{question}-{opening}", "domain": "outside", "request": request, **more})
 
     assert outcome("7", "Hi!").query == outcome("7", "Hello, I need help.").query
     assert outcome("7", "Hi!").query != outcome("8", "Hi!").query

@@ -35,7 +35,7 @@ def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     text = told(a, b, "--list", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
     assert "50.0% [35.2, 64.8]" in row and "85.0%* [" in row and "+35.0 [" in row
-    assert "14 queries gained, 0 lost" in text and "q000020  0/1 to 1/1  easy 7d  trip 20" in text and "and 12 more gained" in text
+    assert "14 queries gained, 0 lost" in text and "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text and "and 12 more gained" in text
     assert "* significant: p < 0.05 after Holm's correction" in text
     c = made("c", BEFORE)
     text = told(a, b, c)

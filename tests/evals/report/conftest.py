@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import verdict_record
 from tripwright.statistics.rates import rate
 
 COMMONSENSE = (
@@ -56,20 +57,19 @@ def episode(
     scored: bool = True,
     **more: Any,
 ) -> dict[str, Any]:
-    facts = {name: {"passed": name not in failed, "state": "passed", "message": None, "evidence": []} for name in COMMONSENSE}
-    hard = {"valid_cost": {"passed": "valid_cost" not in failed, "state": "passed", "message": None}}
-    verdict = {"final": passed, "delivered": True, "commonsense": facts, "hard": hard, "total_cost": 90.0, "error": None}
+    facts = {name: name not in failed for name in COMMONSENSE}
+    verdict = verdict_record(passed, {"commonsense": facts, "hard": {"valid_cost": "valid_cost" not in failed}}, total_cost=90.0)
+    asked = {"asked": {group["name"]: group["asked"] for group in verdict["groups"]}}
     first = [{"role": "user", "text": REQUEST, "token_ids": [], "loss_mask": [], "call": None, "problem": None}]
     segments = first + [segment for each in turns for segment in each]
-    query = {"org": "Northport", "dest": "Ashford", "days": 2, "level": "easy", "query": f"{REQUEST} {id}", "local_constraint": {}}
     return {
         "id": id,
-        "query": query,
+        "domain": "travelplanner",
+        "request": {"org": "Northport", "dest": "Ashford", "days": 2, "level": "easy", "query": f"{REQUEST} {id}", "local_constraint": {}},
         "world": "made-up",
         "transcript": {"segments": segments, "stop_reason": stop, "answer": None, "fault": None, "usage": {}},
         "plan": None if plan is None else list(plan),
-        "schema_problem": None,
-        "verdict": verdict if scored else None,
+        **({"verdict": verdict} if scored else {"verdict": None, **asked}),
         **more,
     }
 
@@ -91,7 +91,7 @@ def rl_rows(steps: int, best: float, flops: float = 1e12) -> list[dict[str, Any]
         {
             "stage": "rl", "step": step, "seconds": 10.0 * step, "reward_mean": 5 * best * step / steps, "pass_rate": best * step / steps,
             "flops_update_total": flops * step, "flops_total": 3 * flops * step, "peak_memory_mb": 900.0, "strict_gap": 0.1,
-            "commonsense_micro": 0.5, "completion_tokens_mean": 400.0, "stopped_by_length": 0.0, "constraints": {"is_not_absent": 0.5},
+            "schema_rate": 1.0, "commonsense_micro": 0.5, "completion_tokens_mean": 400.0, "stopped_by_length": 0.0, "constraints": {"is_not_absent": 0.5},
         }
         for step in range(1, steps + 1)
     ]  # fmt: skip

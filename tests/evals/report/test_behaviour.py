@@ -6,17 +6,18 @@ import tracemalloc
 
 import pytest
 
+from tests.conftest import fact_record, verdict_record
+from tripwright.domains import domain_named
 from tripwright.evals.report import write_report, write_together
 from tripwright.evals.report.behaviour import behaviour_section
 from tripwright.evals.report.call_strips import MOST_ROWS, call_strips, ordered, tool_colours
 from tripwright.evals.report.checkpoints import checkpoints, examined_passes, failing
 from tripwright.evals.report.drawing import data_of
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.groundless import claims_wrong, plans_with
+from tripwright.evals.report.groundless import shares as groundless_shares
 from tripwright.evals.report.mistakes import quantile_of, ratio, shares
 from tripwright.evals.report.rules_gap import gaps
 from tripwright.evals.report.transitions import NO_ANSWER, START, transitions
-from tripwright.evals.report.ungrounded import claims_without_ground, holds, in_no_table, names_of, not_found, plain
 from tripwright.evals.report.work import ANSWER, UNREADABLE, Behaviour, read_behaviour, read_work
 from tripwright.statistics.paired import paired_interval
 from tripwright.statistics.rates import clustered_rate, paired_bootstrap, wilson
@@ -131,88 +132,42 @@ def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
     assert len(rows) == MOST_ROWS and sum(",passed," in row for row in rows) == MOST_ROWS // 4
 
 
-NAMES = {"flight": {"F100"}, "restaurant": {"Blue Door, Ashford"}, "attraction": {"Old Mill, Ashford"}}
-
-
-def test_names_are_read_from_every_field_of_a_plan(make):
-    named = names_of([make.day, "no day", {"breakfast": None, "attraction": "-"}])
-    assert named == {**NAMES, "accommodation": {"Quiet Loft, Ashford"}, "city": {"Northport", "Ashford"}}
-    assert names_of(None) == {} and names_of("text") == {}
-
-
-@pytest.mark.parametrize(
-    ("shown", "field", "expected"),
-    [
-        ('{"rows":["F100"]}', "flight", (0, 1)),
-        ('{"rows":["F1000"]}', "flight", (1, 1)),  # another flight
-        ("1. [Blue  DOOR] Avg. Cost", "restaurant", (0, 1)),
-        ("The Blue Doorway", "restaurant", (1, 1)),
-        ("Blue Door, Ashford", "restaurant", (0, 1)),
-        ("", "accommodation", (1, 1)),
-        ("from Northport", "city", (1, 2)),
-    ],
-)
-def test_a_name_is_found_where_whole_words_of_the_request_or_of_an_answer_hold_it(make, shown, field, expected):
-    assert not_found([make.day], [shown])[field] == expected
-
-
-def test_names_are_compared_as_people_read_them():
-    assert plain('Caf\\u00e9 \\"Zum  Bär\\"\n') == 'café "zum bär"'
-    assert holds("a café.", "café") and not holds("cafés", "café") and holds("inns inn", "inn") and not holds("", "inn")
-
-
-def test_what_the_model_was_not_shown_grounds_nothing(make):
-    cut = make.call("search_flights")
-    cut[1]["text"] = cut[1]["text"][:10]  # the answer was longer than the limit
-    assert read_work(make.episode("a", [cut, make.turn()])).not_found["accommodation"] == (1, 1)
-    assert read_work(make.episode("a", [make.call("search_flights"), make.turn()])).not_found["accommodation"] == (0, 1)
-
-
-def test_what_is_in_no_table_is_counted_by_field_where_the_judge_looked(make):
-    fact = {
-        "passed": False,
-        "evidence": [{"day": 1, "field": "lunch"}, {"day": 2, "field": "dinner"}, {"day": 1, "field": "transportation"}],
-    }
-    found = in_no_table([make.day], {"commonsense": {"is_valid_information_in_sandbox": fact}})
-    assert found == {"transportation": (1, 1), "restaurant": (1, 1), "attraction": (0, 1), "accommodation": (0, 1)}
-    assert in_no_table([make.day], {"commonsense": None}) is None
-    assert in_no_table(None, {"commonsense": {"is_valid_information_in_sandbox": {"passed": None}}}) is None
-
-
 def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):
     wrong = {**make.day, "lunch": "Nowhere, Ashford", "dinner": "Never, Ashford"}
     plans = [(wrong,), (make.day,), ({**make.day, "lunch": "-"},)]
     episodes = [make.episode(f"q{i}", [make.call("search"), make.turn()], plan=plan) for i, plan in enumerate(plans)]
-    found = plans_with(behaviour_of(tmp_path, make, episodes), ("restaurant",), lambda work: work.not_found)
+    found = named_without_ground(behaviour_of(tmp_path, make, episodes))
     assert (found["restaurant"].k, found["restaurant"].n) == (1, 2)
+
+
+def named_without_ground(behaviour):
+    return groundless_shares(domain_named("travelplanner").ungrounded[0], 0, behaviour.scored)
+
+
+def claimed_without_ground(behaviour):
+    return groundless_shares(domain_named("deeptravel").ungrounded[0], 0, behaviour.scored)
 
 
 def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
     """Eight samples that agree say no more of the agent than one."""
     wrong = {**make.day, "lunch": "Nowhere, Ashford"}
-    episodes = []
+    plans, answers = [], []
     for query, plan in enumerate([wrong, make.day, make.day]):
         for sample in range(8):
+            line = make.episode(f"q{query}-s{sample:02d}", [make.call("search"), make.turn()], plan=(plan,))
+            line["request"]["query"] = f"trip {query}"
             verifier = {"turns": [{"problems": [{"kind": "invented_name"}] if plan is wrong else []}]}
-            line = make.episode(f"q{query}-s{sample:02d}", [make.call("search"), make.turn()], plan=(plan,), verifier=verifier)
-            line["query"]["query"] = f"trip {query}"
-            episodes.append(line)
-    behaviour = behaviour_of(tmp_path, make, episodes)
+            plans.append(line)
+            answers.append({**line, "domain": "deeptravel", "verifier": verifier})
     counts = [(8, 8), (0, 8), (0, 8)]
-    assert plans_with(behaviour, ("restaurant",), lambda work: work.not_found)["restaurant"] == ratio(counts)
-    assert claims_wrong(behaviour) == {"name": ratio(counts)}
+    assert named_without_ground(behaviour_of(tmp_path / "plans", make, plans))["restaurant"] == ratio(counts)
+    assert claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers)) == {"name": ratio(counts)}
     assert ratio(counts).high - ratio(counts).low > 0.5
-
-
-def test_claims_of_answers_in_words_come_from_the_findings_of_their_turns():
-    problems = [{"kind": "wrong_price"}, {"kind": "invented_name"}, {"kind": "wrong_parameters"}, {"kind": "taken_back"}]
-    assert claims_without_ground({"turns": [{"problems": problems}]}) == {"price", "name"}
-    assert claims_without_ground({"turns": []}) is None
 
 
 def test_what_was_not_judged_counts_as_failed(tmp_path, make):
     undelivered = make.episode("b", [make.turn("?")], passed=False, stop="max_turns", plan=None)
-    undelivered["verdict"] |= {"commonsense": None, "hard": None}
+    undelivered["verdict"] = verdict_record(False, {group["name"]: group["asked"] for group in undelivered["verdict"]["groups"][1:]})
     found = failing(behaviour_of(tmp_path, make, [make.episode("a", [make.turn()]), undelivered]))
     assert set(found.values()) == {(0.5, 2)} and len(found) == 9
 
@@ -278,7 +233,7 @@ def test_the_page_says_which_figures_of_the_steps_are_not_logged(tmp_path, make)
 def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
     turns = [make.call(HOSTILE, "no", error=True), make.refused(f'<tool_call>{{"name": "{HOSTILE}"', "repeated_call"), make.turn()]
     hostile = make.episode(HOSTILE, turns, plan=({**make.day, "lunch": HOSTILE},), failed=(HOSTILE,))
-    hostile["verdict"]["hard"][HOSTILE] = {"passed": False}
+    hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
     section = behaviour_section(read_run(tmp_path))
     assert "<script" not in section and "<b>x" not in section and "&lt;script&gt;" in section
@@ -309,7 +264,7 @@ def test_the_gap_of_rules_has_an_interval_over_queries(make):
         for query, samples in enumerate(passes):
             for sample, passed in enumerate(samples):
                 line = make.episode(f"q{query:02d}-s{sample}", [make.turn()], passed=bool(passed))
-                line["query"]["query"] = f"trip {query}"
+                line["request"]["query"] = f"trip {query}"
                 works.append(read_work(line))
         return Behaviour(rules, works, rules=rules, card={"policy": "p"})
 

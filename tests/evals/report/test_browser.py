@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import fact_record, verdict_record
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report, write_together
@@ -56,7 +57,7 @@ def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(
     index = indexed(run)
     assert [source.name for source in index.sources] == ["After RL", "After SFT", "Expert (script)"]
     assert [source.key for source in index.sources] == ["after_rl", "after_sft", "difficulty/expert"]
-    assert len(index.entries) == 9 and index.queries == [(f"Trip number {i}.", "easy", 3) for i in range(3)]
+    assert len(index.entries) == 9 and index.queries == [(f"Trip number {i}.", {"level": "easy", "days": "3 days"}) for i in range(3)]
     assert [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]] == [("t0", 0, 1), ("t1", 1, 0), ("t2", 2, 1)]
     first = index.entries[0]
     assert (first.turns, first.calls, first.errors, first.refused, first.tokens, first.cost) == (4, 2, 1, 1, 2, 260.0)
@@ -139,7 +140,7 @@ def test_the_verb_takes_the_budget(run: Path, tmp_path: Path, capsys: pytest.Cap
 
 def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
     line = trip_line(HOSTILE, query=HOSTILE, passed=False, text=HOSTILE, level=HOSTILE)
-    line["verdict"]["hard"] = {HOSTILE: {"passed": False, "state": HOSTILE, "message": HOSTILE}}
+    line["verdict"]["groups"][2]["facts"] = {HOSTILE: fact_record(False, HOSTILE)}
     lines_to(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text(encoding="utf-8")
     outside = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)
@@ -158,6 +159,8 @@ def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> 
 
 
 # ---- one episode
+
+TRIP = {"id": "a", "domain": "travelplanner", "request": {}}
 
 
 def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
@@ -179,19 +182,19 @@ def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
     assert answered["d"] == "timeout: made up" and found["i"][7]["e"] == 1 and found["i"][4]["p"] == "format_error"
     assert found["facts"][1][:4] == ["commonsense", "is_valid_restaurants", "failed", "Blue Door is not in Berryton."]
     assert found["gated"] == ["hard"] and found["costs"] == [[1, "flight", 240.0, 2, 120.0]] and found["usage"] == {"seconds": 1.5}
-    assert ("budget", "900") in found["asked"] and ("from", "Ashford") in found["asked"]
+    assert ["Budget (USD)", "900"] in found["asked"] and ["From", "Ashford"] in found["asked"]
 
 
 def test_what_the_agent_was_shown_instead_of_an_answer_is_kept() -> None:
     call = ToolCall("search", {}, "row " * 100)
     transcript = Transcript([Segment("assistant", "", call=call), Segment("tool", "row … cut")], StopReason.ANSWER, "x")
-    item = drawn({"id": "a", "transcript": transcript.to_json(), "verdict": None}, None, {})["i"][1]
+    item = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"][1]
     assert item["t"] == "row " * 100 and item["s"] == "row … cut"
 
 
 def test_a_call_whose_answer_is_missing_is_shown_with_what_it_holds() -> None:
     transcript = Transcript([Segment("assistant", "", call=ToolCall("search", {}, "rows"))], StopReason.MAX_TURNS)
-    items = drawn({"id": "a", "transcript": transcript.to_json(), "verdict": None}, None, {})["i"]
+    items = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"]
     assert items[-1] == {"k": "c", "c": 1, "f": "search", "a": {}, "t": "rows"}
 
 
@@ -204,9 +207,9 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         "turns": [{"call": 1, "conclusion": "inconsistent_with_response", "problems": [problem], "reason": "Bad."}],
     }
     line = {
-        "id": "a", "request": {"query": "To Berryton.", "origin": "Ashford", "visit": ["Old Mill"], "party_size": 2}, "world": "made-up",
+        "id": "a", "domain": "deeptravel", "request": {"query": "To Berryton.", "origin": "Ashford", "visit": ["Old Mill"], "party_size": 2}, "world": "made-up",
         "transcript": Transcript([Segment("user", "To Berryton.")], StopReason.ANSWER, said).to_json(),
-        "verdict": {"final": False, "delivered": True, "commonsense": {"complete": {"passed": True, "state": "passed"}}, "hard": None},
+        "verdict": verdict_record(False, {"trajectory": {"complete": True}, "turns": ["flight_search"]}),
         "verifier": verifier,
     }  # fmt: skip
     found = drawn(line, None, {})
@@ -214,20 +217,20 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     assert cards == [{"kind": "card", "call": 1, "row": 2}]
     assert found["facts"] == [["trajectory", "complete", "passed", "", []]] and found["gated"] == ["turns"]
     assert found["found"][1]["problems"] == [["price", "No such price.", "9 USD", 1, 2]]
-    assert ("visit", "Old Mill") in found["asked"] and ("people", "2") in found["asked"]
+    assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
 
 def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp_path: Path, lines_to: Writer) -> None:
-    checks = {"solved": {"passed": True, "state": "passed", "message": None}}
+    request = {"query": "You are an expert. " * 90, "question": "trip_7", "level": "3 cities", "golden": "x" * 900}
     line = {
-        "id": "t1", "request": {"query": "You are an expert. " * 90, "question": "trip_7", "level": "3 cities", "golden": "x" * 900},
+        "id": "t1", "domain": "outside", "request": request,
         "world": "natural_plan/trip", "transcript": Transcript([Segment("user", "…")], StopReason.ANSWER, "Day 1").to_json(),
-        "verdict": {"final": True, "delivered": True, "commonsense": checks, "hard": {}},
+        "verdict": verdict_record(True, {"checks": {"solved": True}}),
         "outside": {"benchmark": "natural_plan/trip", "parsed_plan": ["Day 1"]},
     }  # fmt: skip
     found = drawn(line, None, {})
     assert found["facts"] == [["checks", "solved", "passed", "", []]] and found["gated"] == []
-    assert ("parsed plan", "Day 1") in found["details"] and dict(found["asked"])["golden"].endswith(" …")
+    assert ("parsed plan", "Day 1") in found["details"] and dict(found["asked"])["Golden"].endswith("x…")
     lines_to(tmp_path / "transcripts.jsonl", [line])
     assert indexed(tmp_path).queries[0][0].startswith("trip_7: You are")
 
@@ -237,18 +240,19 @@ def test_samples_of_another_benchmarks_question_are_one_request(tmp_path: Path, 
     lines_to(
         tmp_path / "transcripts.jsonl",
         [
-            {"id": f"{question}-{opening}", "request": {"query": opening, "question": question, "level": None}, "world": "tau_retail",
-             "transcript": Transcript([Segment("user", opening)], StopReason.ANSWER, "").to_json(), "verdict": None}
+            {"id": f"{question}-{opening}", "domain": "outside", "request": {"query": opening, "question": question, "level": None},
+             "transcript": Transcript([Segment("user", opening)], StopReason.ANSWER, "").to_json(), "world": "tau_retail",
+             "verdict": None, "asked": {"checks": ["solved"]}}
             for question, opening in (("7", "Hi!"), ("7", "Hello."), ("8", "Hi!"))
         ],
     )  # fmt: skip
     index = indexed(tmp_path)
-    assert [entry.query for entry in index.entries] == [0, 0, 1] and index.queries[0] == ("7: Hi!", "no level", None)
+    assert [entry.query for entry in index.entries] == [0, 0, 1] and index.queries[0] == ("7: Hi!", {})
 
 
 def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely() -> None:
     segment = Segment("assistant", "ab", [1, 2], [1, 1], [float("-inf"), float("nan")])
-    item = drawn({"id": "a", "transcript": Transcript([segment]).to_json(), "verdict": None}, None, {})["i"][0]
+    item = drawn({**TRIP, "transcript": Transcript([segment]).to_json(), "verdict": None}, None, {})["i"][0]
     assert item["l"] == [9_999, 9_999]
 
 

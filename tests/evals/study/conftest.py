@@ -55,6 +55,7 @@ def errand(number: int, answer: str | None = ANSWER, seconds: float | None = 31.
     turns = [{"call": 1, "conclusion": "satisfied"}] if passes else []
     verifier = {"name": "rules", "reward": float(passes), "trajectory": trajectory, "turns": turns, "turns_saved": 1 - len(turns)}
     whole = {
+        "domain": "deeptravel",
         "request": {**request, "depart_date": "2026-06-26", "total_budget": 1200.0, "level": "hard"},
         "verdict": {"final": passes},
         "verifier": verifier,
@@ -83,7 +84,8 @@ def journey(number: int, final: bool = True) -> dict[str, Any]:
     plan = [{"days": 1, "current_city": "from Wynon to Rowestow", "transportation": "-", "attraction": "Malmoor Trail, Rowestow;Old Pier;"}]
     return {
         "id": f"q{number}",
-        "query": query,
+        "domain": "travelplanner",
+        "request": query,
         "world": "nano-7",
         "transcript": transcript.to_json(),
         "plan": plan,

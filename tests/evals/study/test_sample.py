@@ -138,8 +138,8 @@ def test_what_the_agent_was_shown_stands_beside_a_tools_whole_answer(run_folder:
     [
         ("not json", "transcripts.jsonl:2: not an episode of a run: not JSON"),
         ("[1]", "expected an object"),
-        ('{"id": "x", "query": {"query": "Go."}}', 'expected a transcript under "transcript"'),
-        ('{"id": "x", "transcript": {"segments": []}}', 'no "request"'),
+        ('{"id": "x", "domain": "deeptravel", "request": {"query": "Go."}}', 'expected a transcript under "transcript"'),
+        ('{"id": "x", "transcript": {"segments": []}}', 'no "request" of a "domain"'),
     ],
 )
 def test_a_line_that_is_no_transcript_is_named(line: str, words: str, run_folder: Any, lines: Any, tmp_path: Path) -> None:

@@ -128,8 +128,8 @@ VERY, BASICALLY = {"conclusion": "very_satisfied"}, {"conclusion": "basically_sa
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        ({"verdict": {"final": True}}, {"judge": True}),
-        ({"verdict": None}, {}),
+        ({"domain": "travelplanner", "verdict": {"final": True}}, {"judge": True}),
+        ({"domain": "outside", "verdict": None}, {}),
         ({"verdict": {"final": False}, "verifier": {"reward": 0.0, "trajectory": None, "turns": []}}, {"joint": False}),
         ({"verifier": {"reward": 0.0, "trajectory": BASICALLY, "turns": [], "turns_saved": 2}}, {"joint": False, "trajectory": False}),
         ({"verifier": {"reward": 1.0, "trajectory": VERY, "turns": [SATISFIED]}}, {"joint": True, "trajectory": True, "turns": True}),
@@ -141,4 +141,4 @@ VERY, BASICALLY = {"conclusion": "very_satisfied"}, {"conclusion": "basically_sa
     ],
 )
 def test_verdicts_as_runs_leave_them(record: dict[str, object], found: dict[str, bool]) -> None:
-    assert verdicts_of(record) == found
+    assert verdicts_of({"domain": "deeptravel", **record}) == found

@@ -16,7 +16,7 @@ def blind_content(record: Mapping[str, Any], transcript: Transcript) -> dict[str
     domain = domains().get(record["domain"])
     seconds = transcript.usage.get("seconds")
     return {
-        "request": {"text": str(record["request"].get("query") or ""), "facts": request_facts(record)},
+        "request": {"text": str(record["request"].get("query") or ""), "facts": request_facts(record) if domain is not None else []},
         "answer": _answer(domain.answer_days(record) if domain is not None else None, transcript),
         "calls": list(_calls(transcript)),
         "seconds": round(float(seconds), 1) if isinstance(seconds, int | float) else None,

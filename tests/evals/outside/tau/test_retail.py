@@ -92,8 +92,7 @@ def test_a_task_passes_where_the_shop_is_right_and_the_customer_was_told(package
 def test_each_half_can_fail(turns: tuple[str, ...], facts: dict[str, bool], package: Package, customer: Callable[..., Any]) -> None:
     episode = played(package, customer("Cancel my order 1.", "###STOP###"), *turns)
     assert episode.verdict is not None
-    assert episode.verdict.commonsense is not None
-    assert {name: fact.passed for name, fact in episode.verdict.commonsense.items()} == facts
+    assert {name: fact.passed for name, fact in (episode.verdict.group("checks").facts or {}).items()} == facts
     assert episode.verdict.final is all(facts.values())
 
 
@@ -123,8 +122,8 @@ def test_neither_customer_nor_grader_hears_a_thought(package: Package, customer:
     episode = played(package, asks, CANCEL, "<thinking>Now it is done.</thinking>Bye.")
     assert asks.heard[-1][-1] == {"role": "user", "content": "Bye."}
     assert episode.verdict is not None
-    assert episode.verdict.commonsense is not None
-    assert not episode.verdict.commonsense["communicated"].passed
+    facts = episode.verdict.group("checks").facts
+    assert facts is not None and not facts["communicated"].passed
     assert episode.transcript.segments[-1].text == "<thinking>Now it is done.</thinking>Bye."  # as it was emitted
 
 

@@ -16,6 +16,7 @@ from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
 from tripwright.runs import TRANSCRIPTS, Place, episode_lines
+from tripwright.verdict import State, Verdict
 
 Json = dict[str, Any]
 PASSED, FAILED, UNSCORED = 1, 0, -1
@@ -86,7 +87,7 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
 
 def index_of(sources: list[Source]) -> Index:
     index = Index(sources)
-    places: dict[str, int] = {}  # query → its place in the index
+    places: dict[Key, int] = {}
     for number_, source in enumerate(sources):
         for line in episode_lines(source.path, older=older_records(source.path)):
             try:
@@ -96,26 +97,29 @@ def index_of(sources: list[Source]) -> Index:
     return index
 
 
-def _entry(record: Json, source: int, place: Place, index: Index, places: dict[str, int]) -> Entry:
-    segments, verdict, outcome = record["transcript"]["segments"], record["verdict"], Outcome.of(record)
-    if outcome.query not in places:
-        places[outcome.query] = len(index.queries)
-        index.queries.append(_query(record, outcome))
+def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Key, int]) -> Entry:
+    segments, outcome = record["transcript"]["segments"], Outcome.of(record)
+    verdict = Verdict.from_record(record["verdict"]) if outcome.scored else None
+    query, question = _query(record, outcome), record["request"].get("question")
+    key = (record.get("world"), question or (query.text, *query.marks.items()))
+    if key not in places:
+        places[key] = len(index.queries)
+        index.queries.append(query)
     calls = [segment["call"] for segment in segments if segment.get("call")]
     return Entry(
         source=source,
         place=place,
         id=outcome.id,
-        query=places[outcome.query],
-        verdict=UNSCORED if verdict is None else PASSED if outcome.final else FAILED,
+        query=places[key],
+        verdict=PASSED if outcome.final else FAILED if outcome.scored else UNSCORED,
         stop=str(record["transcript"].get("stop_reason") or "none"),
-        failed=tuple(_failed(verdict)) if verdict is not None else (),
+        failed=tuple(_failed(verdict)) if verdict else (),
         turns=outcome.turns,
         calls=len(calls),
         errors=sum(bool(call.get("error")) for call in calls),
         refused=sum(bool(segment.get("problem")) for segment in segments),
         tokens=sum(sum(segment.get("loss_mask") or ()) for segment in segments),
-        cost=number((verdict.get("details") or {}).get("total_cost")) if verdict is not None else None,
+        cost=number(verdict.details.get("total_cost")) if verdict else None,
     )
 
 
@@ -128,8 +132,8 @@ def _query(record: Json, outcome: Outcome) -> Query:
     return Query(text[:MOST_REQUEST], marks)
 
 
-def _failed(verdict: Json) -> Iterable[str]:
-    if verdict["delivered"] is False:
+def _failed(verdict: Verdict) -> Iterable[str]:
+    if not verdict.delivered:
         yield NO_ANSWER
-    for group in verdict["groups"][1:]:
-        yield from (name for name, fact in (group["facts"] or {}).items() if fact["passed"] is False)
+    for group in verdict.groups[1:]:
+        yield from (name for name, fact in (group.facts or {}).items() if fact.state is State.FAILED)

@@ -23,7 +23,7 @@ from tripwright.verdict import Fact, Verdict
 Json = dict[str, Any]
 
 MOST_TEXT = 100_000  # characters of one text; the rest stays in the file, and the page says so
-MOST_FACT = 300  # characters of one fact of a request
+MOST_FACT = 300  # characters of one thing that a grader noted
 
 
 def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Json:
@@ -37,7 +37,7 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
         "stop": transcript.stop_reason,
         "fault": transcript.fault,
         "usage": {name: value for name, value in transcript.usage.items() if number(value) is not None},
-        "asked": [(label, _short(text)) for label, text in request_facts(record)],
+        "asked": request_facts(record),
         "budget": number(request.get("budget", request.get("total_budget"))),
         "parent": transcript.parent,
     }

@@ -1,0 +1,11 @@
+"""Claims of an answer in words that the verifier found to rest on nothing."""
+
+from __future__ import annotations
+
+from tripwright.domains.deeptravel.ungrounded import wrong_claims
+
+
+def test_claims_come_from_the_findings_of_their_turns() -> None:
+    problems = [{"kind": "wrong_price"}, {"kind": "invented_name"}, {"kind": "wrong_parameters"}, {"kind": "taken_back"}]
+    assert wrong_claims({"verifier": {"turns": [{"problems": problems}]}}) == {"price": (1, 1), "name": (1, 1)}
+    assert wrong_claims({"verifier": {"turns": []}}) is None and wrong_claims({}) is None
