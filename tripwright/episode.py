@@ -105,26 +105,31 @@ class Episode:
 
 
 class TaskDefaults:
-    """What most tasks say alike: frozen dataclasses with an `id`, a `query` and, unless they say otherwise, the `world` that answers."""
+    """What most tasks say alike, for frozen dataclasses with an `id` and a `query`."""
 
-    world: Any
     compared_rules: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def where(self) -> str:
-        return str(self.world.name)
 
     def renamed(self, id: str) -> Any:
         return replace(self, id=id)  # type: ignore[type-var]
-
-    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
-        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
 
     def unscored(self, transcript: Transcript) -> Episode:
         return Episode(self, transcript, None)  # type: ignore[arg-type]
 
     def passes(self, episode: Episode, rules: str) -> bool:
         return episode.passed
+
+
+class WorldTask(TaskDefaults):
+    """The same of a task whose tools answer from a closed `world`."""
+
+    world: Any
+
+    @property
+    def where(self) -> str:
+        return str(self.world.name)
+
+    def tools(self, dialect: Dialect, emptied: bool) -> Tools:
+        return ToolBox(self.world, dialect.face, page_rows=dialect.page_rows, emptied=emptied)
 
 
 def play(

@@ -14,7 +14,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import applicable_hard, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.episode import Asked, Episode, TaskDefaults
+from tripwright.episode import Asked, Episode, WorldTask
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
 from tripwright.verdict import FORMAT, SCHEMA
@@ -31,7 +31,7 @@ def trip_query(session: Session) -> Query:
 
 
 @dataclass(frozen=True)
-class TripTask(TaskDefaults):
+class TripTask(WorldTask):
     """A record of one of its episodes holds the `plan`, in the official format, or null where none could be read."""
 
     id: str

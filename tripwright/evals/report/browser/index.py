@@ -87,7 +87,7 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
 
 def index_of(sources: list[Source]) -> Index:
     index = Index(sources)
-    places: dict[Key, int] = {}
+    places: dict[Any, int] = {}
     for number_, source in enumerate(sources):
         for line in episode_lines(source.path, older=older_records(source.path)):
             try:
@@ -97,7 +97,7 @@ def index_of(sources: list[Source]) -> Index:
     return index
 
 
-def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Key, int]) -> Entry:
+def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Any, int]) -> Entry:
     segments, outcome = record["transcript"]["segments"], Outcome.of(record)
     verdict = Verdict.from_record(record["verdict"]) if outcome.scored else None
     query, question = _query(record, outcome), record["request"].get("question")
