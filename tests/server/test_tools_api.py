@@ -13,9 +13,8 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.server.samples import sample_arguments  # noqa: E402
 
-from tripwright.domains import face_named, faces  # noqa: E402
+from tripwright.domains import domain_of_face, face_named, faces  # noqa: E402
 from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.tools.toolbox import ToolBox  # noqa: E402
@@ -36,7 +35,7 @@ def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
     """One that works for each tool of a face, in the face's names."""
     offer = face_named(face).offer
     offered = {offer.core_name(schema["function"]["name"]) for schema in face_named(face).schemas()}
-    return [offer.call_of(core, arguments) for core, arguments in sample_arguments(world).items() if core in offered]
+    return [offer.call_of(core, arguments) for core, arguments in domain_of_face(face).samples(world).items() if core in offered]
 
 
 def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
