@@ -44,7 +44,8 @@ def test_impossible_counts_are_refused(n: int, passed: int, k: int) -> None:
 def line(query: int, sample: int, final: bool) -> dict[str, Any]:
     """An errand with one rubric, which holds where it passes."""
     return {
-        "id": f"q{query:06d}-s{sample:02d}", "domain": "deeptravel", "request": {"query": f"request {query}", "level": "easy"}, "world": "w",
+        "id": f"q{query:06d}-s{sample:02d}", "domain": "deeptravel",
+        "request": {"query": f"request {query}", "level": "easy"}, "world": "w",
         "transcript": {"stop_reason": "answer", "segments": [{"role": "assistant"}]},
         "verdict": verdict_record(final, {"trajectory": {"complete": final}}),
     }  # fmt: skip

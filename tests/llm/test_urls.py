@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.errors import UserError
 from tripwright.evals.choose import Settings, choose_policy
@@ -80,5 +80,5 @@ def test_other_servers_messages_do_not_say_them() -> None:
     with pytest.raises(ProviderFault) as dead:
         HttpCaller(DEAD).get("/x")
     with pytest.raises(UserError) as tools:
-        RemoteToolBox(DEAD, max_retries=0)
+        RemoteToolBox(DEAD, face_named("planner_r1"), max_retries=0)
     assert str(dead.value).startswith(SHOWN) and str(tools.value).startswith(SHOWN)

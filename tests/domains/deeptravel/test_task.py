@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tripwright.rewards.shaped import SUCCESS, SUM, reward
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named

@@ -91,7 +91,8 @@ def rl_rows(steps: int, best: float, flops: float = 1e12) -> list[dict[str, Any]
         {
             "stage": "rl", "step": step, "seconds": 10.0 * step, "reward_mean": 5 * best * step / steps, "pass_rate": best * step / steps,
             "flops_update_total": flops * step, "flops_total": 3 * flops * step, "peak_memory_mb": 900.0, "strict_gap": 0.1,
-            "schema_rate": 1.0, "commonsense_micro": 0.5, "completion_tokens_mean": 400.0, "stopped_by_length": 0.0, "constraints": {"is_not_absent": 0.5},
+            "schema_rate": 1.0, "commonsense_micro": 0.5,
+            "completion_tokens_mean": 400.0, "stopped_by_length": 0.0, "constraints": {"is_not_absent": 0.5},
         }
         for step in range(1, steps + 1)
     ]  # fmt: skip

@@ -207,7 +207,9 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         "turns": [{"call": 1, "conclusion": "inconsistent_with_response", "problems": [problem], "reason": "Bad."}],
     }
     line = {
-        "id": "a", "domain": "deeptravel", "request": {"query": "To Berryton.", "origin": "Ashford", "visit": ["Old Mill"], "party_size": 2}, "world": "made-up",
+        "id": "a", "domain": "deeptravel",
+        "request": {"query": "To Berryton.", "origin": "Ashford", "visit": ["Old Mill"], "party_size": 2},
+        "world": "made-up",
         "transcript": Transcript([Segment("user", "To Berryton.")], StopReason.ANSWER, said).to_json(),
         "verdict": verdict_record(False, {"trajectory": {"complete": True}, "turns": ["flight_search"]}),
         "verifier": verifier,
