@@ -1,0 +1,93 @@
+"""docs/new-domain.md, followed to the letter: its files are taken out of the page, its commands are run.
+
+The slow test takes its recipe as it stands; the other shortens every stage to a few steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "new-domain.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^### `(dinner/\w+\.py)`\n\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+RECIPE = re.search(r"```toml\n(# tripwright sft .*?)```", PAGE, re.DOTALL)
+ENTRY_POINT = re.search(r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL)
+PLAYED, TRAINED = (block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL))
+SHORT = {
+    "steps = 1500": "steps = 3",
+    "steps = 10": "steps = 1",
+    "queries = 300": "queries = 6",
+    "difficulty_queries = 600": "difficulty_queries = 8",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder with the page's package, installed as pip would leave it: files, and an entry point beside them."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert ENTRY_POINT is not None and RECIPE is not None
+    installed = tmp_path / "dinner-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: dinner\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[{ENTRY_POINT[1].strip(chr(34))}]\n{ENTRY_POINT[2].replace(chr(34), '')}")
+    (tmp_path / "dinner.toml").write_text(RECIPE[1])
+    return tmp_path
+
+
+def run(command: str, folder: Path) -> str:
+    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    words = [sys.executable, "-m", *command.split()]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=3000)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
+    assert len(FILES) == 6
+    for command in PLAYED:
+        run(command.replace("--count 100", "--count 12"), package)
+    expert, rows = (json.loads((package / "runs" / name / "score.json").read_text())["metrics"] for name in ("expert", "rows"))
+    assert expert["final"]["value"] == 1.0 > rows["final"]["value"]
+    assert {"table_micro", "table_macro", "wishes_micro", "wishes_macro"} < expert.keys()
+    line = json.loads((package / "runs" / "expert" / "transcripts.jsonl").read_text().splitlines()[0])
+    shown = line["transcript"]["segments"][2]["call"]["rows"]
+    assert (shown["kind"], shown["fields"], shown["units"]) == ("Restaurant", ["price_usd", "seats", "name"], {"price_usd": "USD"})
+    assert "wishes" in (package / "runs" / "expert" / "report.html").read_text()
+    assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
+    assert "Make a town" in run("tripwright dinner --help", package)
+
+
+def test_a_model_is_trained_and_examined(package: Path) -> None:
+    pytest.importorskip("torch")
+    text = (package / "dinner.toml").read_text()
+    for long, short in SHORT.items():
+        assert text.count(long) >= 1
+        text = text.replace(f"\n{long}\n", f"\n{short}\n")
+    (package / "dinner.toml").write_text(text.replace("[copy]\n", "[copy]\nmax_steps = 3\n"))
+    for command in TRAINED:
+        run(command, package)
+    difficulty = json.loads((package / "runs" / "dinner" / "difficulty.json").read_text())
+    assert difficulty["expert"]["value"] == 1.0
+    assert {"after_sft", "after_rl", "emptied_tools"} <= {path.name for path in (package / "runs" / "dinner" / "eval").iterdir()}
+    assert (package / "runs" / "dinner" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_learning_beats_the_better_baseline_by_20_points(package: Path) -> None:
+    pytest.importorskip("torch")
+    for command in TRAINED:
+        run(command, package)
+    folder = package / "runs" / "dinner"
+    difficulty = json.loads((folder / "difficulty.json").read_text())
+    learned = json.loads((folder / "eval" / "after_rl" / "score.json").read_text())["metrics"]["final"]["value"]
+    assert learned >= max(difficulty["cheapest_row"]["value"], difficulty["dearest_row"]["value"]) + 0.20
