@@ -19,7 +19,6 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.server.samples import sample_arguments  # noqa: E402
 
 from tripwright.cli.main import main  # noqa: E402
 from tripwright.domains import domain_named, face_named  # noqa: E402
@@ -27,6 +26,7 @@ from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveS
 from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
 from tripwright.domains.deeptravel.tools.live_source import live_source  # noqa: E402
+from tripwright.domains.deeptravel.tools.samples import sample_arguments  # noqa: E402
 from tripwright.domains.domain import PlaceOptions  # noqa: E402
 from tripwright.server.tools_api import ToolsApp  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402

@@ -13,10 +13,9 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.server.samples import sample_arguments  # noqa: E402
-
 from tripwright.domains import face_named, faces  # noqa: E402
 from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
+from tripwright.domains.travelplanner.tools.samples import sample_arguments  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.tools.toolbox import ToolBox  # noqa: E402
 from tripwright.world.store import World  # noqa: E402
