@@ -31,6 +31,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import describe, recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import open_store
@@ -89,7 +90,7 @@ def replay(store: str, questions: int, unstable: ModuleType) -> tuple[str, float
     """(hash of all observations in order, calls a second, the sandbox's counts)."""
     opened = open_store(store, create=False)
     sandbox = Sandbox(recorded_providers(opened, unstable.DAY), opened, "replay", unstable.DAY)
-    tools, chosen, observed = LiveToolBox(sandbox), random.Random(5), hashlib.sha256()
+    tools, chosen, observed = LiveToolBox(sandbox, face_named("deeptravel")), random.Random(5), hashlib.sha256()
     started = time.monotonic()
     for _ in range(EPISODES):
         for _ in range(CALLS):

@@ -50,6 +50,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tripwright.domains import face_named
 from tripwright.evals.report.charts import Frame, Line, line_chart, still
 from tripwright.evals.report.charts import picture as draw_panels
 from tripwright.server.answers import Answered, Answers
@@ -111,13 +112,13 @@ class InProcess:
     """What the tools answer without a server."""
 
     def __init__(self, world: World):
-        self._boxes = {face: ToolBox(world, face) for face in FACES}
+        self._boxes = {face: ToolBox(world, face_named(face)) for face in FACES}
 
     def answer(self, data: bytes) -> dict[str, Any]:
         head, _, body = data.decode().partition("\r\n\r\n")
         tool, _, face = head.split(" ", 2)[1].removeprefix("/tools/").partition("?face=")
         answer = self._boxes[face].call(tool, body)
-        return {"text": answer.text, "error": answer.error}
+        return answer.to_json()
 
 
 # ---- the peer

@@ -50,7 +50,7 @@ def main() -> None:
     print(f"{city}: {len(world.restaurants(city))} restaurants, {len(world.accommodations(city))} accommodations")
     for face in FACES:
         told = "  ".join(f"{what} {ms:.3f}" for what, ms in measured(ToolBox(world, face), city))
-        print(f"{face:<10} {told}")
+        print(f"{face.name:<10} {told}")
 
 
 if __name__ == "__main__":

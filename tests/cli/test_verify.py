@@ -155,6 +155,19 @@ def test_the_real_rules_and_an_episode_without_answer(
     assert "e0: reward 0, " in shown and "e1: reward 0, no_answer: There is no answer." in shown and "0 of 2" in shown
 
 
+def test_a_folder_without_typed_rows_is_refused_in_one_line_by_the_rules_alone(
+    tmp_path: Path, judge: Judge, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, path = episode(0, "good"), tmp_path / "transcripts.jsonl"
+    for segment in old["transcript"]["segments"]:
+        if segment["call"]:
+            del segment["call"]["rows"]
+    path.write_text(json.dumps(old) + "\n")
+    assert main(["verify", str(path)], VERBS) == main(["verify", str(path), *by(judge), "--against-rules"], VERBS) == 2
+    assert capsys.readouterr().err.count("has no typed rows (an older version made it): run it again") == 2
+    assert main(["verify", str(path), *by(judge)], VERBS) == 0
+
+
 def test_a_run_folder_is_its_transcripts(run: Path, judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The votes of a judge are kept in the folder, so that folder and file are one run."""
     assert main(["verify", str(run), "--json"], VERBS) == 0

@@ -19,7 +19,6 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-
 from tripwright.cli.main import main  # noqa: E402
 from tripwright.domains import domain_named, face_named  # noqa: E402
 from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
@@ -79,7 +78,7 @@ def test_every_tool_answers_as_in_process(face: str, services: Path, world: Worl
         box = LiveToolBox(source.ask, face_named(face))
         for (name, said), answer in zip(calls, answers, strict=True):
             expected = box.call(name, said)
-            assert (answer.status_code, answer.json()) == (200, {"text": expected.text, "error": False})
+            assert (answer.status_code, answer.json()) == (200, json.loads(json.dumps(expected.to_json())))
 
 
 def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
@@ -98,10 +97,9 @@ def test_a_recorded_day_is_served_without_services(recorded: str, world: World) 
     assert page.json()["content_hash"] == settings.content_hash == found.headers["x-world-hash"]
     assert page.json()["snapshot"] == DAY and page.json()["mode"] == "replay"
     assert found.json()["error"] is False
-    assert missed.json() == {
-        "text": json.dumps({"error": f"web_search: this search is not recorded in the snapshot of {DAY}."}),
-        "error": True,
-    }
+    why = f"web_search: this search is not recorded in the snapshot of {DAY}."
+    rows = {"problem": "not_recorded", "note": why}
+    assert missed.json() == {"text": json.dumps({"error": why}), "error": True, "rows": rows, "row_ends": []}
     assert (paged.status_code, paged.json()["detail"]) == (400, "Answers of live tools come in no pages. Leave page_rows out.")
     assert foreign.status_code == 400 and "The faces are deeptravel, deeptravel_compact." in foreign.json()["detail"]
 

@@ -13,9 +13,9 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-
 from tripwright.domains import domain_of_face, face_named, faces  # noqa: E402
 from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
+from tripwright.tools.answer import ToolAnswer  # noqa: E402
 from tripwright.tools.remote import RemoteToolBox  # noqa: E402
 from tripwright.tools.toolbox import ToolBox  # noqa: E402
 from tripwright.world.store import World  # noqa: E402
@@ -29,6 +29,11 @@ ODD_ARGUMENTS = [
     '{"city": "A", "city": "B"}',
 ]
 ODD_NAMES = ["", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "\ud800", "x" * 5000, "__class__"]
+
+
+def sent(answer: ToolAnswer) -> Any:
+    """As it goes over the wire."""
+    return json.loads(json.dumps(answer.to_json()))
 
 
 def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
@@ -57,7 +62,7 @@ def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, serv
             expected = box.call(name, arguments)
             assert not expected.error
             assert remote.call(name, arguments) == expected
-            assert post(server, f"/tools/{name}", json.dumps(arguments), **query).json() == {"text": expected.text, "error": False}
+            assert post(server, f"/tools/{name}", json.dumps(arguments), **query).json() == sent(expected)
 
 
 @pytest.mark.parametrize("arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode())
@@ -69,7 +74,7 @@ def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, serve
         assert expected.error
         assert remote.call(name, arguments) == expected
         answer = post(server, f"/tools/{name}", arguments, face=face)
-        assert (answer.status_code, answer.json()) == (200, {"text": expected.text, "error": True})
+        assert (answer.status_code, answer.json()) == (200, sent(expected))
 
 
 @pytest.mark.parametrize("name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode())

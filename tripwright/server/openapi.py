@@ -14,12 +14,22 @@ _CALLS = """A call that a tool cannot serve (an unknown city, a wrong or missing
 
 _ANSWER = {
     "type": "object",
-    "description": "What the agent reads.",
+    "description": "What the agent reads, and the same as data.",
     "properties": {
         "text": {"type": "string", "description": "The answer, written as the face writes it."},
         "error": {"type": "boolean", "description": "Whether the tool could not do what was asked."},
+        "rows": {
+            "type": "object",
+            "description": "The same as data: values row by row under the names of the world's fields, units, how many there are in all; "
+            "or the problem, in a word.",
+        },
+        "row_ends": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "After how many characters of the text each row stands there whole.",
+        },
     },
-    "required": ["text", "error"],
+    "required": ["text", "error", "rows", "row_ends"],
     "additionalProperties": False,
 }
 _PROBLEM = {
