@@ -184,7 +184,7 @@ def test_who_waits_is_played_with_the_first(world: World, folder: Path) -> None:
                 raise RuntimeError("out of memory")
             yield from super().play(batch)
 
-    from tripwright.episode import Task as TripTask
+    from tripwright.domains.travelplanner.task import TripTask
     from tripwright.episode import open_session
 
     sessions = [
