@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tripwright.cli.compare_tables import comparison_text
-from tripwright.domains import own_domains
+from tripwright.domains import domains, own_domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison_whole import compare_folders
 from tripwright.world.store import World
@@ -43,8 +43,9 @@ def compare(
     """
     if (rejudge is None) != (world is None):
         raise UserError("--rejudge RULES and --world DIR go together: plans are judged anew in the world that they were made for.")
-    if rejudge is not None and rejudge not in RULES:
-        raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(RULES)}.")
+    known = dict.fromkeys(rules for domain in domains().values() for rules in domain.rules)
+    if rejudge is not None and rejudge not in known:
+        raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(known)}.")
     folders = [[Path(each) for each in run.split(",") if each] for run in runs]
     for folder in (each for several in folders for each in several):
         if not folder.is_dir():

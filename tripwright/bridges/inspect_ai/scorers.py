@@ -15,6 +15,7 @@ from inspect_ai.solver import TaskState
 
 from tripwright.bridges.inspect_ai.solvers import EPISODE
 from tripwright.evals.scoreboard import Outcome, score_records
+from tripwright.verdict import State, Verdict
 
 _NO_EPISODE = "no episode to judge: it did not end, because of a limit of Inspect's or because another solver played"
 
@@ -25,7 +26,7 @@ def rates() -> Metric:
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         score = _score(scores)
-        named = {**score["metrics"], **{f"final_{level}": found["final"] for level, found in score["levels"].items()}}
+        named = {**score["metrics"], **{f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()}}
         return _numbers(named)
 
     return measure
@@ -49,12 +50,12 @@ def final() -> Scorer:
         record = state.store.get(EPISODE)
         if record is None or record["verdict"] is None:
             return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
-        transcript, plan = record["transcript"], record.get("plan")
+        transcript, verdict, plan = record["transcript"], Verdict.from_record(record["verdict"]), record.get("plan")
         return Score(
-            value=CORRECT if record["verdict"]["final"] else INCORRECT,
+            value=CORRECT if verdict.final else INCORRECT,
             answer=json.dumps(plan, ensure_ascii=False) if plan is not None else transcript["answer"],
             explanation=explained(record),
-            metadata={"stop_reason": transcript["stop_reason"], "total_cost_usd": record["verdict"]["total_cost"]},
+            metadata={"stop_reason": transcript["stop_reason"], **verdict.details},
         )
 
     return judge
@@ -80,21 +81,21 @@ def facts() -> Scorer:
 
 
 def explained(record: Mapping[str, Any]) -> str:
-    """One line per fact that did not pass: its kind, its name, its state and why."""
-    verdict, transcript = record["verdict"], record["transcript"]
-    lines = [f"Stopped by: {transcript['stop_reason']}."]
-    if record.get("schema_problem"):
-        lines.append(f"The answer cannot be read: {record['schema_problem']}")
-    if verdict["error"]:
-        lines.append(f"The rules raised {verdict['error']} on this plan.")
-    for kind in ("commonsense", "hard"):
-        if verdict[kind] is None:
-            lines.append(f"{kind}: not looked at.")
+    """One line per fact that did not pass: its group, its name, its state and why."""
+    verdict = Verdict.from_record(record["verdict"])
+    lines = [f"Stopped by: {record['transcript']['stop_reason']}."]
+    if verdict.schema_problem:
+        lines.append(f"The answer cannot be read: {verdict.schema_problem}")
+    if verdict.error:
+        lines.append(f"The rules raised {verdict.error} on this answer.")
+    for group in verdict.groups[1:]:
+        if group.facts is None:
+            lines.append(f"{group.name}: not looked at.")
             continue
-        for name, fact in verdict[kind].items():
-            if fact["state"] in ("failed", "not_evaluated"):
-                lines.append(f"{kind} {name}: {fact['state'].replace('_', ' ')}" + (f". {fact['message']}" if fact["message"] else "."))
-    return "\n".join([*lines, "Every fact passed."] if verdict["final"] else lines)
+        for fact in group.facts.values():
+            if fact.state in (State.FAILED, State.NOT_EVALUATED):
+                lines.append(f"{group.name} {fact.name}: {fact.state.replace('_', ' ')}" + (f". {fact.message}" if fact.message else "."))
+    return "\n".join([*lines, "Every fact passed."] if verdict.final else lines)
 
 
 def without_words(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class EpisodeFault(RuntimeError):
 class Setup:
     """How the samples of one task are played. `policy` None: Inspect's model plays."""
 
-    jobs: Mapping[str, Task]  # by sample id
+    tasks: Mapping[str, Task]  # by sample id
     dialect: Dialect
     rules: str
     policy: Policy | None
@@ -52,10 +52,10 @@ class Setup:
     native_tools: bool
     samples: int
 
-    def job(self, state: TaskState) -> Task:
+    def task(self, state: TaskState) -> Task:
         """Named as `tripwright run --samples` names it."""
-        job = self.jobs[str(state.sample_id)]
-        return job.renamed(f"{job.id}-s{state.epoch - 1:02d}") if self.samples > 1 or state.epoch > 1 else job
+        task = self.tasks[str(state.sample_id)]
+        return task.renamed(f"{task.id}-s{state.epoch - 1:02d}") if self.samples > 1 or state.epoch > 1 else task
 
 
 class Table:
@@ -98,12 +98,12 @@ class Table:
 
 @solver
 def episode(setup: Setup) -> Solver:
-    """Plays the sample's job to its end and keeps its record."""
+    """Plays the sample's task to its end and keeps its record."""
     table = Table(setup.policy) if setup.policy is not None else None
     waiting = CapacityLimiter(MOST_WAITING)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        session = open_session(setup.job(state), setup.dialect, setup.chat)
+        session = open_session(setup.task(state), setup.dialect, setup.chat)
         if table is not None:
             await to_thread.run_sync(table.play, session, abandon_on_cancel=True, limiter=waiting)
         else:

@@ -1,17 +1,17 @@
 """`inspect eval tripwright/trips` and `inspect eval tripwright/played`: a query file in a world, and a run folder that exists already.
 
-A file of travellers' requests is played the same way, with a dialect of DeepTravel's. What is kept open for live tools is closed when the
-process ends, because a task of Inspect has no end of its own.
+The dialect says of which domain the requests are. What is kept open for live tools is closed when the process ends, because a task of
+Inspect has no end of its own.
 """
 
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, cast
+from typing import Any, ParamSpec
 
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError  # printed as one line; every other exception comes with a traceback
@@ -21,20 +21,16 @@ from inspect_ai.model import GenerateConfig
 from tripwright.agent.dialect import Dialect
 from tripwright.bridges.inspect_ai.scorers import facts, final
 from tripwright.bridges.inspect_ai.solvers import Recorded, Setup, episode, recorded
-from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import PlaceOptions
-from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules
 from tripwright.errors import UserError
-from tripwright.evals.choose import NAMES, Chosen, Settings, choose_policy
-from tripwright.evals.jobs import errands, read_requests, read_tasks
+from tripwright.evals.choose import choose_policy, policy_names
 from tripwright.evals.run_card import model_fingerprint, run_card
-from tripwright.evals.scoreboard import verified_by
+from tripwright.evals.tasks import open_tasks, settled_rules
+from tripwright.policies.settings import Chosen, Settings
 from tripwright.runs import TRANSCRIPTS, Run, episode_lines
-from tripwright.world.store import World
 
 INSPECT = "inspect"  # the policy that is Inspect's own model
-PLAYERS = (INSPECT, *(name for name in NAMES if name != "person"))  # the terminal is Inspect's
 Arguments = ParamSpec("Arguments")
 
 
@@ -58,7 +54,7 @@ def trips(
     world: str | None = None,
     policy: str = INSPECT,
     dialect: str = "planner_r1",
-    rules: str = "official",
+    rules: str | None = None,
     samples: int = 1,
     policy_model: str | None = None,
     base_url: str | None = None,
@@ -73,34 +69,28 @@ def trips(
 ) -> Task:
     """Trip requests to plan with tools, judged as `tripwright run` judges them. `policy` "inspect" is the model of `--model`; the others
     are those of `tripwright run --policy`, with `policy_model` for its `--model`. The other parameters are that command's options."""
-    check_rules(rules)
     spoken = dialect_named(dialect)
+    judged_by = settled_rules(domain_of(spoken), rules)
     chosen = _chosen(policy, spoken, Settings(policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools))
-    live = spoken.plan_format == "recommendations"
-    if live:
-        options = PlaceOptions(Path(world) if world else None, Path(services) if services else None, store, snapshot, replay)
-        jobs, place, rules = _errands(Path(queries), options)
-    elif services or store or snapshot or replay:
-        raise UserError(f"services, store, snapshot and replay are of dialect 'deeptravel', found '{dialect}'.")
-    elif world is None:
-        raise UserError("Which world? Give its folder with -T world=DIR, as made by 'tripwright world build' or 'world import'.")
-    else:
-        jobs, place = _trips(Path(queries), World.open(world))
+    options = PlaceOptions(Path(world) if world else None, Path(services) if services else None, store, snapshot, replay)
+    opened = ExitStack()
+    atexit.register(opened.close)
+    found = open_tasks(Path(queries), spoken, options, opened)
     identity, decoding = ({"kind": INSPECT}, {}) if chosen is None else (dict(chosen.identity), chosen.decoding)
     if policy == "local" and policy_model:
         identity["fingerprint"] = model_fingerprint(policy_model)
-    card = run_card(identity, decoding, spoken, rules, Path(queries), place, samples)
+    card = run_card(identity, decoding, spoken, judged_by, Path(queries), found.place.identity, samples)
     setup = Setup(
-        {job.id: job for job in jobs},
+        {each.id: each for each in found.tasks},
         spoken,
-        cast(Rules, "official" if live else rules),
+        judged_by,
         chosen.policy if chosen else None,
         chosen.chat if chosen else None,
         native_tools,
         samples,
     )
     return Task(
-        dataset=MemoryDataset([_sample(job.id, job.record()) for job in jobs], name=Path(queries).stem),
+        dataset=MemoryDataset([_sample(each.id, each.domain, each.query.record()) for each in found.tasks], name=Path(queries).stem),
         solver=episode(setup),
         scorer=[final(), facts()],
         epochs=samples,
@@ -134,8 +124,9 @@ def played(run: str) -> Task:
 
 
 def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
-    if name not in PLAYERS:
-        raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(PLAYERS)}.")
+    players = (INSPECT, *(each for each in policy_names() if each != "person"))  # the terminal is Inspect's
+    if name not in players:
+        raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(players)}.")
     if name != INSPECT:
         return choose_policy(name, settings, dialect)
     if settings.model or settings.base_url:
@@ -143,24 +134,9 @@ def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
     return None
 
 
-def _trips(queries: Path, world: World) -> tuple[Sequence[Task], Mapping[str, Any]]:
-    return read_tasks(queries, world), {"name": world.name, "content_hash": world.content_hash}
-
-
-def _errands(requests: Path, options: PlaceOptions) -> tuple[Sequence[Task], Mapping[str, Any], str]:
-    found = read_requests(requests)  # before a store is made
-    opened = ExitStack()
-    live = opened.enter_context(live_source(options))
-    atexit.register(opened.close)
-    jobs = errands(found, live)
-    return jobs, live.identity, verified_by(jobs[0].verifier.name)
-
-
 def _played_sample(record: Mapping[str, Any]) -> Sample:
-    return _sample(str(record["id"]), {name: record[name] for name in ("query", "request") if name in record})
+    return _sample(str(record["id"]), record["domain"], record["request"])
 
 
-def _sample(id: str, request: Mapping[str, Any]) -> Sample:
-    """`request` under the key that says its kind."""
-    asked = next(iter(request.values()))
-    return Sample(input=asked["query"], id=id, metadata={"level": asked.get("level"), **request})
+def _sample(id: str, domain: str, request: Mapping[str, Any]) -> Sample:
+    return Sample(input=request["query"], id=id, metadata={"level": request.get("level"), "domain": domain, "request": dict(request)})
