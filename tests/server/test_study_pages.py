@@ -31,7 +31,13 @@ def study(tmp_path: Path) -> Study:
     transcript = Transcript([Segment("assistant", "THOUGHT", call=call), Segment("tool", call.result)], StopReason.ANSWER, answer)
     path = tmp_path / "secret-run.jsonl"
     lines = [
-        {"id": f"id-{n}", "request": {"query": f"Trip {n}."}, "verdict": {"final": True}, "transcript": transcript.to_json()}
+        {
+            "id": f"id-{n}",
+            "domain": "deeptravel",
+            "request": {"query": f"Trip {n}."},
+            "verdict": {"final": True},
+            "transcript": transcript.to_json(),
+        }
         for n in range(3)
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
