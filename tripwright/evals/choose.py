@@ -34,7 +34,6 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
     settings.refuse_model(name)
     if name == "person":
-        settings.refuse_expert_options(name)
         return plain(name, PersonPolicy)(settings, dialect)
     domain = domain_of(dialect)
     if name not in domain.policies:

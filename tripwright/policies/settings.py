@@ -59,4 +59,9 @@ class Chosen:
 
 def plain(name: str, policy: Callable[[], Policy]) -> Callable[[Settings, Dialect], Chosen]:
     """For a domain's table of policies: one that takes no settings, by its name there."""
-    return lambda settings, dialect: Chosen(policy(), None, {"kind": name}, {})
+
+    def chosen(settings: Settings, dialect: Dialect) -> Chosen:
+        settings.refuse_expert_options(name)
+        return Chosen(policy(), None, {"kind": name}, {})
+
+    return chosen

@@ -15,7 +15,7 @@ from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
 from tripwright.domains.travelplanner.expert.careful import check_tools
-from tripwright.domains.travelplanner.greedy_search import GreedySearch, check_plan_format
+from tripwright.domains.travelplanner.greedy_search import GreedySearch
 from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries
@@ -33,9 +33,8 @@ from tripwright.world.store import World
 
 
 def _greedy(settings: Settings, dialect: Dialect) -> Chosen:
-    settings.refuse_expert_options("greedy-search")
-    check_plan_format(dialect.plan_format)
-    return Chosen(GreedySearch(settings.seed), None, {"kind": "greedy-search"}, {"seed": settings.seed})
+    settings.refuse_expert_options(GreedySearch.name)
+    return Chosen(GreedySearch(settings.seed), None, {"kind": GreedySearch.name}, {"seed": settings.seed})
 
 
 def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
