@@ -25,7 +25,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.verdict import Fact, State, Verdict, format_group
 from tripwright.world.generator.build import build_tables
 from tripwright.world.importer import import_world
@@ -232,8 +232,10 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         fault: str | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        rows = json.dumps({"rows": [["F1", 120], ["F2", 140]]})
-        call = ToolCall("search_flights", {"origin": "Ashford", "destination": fields.get("dest", "Berryton")}, rows, fault=fault)
+        flights = Rows("Flight", ("number", "price_usd"), (("F1", 120), ("F2", 140)), total=2)
+        rows = json.dumps({"rows": flights.values})
+        asked = {"origin": "Ashford", "destination": fields.get("dest", "Berryton")}
+        call = ToolCall("search_flights", asked, rows, fault=fault, rows=flights)
         lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state"}', error=True)
         segments = [
             Segment("system", "You plan trips."),
@@ -252,7 +254,7 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
         cost = {"day": 1, "kind": "flight", "what": "F1", "unit_usd": 120.0, "count": 2, "total_usd": 240.0}
         verdict = verdict_record(bool(passed), {"commonsense": facts, "hard": ["valid_cost"]}, total_cost=260.0, costs=[cost])
-        asked = {group["name"]: group["asked"] for group in verdict["groups"]}
+        held = {group["name"]: group["asked"] for group in verdict["groups"]}
         stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
         return {
             "id": id,
@@ -260,7 +262,7 @@ def trip_line() -> Callable[..., dict[str, Any]]:
             "request": {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900, "query": query, **fields},
             "world": "made-up",
             "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-            **({"verdict": None, "asked": asked} if passed is None else {"verdict": verdict, "plan": [day]}),
+            **({"verdict": None, "asked": held} if passed is None else {"verdict": verdict, "plan": [day]}),
         }
 
     return made

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import fact_record, verdict_record
 from tripwright.evals.report import write_report
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 REQUESTS = 40
@@ -19,8 +19,9 @@ REQUESTS = 40
 
 def errand_line() -> dict[str, Any]:
     """A traveller's request: an answer in markdown whose second card names no row, and a verifier's findings."""
-    rows = json.dumps({"rows": [["F1", "07:10", 100], ["F2", "08:20", 120]], "source": "made up"})
-    call = ToolCall("flight_search", {"depart_city_name": "Ashford"}, rows)
+    flights = Rows("FlightOffer", ("number", "departs_at", "price"), (("F1", "07:10", 100), ("F2", "08:20", 120)), total=2)
+    rows = json.dumps({"rows": flights.values, "source": "made up"})
+    call = ToolCall("flight_search", {"depart_city_name": "Ashford"}, rows, rows=flights)
     said = f"### Outbound\n- **F2** at 08:20 [call 1, row 2], [call 1, row 9] {HOSTILE}"
     segments = [
         Segment("user", "To Berryton, please."),

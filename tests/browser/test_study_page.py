@@ -20,7 +20,7 @@ from tripwright.evals.study.labels import read  # noqa: E402
 from tripwright.evals.study.sample import make_study, sources  # noqa: E402
 from tripwright.server.study import make_app  # noqa: E402
 from tripwright.server.supervisor import open_port, url_of  # noqa: E402
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript  # noqa: E402
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript  # noqa: E402
 
 ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><script>document.title='owned'</script>
 
@@ -29,8 +29,8 @@ ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><s
 - **Why**: near the station
 - **Evidence**: [call 2, row 3], [call 2, row 70]
 """
-HOTELS = [{"row": n, "name": f"Hotel {n}", "price": 100.0 + n, "address": "<b>Main Street</b>"} for n in range(1, 31)]
-HOTELS[2]["name"] = "Kendale Inn"
+OFFERS = tuple(("Kendale Inn" if n == 3 else f"Hotel {n}", 100.0 + n, "<b>Main Street</b>") for n in range(1, 31))
+HOTELS = Rows("HotelOffer", ("name", "price", "address"), OFFERS, total=30)
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Served:
 def line(number: int) -> dict[str, Any]:
     calls = [
         ToolCall("flight_search", {"depart_city_name": "Ashford"}, json.dumps({"error": "No such city."}), error=True),
-        ToolCall("hotel_search", {"city_name": "Berryton"}, json.dumps({"rows": HOTELS, "source": "closed world"})),
+        ToolCall("hotel_search", {"city_name": "Berryton"}, json.dumps(HOTELS.records()), rows=HOTELS),
     ]
     segments = [segment for call in calls for segment in (Segment("assistant", "", call=call), Segment("tool", call.result))]
     transcript = Transcript(segments, StopReason.ANSWER, ANSWER, usage={"seconds": 250.0})

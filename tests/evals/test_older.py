@@ -1,5 +1,5 @@
-"""Folders of version 1: two real runs of before there were domains (cut: five messages of an episode, 120 characters of a text), each with an
-episode that passes or fails, one without an answer or with a shut gate, and one that is unscored."""
+"""Folders of version 1: two real runs of before there were domains, cut to five messages of an episode and 120 characters of a text. Each
+has an episode that passes or fails, one without an answer or with a shut gate, and one that is unscored."""
 
 from __future__ import annotations
 

@@ -12,15 +12,15 @@ import pytest
 from tripwright.evals.study.dimensions import paper_dimensions
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.sample import make_study, sources
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
-FLIGHTS = {
-    "rows": [
-        {"row": 1, "number": "TW 214", "depart_city": "Ashford", "departs_at": "2026-06-26T06:54", "price": 123.0, "currency": "USD"},
-        {"row": 2, "number": "TW 38", "depart_city": "Ashford", "departs_at": "2026-06-26T09:10", "price": 99.0, "currency": "USD"},
-    ],
-    "source": "closed world, 2026-06-20T09:30:00Z",
-}
+FLIGHTS = Rows(
+    "FlightOffer",
+    ("number", "depart_city", "departs_at", "price", "currency"),
+    (("TW 214", "Ashford", "2026-06-26T06:54", 123.0, "USD"), ("TW 38", "Ashford", "2026-06-26T09:10", 99.0, "USD")),
+    about={"source": "closed world, 2026-06-20T09:30:00Z"},
+    total=2,
+)
 ANSWER = """From Ashford to Berryton on 2026-06-26.
 
 ### Outbound recommendations (2026-06-26)
@@ -36,7 +36,7 @@ ANSWER = """From Ashford to Berryton on 2026-06-26.
 
 def errand(number: int, answer: str | None = ANSWER, seconds: float | None = 31.24, passes: bool = True, **more: Any) -> dict[str, Any]:
     """A line of transcripts as a run of travellers' requests (row D8) leaves it."""
-    call = ToolCall("flight_search", {"depart_city_name": "Ashford", "arrival_poi": ""}, json.dumps(FLIGHTS))
+    call = ToolCall("flight_search", {"depart_city_name": "Ashford", "arrival_poi": ""}, json.dumps(FLIGHTS.records()), rows=FLIGHTS)
     segments = [
         Segment("system", "SYSTEM PROMPT"),
         Segment("assistant", "<think>A SECRET THOUGHT</think>", call=call),

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.view import item_view
+from tripwright.transcript import Rows
 
 
-def call(result: Any, **more: Any) -> dict[str, Any]:
-    said = result if isinstance(result, str) else json.dumps(result)
+def call(result: str, **more: Any) -> dict[str, Any]:
     item = {"item": "item-1", "request": {}, "answer": {"kind": "none", "why": "x"}, "seconds": None}
-    return dict(item_view({**item, "calls": [{"name": "t", "arguments": {}, "result": said, "error": False, **more}]})["calls"][0])
+    return dict(item_view({**item, "calls": [{"name": "t", "arguments": {}, "result": result, "error": False, **more}]})["calls"][0])
 
 
 def test_cards_know_whether_their_row_exists(study: Study) -> None:
@@ -39,26 +37,20 @@ def test_rows_become_a_table_whose_first_columns_tell_rows_apart(study: Study) -
     assert view["text"] == "source: closed world, 2026-06-20T09:30:00Z"
 
 
-@pytest.mark.parametrize(
-    ("result", "table", "text"),
-    [
-        (
-            [{"name": "A", "price": 3}, {"name": "B", "note": None}],
-            {"columns": ["name", "price", "note"], "rows": [["A", "3", ""], ["B", "", ""]]},
-            "",
-        ),
-        ({"rows": [["06:54", 99, "TW 38"]]}, {"columns": [], "rows": [["06:54", "99", "TW 38"]]}, ""),
-        ({"rows": [], "note": "No train."}, None, "note: No train."),
-        ({"error": "No such city."}, None, '{"error": "No such city."}'),
-        ({"distance": "12 km", "cost": 3}, {"columns": ["distance", "cost"], "rows": [["12 km", "3"]]}, ""),
-        ("The service is down.", None, "The service is down."),
-        ("[]", None, "[]"),
-        ('["a", {"b": 1}]', {"columns": [], "rows": [["a"], ['{"b": 1}']]}, ""),
-    ],
-)
-def test_tool_answers_of_every_shape(result: Any, table: Any, text: str) -> None:
-    found = call(result)
-    assert (found["table"], found["text"]) == (table, text)
+def test_what_has_no_rows_is_text_and_what_is_said_of_all_rows_stands_beside_them() -> None:
+    assert (found := call("The service is down."))["table"] is None and found["text"] == "The service is down."
+    rows = Rows("Meal", ("name", "price_usd"), (("A", 3), ("B", None)), about={"city": "Rome"}, total=7, note="Ask for page 2.")
+    found = call("…", rows=rows.to_json())
+    assert found["table"] == {"columns": ["name", "price_usd"], "rows": [["A", "3"], ["B", ""]]}
+    assert found["text"] == "city: Rome\n2 of 7 rows\nAsk for page 2."
+
+
+def test_a_study_from_before_there_were_rows_doubts_no_card(study: Study) -> None:
+    item = json.loads(json.dumps(next(iter(study.items.values()))))
+    for each in item["calls"]:
+        del each["rows"]
+    view = item_view(item)
+    assert '"row": 9, "found": true' in json.dumps(view["answer"]["blocks"]) and view["calls"][0]["table"] is None
 
 
 def test_arguments_that_are_no_object_are_shown_all_the_same() -> None:

@@ -43,7 +43,8 @@ def _calls(transcript: Transcript) -> Iterator[dict[str, Any]]:
         call = segment.call
         after = segments[place + 1] if place + 1 < len(segments) else None
         told = segment if segment.role == "tool" else after if after is not None and after.role == "tool" else None
-        content: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "result": call.result, "error": call.error}
+        rows = call.rows.to_json() if call.rows is not None and call.rows.values else None
+        content: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "result": call.result, "rows": rows, "error": call.error}
         if told is not None and call.result not in told.text:
             content["shown"] = told.text
         yield content

@@ -1,4 +1,4 @@
-"""An item as the page draws it: markdown as a tree, tool answers as tables with numbered rows, cards that know whether their row exists."""
+"""An item as the page draws it: markdown as a tree, rows of tools as numbered tables, cards that know whether their row exists."""
 
 from __future__ import annotations
 
@@ -6,71 +6,49 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tripwright.errors import NotJson, read_json
 from tripwright.evals.study.markdown import Node, blocks
-
-MOST_COLUMNS = 40
+from tripwright.transcript import Rows
 
 
 def item_view(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server sends of an item of `items.jsonl`."""
+    """What the server sends of an item of `items.jsonl`. Studies made before calls had rows cannot tell which cards' rows exist."""
+    older = any("rows" not in call for call in item["calls"])
     calls = [{**_call(call), "number": number} for number, call in enumerate(item["calls"], start=1)]
     answer = dict(item["answer"])
     if answer["kind"] == "markdown":
         answer["blocks"] = blocks(answer.pop("text"))
         rows = {call["number"]: len(call["table"]["rows"]) if call["table"] else 0 for call in calls}
         for card in _cards(answer["blocks"]):
-            card["found"] = 1 <= card["row"] <= rows.get(card["call"], 0)
+            card["found"] = older or 1 <= card["row"] <= rows.get(card["call"], 0)
     return {"item": item["item"], "request": item["request"], "answer": answer, "calls": calls, "seconds": item["seconds"]}
 
 
 def _call(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = call["arguments"] if isinstance(call["arguments"], Mapping) else {"arguments": call["arguments"]}
-    table, said = _table(call["result"])
+    rows = Rows.from_json(call["rows"]) if call.get("rows") else None
     return {
         "name": call["name"],
         "arguments": [[str(name), _cell(value)] for name, value in arguments.items() if value not in ("", None)],
         "error": bool(call["error"]),
-        "table": table,
-        "text": said,
+        "table": None if rows is None else _table(rows),
+        "text": call["result"] if rows is None else _beside(rows),
         "shown": call.get("shown"),
     }
 
 
-def _table(result: str) -> tuple[dict[str, Any] | None, str]:
-    """(rows under columns, what else the answer says). A result that has no rows is text as it stands."""
-    try:
-        value = read_json(result.encode("utf-8", "replace"))
-    except NotJson:
-        return None, result
-    rest = ""
-    if isinstance(value, dict):
-        rows = value.get("rows")
-        others = {name: other for name, other in value.items() if name != "rows"}
-        if rows is None:
-            return ({"columns": list(map(str, others)), "rows": [[*map(_cell, others.values())]]}, "") if _flat(others) else (None, result)
-        rest = "\n".join(f"{name}: {_cell(other)}" for name, other in others.items())
-        value = rows
-    if not isinstance(value, list) or not value:
-        return None, rest or result
-    if all(isinstance(row, dict) for row in value):
-        columns = _columns(value)
-        if len(columns) <= MOST_COLUMNS:
-            return {"columns": columns, "rows": [[_cell(row.get(name)) for name in columns] for row in value]}, rest
-    if all(isinstance(row, list) for row in value):
-        return {"columns": [], "rows": [list(map(_cell, row)) for row in value]}, rest
-    return {"columns": [], "rows": [[_cell(row)] for row in value]}, rest
+def _table(rows: Rows) -> dict[str, Any]:
+    """The first field, then those in which rows differ: what is the same in every row, such as the city asked for, says nothing new."""
+    columns = {name: [_cell(row[place]) for row in rows.values] for place, name in enumerate(rows.fields)}
+    first, *others = rows.fields
+    order = [first, *sorted(others, key=lambda name: len(set(columns[name])) == 1)]
+    return {"columns": order, "rows": [list(row) for row in zip(*(columns[name] for name in order), strict=True)]}
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first, then those in which rows differ: those say nothing new that hold the same in every row, such as the city asked for."""
-    first, *others = dict.fromkeys(name for row in rows for name in row if name != "row") or [""]
-    return [first, *sorted(others, key=lambda name: len({_cell(row.get(name)) for row in rows}) == 1)]
-
-
-def _flat(value: Mapping[str, Any]) -> bool:
-    """One record, such as a distance, and no error that is better read as a sentence."""
-    return len(value) > 1 and not any(isinstance(other, dict | list) for other in value.values())
+def _beside(rows: Rows) -> str:
+    """What an answer says of all its rows."""
+    about = [f"{name}: {_cell(value)}" for name, value in rows.about.items()]
+    counted = [] if rows.total in (None, len(rows.values)) else [f"{len(rows.values)} of {rows.total} rows"]
+    return "\n".join([*about, *counted, *([rows.note] if rows.note else [])])
 
 
 def _cell(value: Any) -> str:

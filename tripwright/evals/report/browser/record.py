@@ -3,7 +3,8 @@
     {"i": [item, …], "plan", "schema", "answer", "facts": [[group, name, state, message, evidence], …], "asked", "usage", …}
 
 An item is a prompt {"k": "p"}, what the agent wrote {"k": "a"} or a tool's answer {"k": "c"}, each with its text "t" and its tokens
-"n" = [how many, how many of them trained on]. What the agent wrote has, token by token, its log-probability in hundredths of a nat
+"n" = [how many, how many of them trained on]; an answer with rows has them as "r" = [fields, values, number of the first, how many there
+are in all]. What the agent wrote has, token by token, its log-probability in hundredths of a nat
 below 0 ("l"), where the mask is 0 ("m"), and the words ("w") where a tokenizer is at hand.
 """
 
@@ -103,6 +104,8 @@ def _answered(call: ToolCall | None, segment: Segment, place: int) -> Json:
     item: Json = {"k": "c", "c": place, "f": call.name, "a": call.arguments, "t": _cut(call.result or segment.text), **_counted(segment)}
     if call.result and segment.text != call.result:
         item["s"] = _cut(segment.text)  # cut for the model, or framed
+    if call.rows is not None:
+        item["r"] = [call.rows.fields, call.rows.values, call.rows.first, call.rows.total]
     if call.error:
         item["e"] = 1
     if call.fault:

@@ -39,7 +39,7 @@ function follow(chip) {
   const call = within.querySelector(`details.call[data-call="${Number(chip.dataset.card)}"]`);
   for (const lit of within.querySelectorAll(".lit")) lit.classList.remove("lit");
   if (call) call.unfold();
-  const row = call && chip.dataset.at ? call.querySelector(`tr[data-row="${Number(chip.dataset.at)}"]`) : call && call.querySelector("summary");
+  const row = call && chip.dataset.at && "rows" in call.dataset ? call.querySelector(`tr[data-row="${Number(chip.dataset.at)}"]`) : call && call.querySelector("summary");
   if (!row) {
     chip.classList.add("missing");
     chip.textContent = `${chip.textContent.replace(/ ✗.*/, "")} ✗ no such row`;

@@ -47,33 +47,29 @@ function answered(item, view) {
   const summary = [el("span", {class: "number"}, `${item.c}.`), " ", el("code", {}, el("b", {}, item.f), `(${argumentsOf(item)})`), marks,
     view.tokens ? tokensOf(item) : length(item.t)];
   const kind = ["call", item.e || item.d ? "failed" : "", view.differs && view.differs.has(item.c) ? "differs" : ""].filter(Boolean).join(" ");
-  const made = fold(kind, summary, () => [tableOf(item.t) || el("pre", {}, item.t),
+  const words = () => el("pre", {}, item.t);
+  const made = fold(kind, summary, () => [item.r && item.r[1].length ? [tableOf(item.r), fold("prompt", ["as text", length(item.t)], words)] : words(),
     item.s ? [el("p", {class: "muted"}, "The agent was shown this:"), el("pre", {}, item.s)] : []], holds(item.t, view));
   made.dataset.call = item.c;
+  if (item.r) made.dataset.rows = item.r[1].length; // not said by folders of an older version
   return made;
 }
 
 const argumentsOf = (item) => Object.entries(item.a || {}).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
 const holds = (text, view) => Boolean(view.words && view.words.length && view.words.every((word) => text.toLowerCase().includes(word)));
 
-/** A tool's answer of rows as a table with numbered rows; null where it is none. */
-function tableOf(text) {
-  let value;
-  try { value = JSON.parse(text); } catch { return null; }
-  const rest = value && !Array.isArray(value) && typeof value === "object" ? Object.entries(value).filter(([name]) => name !== "rows") : [];
-  const rows = Array.isArray(value) ? value : value && value.rows;
-  if (!Array.isArray(rows) || !rows.length || rows.some((row) => row === null || typeof row !== "object")) return null;
-  const columns = Array.isArray(rows[0]) ? null : [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name !== "row");
+/** The rows that the agent was shown, as a table that numbers them. */
+function tableOf([fields, rows, first, total]) {
   const cell = (value) => el("td", {}, value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
   const body = el("tbody", {});
-  const draw = (from, to) => rows.slice(from, to).forEach((row, k) => body.append(el("tr", {"data-row": from + k + 1, tabindex: "-1"},
-    el("td", {class: "number"}, String(from + k + 1)), (columns ? columns.map((name) => row[name]) : Object.values(row)).map(cell))));
+  const draw = (from, to) => rows.slice(from, to).forEach((row, k) => body.append(el("tr", {"data-row": first + from + k, tabindex: "-1"},
+    el("td", {class: "number"}, String(first + from + k)), row.map(cell))));
   draw(0, MOST_ROWS);
-  const table = el("div", {class: "rows"}, el("table", {}, columns ? el("thead", {}, el("tr", {}, el("th", {}, ""), columns.map((name) => el("th", {}, name)))) : null, body));
+  const table = el("div", {class: "rows"}, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, ""), fields.map((name) => el("th", {}, plain(name))))), body));
   const left = rows.length - MOST_ROWS;
   const more = left > 0 ? el("button", {type: "button", class: "quiet more", click: () => { draw(MOST_ROWS, rows.length); more.remove(); }}, `${counted(left, "more row")}`) : null;
-  const asides = rest.map(([name, value]) => el("p", {class: "aside"}, `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`));
-  return [table, more, asides].flat().filter(Boolean);
+  const others = total === null || total === rows.length ? null : el("p", {class: "aside"}, `of ${counted(total, "row")} in all`);
+  return [table, more, others].filter(Boolean);
 }
 
 /** Each token on ground that is darker the less likely it was; hatched where its mask is 0. Without words, cells stand for the tokens. */
