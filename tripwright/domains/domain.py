@@ -197,7 +197,7 @@ class Domain:
     baselines: Mapping[str, Callable[[], Policy]]  # policies without a mind, which say how hard requests are; and the expert
     policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
     needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
-    rewards: Mapping[str, Reward] = field(default_factory=lambda: {"dense": dense, "success": success})  # by their names in recipes
+    rewards: Mapping[str, Reward] = field(default_factory=dict)  # by their names in recipes, beside "dense" and "success"
     ungated: frozenset[str] = frozenset()  # rewards that need verdicts which look behind gates that are shut (`every_group`)
     keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
 
@@ -225,6 +225,7 @@ class Domain:
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
         if not self.faces:
             object.__setattr__(self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects)))
         if self.read is None:

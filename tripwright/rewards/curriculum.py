@@ -11,56 +11,53 @@ All three have one face: `Curriculum` is the setting, `Course` walks through it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
+from tripwright.rewards.named import Named
 from tripwright.rewards.reward import Reward
 
 
 @dataclass(frozen=True)
 class Curriculum:
-    """`stages`: (name of a reward, how long) in order; the last one goes on for ever. How long is counted in steps or in epochs;
-    "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
+    """`stages`: (reward as `named.py` understands it, how long) in order; the last one goes on for ever. How long is counted in steps or in
+    epochs; "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
-    stages: tuple[tuple[str, Annotated[float, Ge(0)]], ...] = (("stage1", 1),)
+    stages: tuple[tuple[Named, Annotated[float, Ge(0)]], ...] = (("dense", 1),)
     window: Annotated[int, Ge(2)] = 20  # steps; of the adaptive kind, like the rest
     noise: Annotated[float, Ge(0)] = 1.0
     least_signal: Annotated[float, Ge(0), Le(1)] = 0.2
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.stages)
+    def rewards(self) -> tuple[Named, ...]:
+        return tuple(reward for reward, _ in self.stages)
 
 
 @dataclass
 class Course:
-    """One run's way through a curriculum. `rewards` has each of its names. `begin` at the start of a step, `end` with what the step's
+    """One run's way through a curriculum; `rewards` are those of its stages. `begin` at the start of a step, `end` with what the step's
     rollouts gave."""
 
     curriculum: Curriculum
-    rewards: Mapping[str, Reward]
+    rewards: Sequence[Reward]
     stage: int = 0
     means: list[float] = field(default_factory=list)  # mean reward of the current stage's steps, at most two windows of them
     signals: list[float] = field(default_factory=list)  # share of groups that would differ under the next stage's reward
     steps: int = 0  # in the current stage
 
     @property
-    def name(self) -> str:
-        return self.curriculum.stages[self.stage][0]
-
-    @property
     def reward(self) -> Reward:
-        return self.rewards[self.name]
+        return self.rewards[self.stage]
 
     @property
     def next_reward(self) -> Reward | None:
         """Of the stage after this one; None in the last."""
-        return None if self.last else self.rewards[self.curriculum.names[self.stage + 1]]
+        return None if self.last else self.rewards[self.stage + 1]
 
     @property
     def last(self) -> bool:

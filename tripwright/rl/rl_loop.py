@@ -21,6 +21,7 @@ from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
 from tripwright.rewards.curriculum import Course
+from tripwright.rewards.named import reward_named
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
 from tripwright.rl.rollouts import Group, Player, Rollout
@@ -59,7 +60,8 @@ class RlLoop(ABC, Generic[S]):
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
         self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
-        self.course, self.clock = Course(settings.curriculum, trips.domain.rewards), Clock(settings.steps, settings.max_minutes)
+        rewards = [reward_named(named, trips.domain.rewards) for named in settings.curriculum.rewards]
+        self.course, self.clock = Course(settings.curriculum, rewards), Clock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.began = self.rolled = 0.0

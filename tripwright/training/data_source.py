@@ -26,7 +26,11 @@ _OPENED = ExitStack()  # places that answer, which stay open as long as the proc
 def trips_of(recipe: Recipe, stage: int) -> Trips:
     """From generated worlds, many of them, or of a file of requests in one place."""
     domain, data = recipe.domain, recipe.data
-    every_group = stage == RL and recipe.rl is not None and not domain.ungated.isdisjoint(recipe.rl.settings.curriculum.names)
+    every_group = (
+        stage == RL
+        and recipe.rl is not None
+        and any(named in domain.ungated for named in recipe.rl.settings.curriculum.rewards if isinstance(named, str))
+    )
     if data.queries is not None:
         requests = [request for _, request in domain.read(Path(data.queries))]
         if not requests:

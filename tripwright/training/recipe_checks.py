@@ -10,6 +10,7 @@ from tripwright.errors import UserError
 from tripwright.inference.precision import PRECISIONS
 from tripwright.learning.optim import OPTIMIZERS
 from tripwright.rewards.curriculum import Curriculum
+from tripwright.rewards.named import check_named
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.recipe_ranges import check_ranges
@@ -117,10 +118,13 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
 
 
 def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
-    unknown = [name for name in curriculum.names if name not in domain.rewards]
-    if unknown or not curriculum.stages:
-        found = unknown or "empty list"
-        raise UserError(f"{table}.curriculum.stages: unknown {found}. Accepted: {', '.join(domain.rewards)}, with steps or epochs each.")
+    if not curriculum.stages:
+        raise UserError(f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each.")
+    for named in curriculum.rewards:
+        try:
+            check_named(named, domain.rewards)
+        except UserError as error:
+            raise UserError(f"{table}.curriculum.stages: {error}") from None
 
 
 def check_end(stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None) -> None:

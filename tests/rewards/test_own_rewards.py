@@ -1,0 +1,124 @@
+"""docs/rewards.md: the two rewards on the page are trained with as it says, and replay still knows what passed."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripwright.cli.main import main
+from tripwright.domains import domain_named
+from tripwright.episode import Episode
+from tripwright.errors import UserError
+from tripwright.rewards.named import check_named, reward_named
+from tripwright.transcript import Segment, ToolCall, Transcript
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "rewards.md").read_text(encoding="utf-8")
+KNOWN = domain_named("travelplanner").rewards
+
+
+@pytest.fixture
+def my_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page's module, in the folder where commands are given."""
+    (code,) = re.findall(r'```python\n("""Rewards that look.*?)```', PAGE, re.DOTALL)
+    (tmp_path / "my_rewards.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "my_rewards", raising=False)
+    return tmp_path
+
+
+def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards: Path, lab: Any) -> None:
+    repeated = [Segment("assistant", "", [1] * 300, [1] * 300, call=ToolCall("a", {"b": 1}, "x", error=n == 2)) for n in range(3)]
+    episode = Episode(lab.trip, Transcript(repeated), lab.final)
+    short, clean = (reward_named(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls"))
+    assert short.total == pytest.approx(5 - 0.5) and short.parts["length"] == pytest.approx(-0.5)
+    assert clean.total == pytest.approx(5 - 0.2 - 0.6) and (clean.parts["errors"], clean.parts["repeats"]) == (-0.2, -0.6)
+    assert short.passed(episode) and clean.passed(episode)
+    failed = replace(episode, verdict=lab.half)
+    assert not reward_named("my_rewards:short", KNOWN)(failed).passed(failed)
+
+
+def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: Any) -> None:
+    pytest.importorskip("torch")
+    from tripwright.rl.replay import ReplayBuffer, ReplaySettings
+    from tripwright.rl.rollouts import Group
+
+    long = Transcript([Segment("assistant", "", [1] * 900, [1] * 900)])
+    groups = [Group(n, lab.trips().at(n), [Episode(lab.trip, long, verdict)] * 2) for n, verdict in enumerate((lab.final, lab.half))]
+    for group in groups:
+        group.rewards = group.rewarded(reward_named("my_rewards:short", KNOWN))
+        assert max(made.total for made in group.rewards if made is not None) < 5
+    buffer = ReplayBuffer(ReplaySettings(every=1, share=0.5), lab.trips())
+    buffer.remember(groups)
+    assert [number for number, _ in buffer.due(1, 4)] == [1]
+
+
+def test_a_recipe_trains_with_both_and_nobody_else_imports_them(my_rewards: Path, tiny_recipe: Any) -> None:
+    (stages,) = re.findall(r'^stages = \[\["my_rewards.*\]$', PAGE, re.MULTILINE)
+    recipe = f"""
+name = "own"
+threads = 1
+[dialect]
+max_turn_tokens = 32
+on_repeated = "error"
+[model]
+shape = {{hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}}
+tokenizer_transcripts = 16
+superwords = 80
+subwords = 400
+[grpo]
+steps = 2
+prompts = 2
+group = 2
+rows = 2
+[grpo.curriculum]
+{stages.replace("20", "1")}
+[grpo.replay]
+every = 2
+[evaluation]
+queries = 2
+difficulty_queries = 2
+"""
+    (my_rewards / "recipe.toml").write_text(recipe)
+    assert main(["train", "recipe.toml", "--out", "runs/own"]) == 0
+    rows = [json.loads(line) for line in Path("runs/own/metrics.jsonl").read_text().splitlines()]
+    first, second = (row for row in rows if row["stage"] == "rl")
+    assert "reward_length" in first and "reward_errors" not in first
+    assert {"reward_errors", "reward_repeats"} <= second.keys()
+    (my_rewards / "my_rewards.py").write_text("raise SystemExit('this code was run')")
+    __import__("sys").modules.pop("my_rewards", None)
+    assert main(["report", "runs/own"]) == 0
+    assert main(["examine", "recipe.toml", "--out", "runs/own"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("stage9", "unknown reward 'stage9'. Accepted: dense, success, stage1"),
+        ("my rewards:short", "unknown reward"),
+        ({}, "without weights"),
+    ],
+)
+def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        check_named(named, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [("no_such_module:f", "cannot be imported"), ("my_rewards:f", "has no 'f'"), ("my_rewards:PER_TOKEN", "is no function")],
+)
+def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, why: str) -> None:
+    with pytest.raises(UserError, match=re.escape(why)):
+        reward_named(named, KNOWN)
+
+
+def test_weights_of_terms_stand_in_a_recipe(lab: Any) -> None:
+    episode = Episode(lab.trip, Transcript(), lab.half)
+    assert reward_named({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)(episode).total == 2.0
+    with pytest.raises(UserError, match="weighs 'turns_macro', which these verdicts have not"):
+        reward_named({"turns_macro": 1.0}, KNOWN)(episode)
