@@ -13,7 +13,7 @@ from tripwright.transcript import Rows
 TEXT = Rows("text")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen, which would take longer than many a look-up
 class ToolAnswer:
     """`fault` says why this is not the tool's own answer: what was done to it on purpose (`tools/faults.py`), or that a live service did
     not answer (`domains/deeptravel/tools/live_box.py`). The kind first, details after it.

@@ -119,7 +119,8 @@ class Refusal(NamedTuple):
     kind: str
 
 
-class Pieces(NamedTuple):
+@dataclass(slots=True)
+class Pieces:
     """The text of an answer in pieces, `between` standing between rows. Rows that are `closed` (by a bracket) show by themselves that they
     are whole; of others, only what follows shows that no digit is missing."""
 
@@ -131,7 +132,7 @@ class Pieces(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.head}{self.between.join(self.rows)}{self.tail}"
+        return self.head + self.between.join(self.rows) + self.tail
 
     def row_ends(self) -> list[int]:
         """After how many characters of the text each row stands there whole."""
