@@ -9,8 +9,13 @@ import pytest
 from tripwright.domains.travelplanner.rewards import ADAPTIVE, MACRO, PLANNER_R1_8B, PLANNER_R1_32B, REWARDS, STAR, SUCCESS, SUM
 from tripwright.rewards.curriculum import Course, Curriculum
 from tripwright.rewards.reward import Reward
+from tripwright.rewards.weighted import dense
 
 ADAPT = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), window=5, noise=1.0, least_signal=0.2)
+
+
+def course_of(curriculum: Curriculum) -> Course:
+    return Course(curriculum, [{**REWARDS, "dense": dense}[str(named)] for named in curriculum.rewards])
 
 
 @pytest.mark.parametrize(
@@ -18,13 +23,13 @@ ADAPT = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), wi
     [
         (PLANNER_R1_8B, {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS, 100_000: SUCCESS}),
         (PLANNER_R1_32B, {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS}),
-        (Curriculum(), {0: SUM, 1: SUM, 500: SUM}),
+        (Curriculum(), {0: dense, 1: dense, 500: dense}),
         (Curriculum(stages=(("stage3", 0), ("stage2", 1), ("stage1", 1))), {0: MACRO, 1: SUM, 2: SUM}),
     ],
     ids=["P5, 8B", "P5, 32B", "default", "an empty stage"],
 )
 def test_by_steps(curriculum: Curriculum, at: dict[int, Reward]) -> None:
-    course = Course(curriculum, REWARDS)
+    course = course_of(curriculum)
     for step, reward in at.items():
         course.begin(step, 0.0)
         assert course.reward is reward, step
@@ -32,7 +37,7 @@ def test_by_steps(curriculum: Curriculum, at: dict[int, Reward]) -> None:
 
 @pytest.mark.parametrize(("epoch", "reward"), [(0.0, SUM), (1.97, SUM), (2.0, MACRO), (3.9, MACRO), (4.0, SUCCESS), (7.0, SUCCESS)])
 def test_by_epochs(epoch: float, reward: Reward) -> None:
-    course = Course(STAR, REWARDS)
+    course = course_of(STAR)
     course.begin(10_000, epoch)
     assert course.reward is reward
 
@@ -49,32 +54,32 @@ def walk(course: Course, means: list[float], signal: float) -> list[int]:
 def test_an_adaptive_stage_lasts_while_its_reward_rises() -> None:
     rng = random.Random(0)
     rising = [0.2 * step + rng.gauss(0, 0.05) for step in range(40)]
-    assert set(walk(Course(ADAPT, REWARDS), rising, 0.9)) == {0}
+    assert set(walk(course_of(ADAPT), rising, 0.9)) == {0}
 
 
 def test_and_ends_when_it_does_not() -> None:
-    course = Course(ADAPT, REWARDS)
+    course = course_of(ADAPT)
     stages = walk(course, [1.0] * 32, 0.9)
     assert stages == [0] * 10 + [1] * 10 + [2] * 12  # two windows each; the last goes on
     assert course.next_reward is None
 
 
 def test_but_not_into_a_stage_that_has_nothing_to_say() -> None:
-    assert set(walk(Course(ADAPT, REWARDS), [1.0] * 40, 0.1)) == {0}
-    assert walk(Course(ADAPT, REWARDS), [1.0] * 12, 0.2)[-1] == 1
+    assert set(walk(course_of(ADAPT), [1.0] * 40, 0.1)) == {0}
+    assert walk(course_of(ADAPT), [1.0] * 12, 0.2)[-1] == 1
 
 
 def test_a_bound_ends_an_adaptive_stage_anyway() -> None:
     bound = Curriculum("adaptive", (("stage1", 3), ("stage2", 0)), window=5)
-    assert walk(Course(bound, REWARDS), [float(step) for step in range(5)], 0.0) == [0, 0, 0, 1, 1]
+    assert walk(course_of(bound), [float(step) for step in range(5)], 0.0) == [0, 0, 0, 1, 1]
 
 
 def test_a_course_goes_on_from_its_state() -> None:
     rng = random.Random(1)
     means = [min(1.0, 0.1 * step) + rng.gauss(0, 0.1) for step in range(60)]
-    whole, first = Course(ADAPTIVE, REWARDS), Course(ADAPTIVE, REWARDS)
+    whole, first = course_of(ADAPTIVE), course_of(ADAPTIVE)
     straight = walk(whole, means, 0.5)
     half = walk(first, means[:30], 0.5)
-    second = Course(ADAPTIVE, REWARDS)
+    second = course_of(ADAPTIVE)
     second.load_state_dict(first.state_dict())
     assert half + walk(second, means[30:], 0.5) == straight and second.state_dict() == whole.state_dict()

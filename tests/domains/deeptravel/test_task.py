@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tripwright.rewards.shaped import SUCCESS, SUM
 
 from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
