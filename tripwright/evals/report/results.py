@@ -158,8 +158,8 @@ def constraints_section(run: RunFolder) -> str:
         rows.append(f'<tr><th scope="row">{esc(constraint_words(name))}</th><td class="stripcell">{range_strip(marks)}</td>{cells}</tr>')
     head = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in columns)
     return (
-        '<section id="constraints"><h2>Constraints</h2><p class="lede">Share of the answers that passed each check, of those it applies to. '
-        f'Lines: 95% intervals. {key}</p><div class="scroll"><table><thead><tr><th></th>'
+        '<section id="constraints"><h2>Constraints</h2><p class="lede">Share of the answers that passed each check, of those it applies '
+        f'to. Lines: 95% intervals. {key}</p><div class="scroll"><table><thead><tr><th></th>'
         f'<th class="stripcell"><span class="scale"><span>0</span><span>50</span><span>100%</span></span></th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"
     )
