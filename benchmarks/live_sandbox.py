@@ -2,14 +2,14 @@
 
     python benchmarks/live_sandbox.py [--stores sqlite postgresql] [--questions 60] [--per-second 2] [--faults 0.1] [--replays 3]
 
-The vendor (tests/live/unstable.py, a process of its own on this machine) changes its prices at every request, answers so many requests a
+The vendor (`unstable.py` of tests/domains/deeptravel/sandbox) changes its prices at every request, answers so many requests a
 second and says 429 to the others, and fails at a tenth of those it lets in: status 500, no answer, a cut connection. Eight processes ask
 the same questions in different orders; one of them is killed with SIGKILL after its fifth answer. Then 200 episodes of six calls each are
 replayed three times, through the tool box and its face `deeptravel` as an agent sees them.
 
 Exit 1 unless: every question is in the store, as every process got it, the killed one included; the vendor answered each once (one more
 for the killed process, which may have been waiting for an answer); all replays are equal byte for byte; no replay asked the vendor. The
-PostgreSQL server is one of its own (tests/live/postgres_server.py), with fsync off: its speed is not compared with SQLite's, whose is on.
+PostgreSQL server is one of its own with fsync off: its speed is not compared with SQLite's, whose is on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tripwright.domains.deeptravel.sandbox.snapshot import describe, recorded_pr
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 
-HELPERS = Path(__file__).parents[1] / "tests" / "live"
+HELPERS = Path(__file__).parents[1] / "tests" / "domains" / "deeptravel" / "sandbox"
 PROCESSES, EPISODES, CALLS = 8, 200, 6
 KILLED_AFTER = 5  # answers
 LIVE_CALLS = 20  # to measure what a call costs without a sandbox

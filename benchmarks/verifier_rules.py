@@ -3,7 +3,8 @@
     python benchmarks/verifier_rules.py [--each 50] [--reworded 300] [--seed 0] [--show N]
 
 Trips are made up, one a seed: request, tool answers, and a grounded answer's facts. A corruption changes the facts, a wording tells them;
-tests/verifiers holds both. "Found" counts answers whose joint reward is not 1, "for its reason" those whose problems name what was done.
+tests/domains/deeptravel/verifiers holds both. "Found" counts answers whose joint reward is not 1, "for its reason" those whose problems
+name what was done.
 Precision of a corruption is found / (found + its share of the grounded answers that were refused). The wordings were written in sets, and
 each set was measured once before the rules were mended on it: docs/verifying.md has those first figures, which are what new wordings meet.
 Intervals are Wilson's, 95%. Exit code 1 below 98% recall or precision.
@@ -26,7 +27,7 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.statistics.rates import wilson
 from tripwright.transcript import Transcript
 
-FOLDER = Path(__file__).parents[1] / "tests" / "verifiers"
+FOLDER = Path(__file__).parents[1] / "tests" / "domains" / "deeptravel" / "verifiers"
 BAR = 0.98
 
 
