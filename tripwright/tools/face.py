@@ -230,10 +230,6 @@ class Face:
         """An answer without information, used as the control that a policy plans from what it reads and not from memory."""
         return self.written(NOTHING)
 
-    def fields(self, record: type) -> set[str]:
-        """The fields of a record that this face shows."""
-        return set(self.tables[record].fields)
-
 
 def _page_of(records: list[Any], page: int, page_rows: int | None) -> Page:
     total = len(records)

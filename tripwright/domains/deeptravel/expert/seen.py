@@ -4,7 +4,6 @@ call itself: the day, the cities, the names that were asked for."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
@@ -51,34 +50,17 @@ def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
     return SeenAnswer(tuple(rows), call.rows.note)
 
 
-def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
-    kind: type[Any] | None = RECORDS.get(call.name)
+def _record(shown: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
+    kind: type[Any] | None = RouteLeg if "mode" in shown else RECORDS.get(call.name)  # ways to an airport stand among its flights
     if kind is None:
         return None
-    if "mode" in values:
-        kind = RouteLeg  # the ways to and from an airport stand among its flights
-    return _typed(kind, values, call.arguments, currency)
-
-
-def _typed(kind: type[Any], values: dict[str, Any], arguments: Mapping[str, Any], currency: str) -> Record | None:
-    """None where something that must be a text or a number is neither, or a time is none."""
-    price, paid_in = values.pop("price", None), values.pop("currency", currency)
-    for name, argument in _COMPLETED.items():
-        if argument in arguments:
-            values.setdefault(name, arguments[argument])
-    known: dict[str, Any] = {}
-    for field in fields(kind):
-        if field.name == "price":
-            known["price"] = Money(float(price), str(paid_in)) if _is_number(price) else None
-        elif field.name in values:
-            known[field.name] = values[field.name]
-        elif field.default is MISSING:
-            known[field.name] = 0 if field.type in ("int", "float") else ""
-        if field.type in ("str",) and not isinstance(known.get(field.name, ""), str):
-            return None
-        if str(field.type).startswith(("int", "float")) and not (known.get(field.name) is None or _is_number(known[field.name])):
-            return None
-    if "departs_at" in known and not _with_day(known, arguments.get("depart_date")):
+    unsaid = {field.name: 0 if field.type in ("int", "float") else "" for field in fields(kind) if field.default is MISSING}
+    asked = {name: call.arguments[argument] for name, argument in _COMPLETED.items() if argument in call.arguments}
+    names = {field.name for field in fields(kind)}
+    known = {name: value for name, value in {**unsaid, **asked, **shown}.items() if name in names}
+    if "price" in shown:
+        known["price"] = Money(float(shown["price"]), shown.get("currency", currency))
+    if "departs_at" in known and not _with_day(known, call.arguments.get("depart_date")):
         return None
     record: Record = kind(**known)
     return record
@@ -91,7 +73,3 @@ def _with_day(known: dict[str, Any], day: Any) -> bool:
         known["departs_at"] = f"{day}T{departs}"
         known["arrives_at"] = f"{arrival_day(known['departs_at'], arrives)}T{arrives}"
     return all(re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", known[name]) for name in ("departs_at", "arrives_at"))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -145,7 +145,7 @@ def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
     """A plan repeats what was read: facts about a flight that this face does not show are left out, or '-' where P3 wants a value."""
     leg = day["transportation"]
     if isinstance(leg, dict) and leg["mode"] == "flight":
-        shown = face.fields(Flight)
+        shown = face.tables[Flight].fields
         if "distance_miles" not in shown:
             leg["distance"] = "-"
         for key in ("departure_time", "arrival_time"):
