@@ -110,7 +110,7 @@ class Tools:
     """The calculator, behind a function that is called first in every call."""
 
     def __init__(self, world: World, before: Callable[[], None]):
-        self._tools, self._before = ToolBox(world), before
+        self._tools, self._before = ToolBox(world, dialect_named("compact").face), before
         self.face, self.schemas = self._tools.face, self._tools.schemas
 
     def call(self, name: str, arguments: Any) -> ToolAnswer:

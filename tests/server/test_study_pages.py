@@ -19,7 +19,7 @@ from tripwright.evals.study.folder import Study  # noqa: E402
 from tripwright.evals.study.labels import read  # noqa: E402
 from tripwright.evals.study.sample import make_study, sources  # noqa: E402
 from tripwright.server import study as pages  # noqa: E402
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript  # noqa: E402
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript  # noqa: E402
 
 Ask = Callable[..., Any]
 
@@ -27,6 +27,7 @@ Ask = Callable[..., Any]
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
     call = ToolCall("hotel_search", {"city_name": "Berryton"}, json.dumps({"rows": [{"row": 1, "name": "Kendale Inn"}]}))
+    call.rows = Rows("HotelOffer", ("name",), (("Kendale Inn",),), total=1)
     answer = "### Stay\n- Kendale Inn <b>here</b> [call 1, row 1]"
     transcript = Transcript([Segment("assistant", "THOUGHT", call=call), Segment("tool", call.result)], StopReason.ANSWER, answer)
     path = tmp_path / "secret-run.jsonl"
