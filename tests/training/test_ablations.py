@@ -179,5 +179,5 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
 def test_plans_have_no_halves(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [["turns", 1]]\n')
-    with pytest.raises(UserError, match=r"grpo\.curriculum\.stages: unknown \['turns'\]\. Accepted: stage1"):
+    with pytest.raises(UserError, match=r"grpo\.curriculum\.stages: unknown reward 'turns'\. Accepted: dense"):
         load_recipe(path)
