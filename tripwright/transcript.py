@@ -8,6 +8,7 @@ The assistant segments end with the stop token as sampled (mask 1); what the cha
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -149,6 +150,18 @@ class Transcript:
     def problems(self) -> list[StopReason]:
         """Why turns got an error message and no end, one per turn."""
         return [s.problem for s in self.segments if s.problem is not None]
+
+    @property
+    def repeated_calls(self) -> int:
+        """Turns that asked again what had been answered, whether the dialect answers, refuses or ends the episode (`on_repeated`)."""
+        asked: set[str] = set()
+        count = self.problems.count(StopReason.REPEATED_CALL) + (self.stop_reason is StopReason.REPEATED_CALL)
+        for call in self.calls:
+            key = call.name + json.dumps(call.arguments, sort_keys=True)
+            count += key in asked
+            if call.fault is None:  # else it may be asked again
+                asked.add(key)
+        return count
 
     @property
     def has_rows(self) -> bool:

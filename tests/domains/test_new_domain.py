@@ -21,7 +21,7 @@ RECIPE = re.search(r"```toml\n(# tripwright sft .*?)```", PAGE, re.DOTALL)
 ENTRY_POINT = re.search(r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL)
 PLAYED, TRAINED = (block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL))
 SHORT = {
-    "steps = 1500": "steps = 3",
+    "steps = 2500": "steps = 3",
     "steps = 10": "steps = 1",
     "queries = 300": "queries = 6",
     "difficulty_queries = 600": "difficulty_queries = 8",

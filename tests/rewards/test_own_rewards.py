@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains import domain_named
-from tripwright.episode import Episode
+from tripwright.domains import dialect_named, domain_named
+from tripwright.episode import Episode, open_session
 from tripwright.errors import UserError
+from tripwright.policies.base import ask
 from tripwright.rewards.named import check_named, reward_named
 from tripwright.transcript import Segment, ToolCall, Transcript
 
@@ -40,6 +41,16 @@ def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards: Pat
     assert short.passed(episode) and clean.passed(episode)
     failed = replace(episode, verdict=lab.half)
     assert not reward_named("my_rewards:short", KNOWN)(failed).passed(failed)
+
+
+@pytest.mark.parametrize("on_repeated", ["end", "error", "answer"])
+def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(my_rewards: Path, lab: Any, on_repeated: Any) -> None:
+    clean = reward_named("my_rewards:clean_calls", KNOWN)
+    session = open_session(lab.trip, replace(dialect_named("planner_r1"), on_repeated=on_repeated))
+    rows = [ask(session, "search_restaurants", city=lab.trip.query.dest) for _ in range(2)]
+    assert rows[0] and session.transcript.repeated_calls == 1
+    assert rows[1] == (rows[0] if on_repeated == "answer" else [])
+    assert clean(Episode(lab.trip, session.transcript, lab.final)).parts["repeats"] == -0.3
 
 
 def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: Any) -> None:
@@ -110,11 +121,41 @@ def test_what_can_be_no_reward_is_refused_unimported(named: Any, why: str) -> No
 
 @pytest.mark.parametrize(
     ("named", "why"),
-    [("no_such_module:f", "cannot be imported"), ("my_rewards:f", "has no 'f'"), ("my_rewards:PER_TOKEN", "is no function")],
+    [
+        ("no_such_module:f", "cannot be imported (ModuleNotFoundError"),
+        ("broken_rewards:f", "cannot be imported (SyntaxError"),
+        ("my_rewards:f", "has no 'f'"),
+        ("my_rewards:PER_TOKEN", "is no function"),
+    ],
 )
 def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, why: str) -> None:
+    (my_rewards / "broken_rewards.py").write_text("def f(:")
     with pytest.raises(UserError, match=re.escape(why)):
         reward_named(named, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("returned", "why"),
+    [
+        ("1.0", "returned 1.0. Expected a RewardBreakdown"),
+        ("None", "returned None"),
+        ("RewardBreakdown(float('nan'), {})", "of finite numbers"),
+        ("RewardBreakdown(1.0, {}, ('pace',))", "uses a group 'pace', which these verdicts have not. Accepted: format, commonsense, hard"),
+    ],
+)
+def test_what_a_function_returns_is_looked_at(my_rewards: Path, lab: Any, returned: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"from tripwright.rewards.reward import RewardBreakdown\ndef f(episode):\n    return {returned}\n"
+    (my_rewards / "odd_rewards.py").write_text(code)
+    monkeypatch.delitem(__import__("sys").modules, "odd_rewards", raising=False)
+    with pytest.raises(UserError, match=re.escape(why)):
+        reward_named("odd_rewards:f", KNOWN)(Episode(lab.trip, Transcript(), lab.final))
+
+
+@pytest.mark.parametrize("stage", ['"no_such_module:f"', "{hard_makro = 1.0}"])
+def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards: Path, stage: str) -> None:
+    (my_rewards / "recipe.toml").write_text(f"[sft]\nsteps = 2\n[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [[{stage}, 1]]\n")
+    assert main(["train", "recipe.toml", "--out", "runs/bad"]) == 2
+    assert not Path("runs").exists()
 
 
 def test_weights_of_terms_stand_in_a_recipe(lab: Any) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
+from tripwright.rewards.named import reward_named
 from tripwright.sft.trl import check_for_trl, fine_tune_with_trl
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, load_recipe
@@ -67,6 +68,8 @@ def train(
     read = load_recipe(recipe)
     if read.rl is None:
         raise UserError(f"{recipe}: no [grpo], [ppo] or [rft] table, so there is nothing to reinforce.")
+    for named in read.rl.settings.curriculum.rewards:  # a function that cannot be had is said before a cold start is spent
+        reward_named(named, read.domain.rewards)
     run = _open(recipe, read, out, resume)
     with run.alone():
         stages.reinforce(run, after=_cold_start(run))

@@ -46,11 +46,12 @@ def at_hand(session: Session, who: str) -> World:
 
 
 def ask(session: Session, tool: str, **arguments: Any) -> list[dict[str, Any]]:
-    """Calls a tool and returns the rows that it showed, by their fields' names; none where the episode is over or the call was wrong."""
+    """Calls a tool and returns the rows that it showed, by their fields' names; none where there was no answer."""
     if session.done:
         return []
+    before = len(session.transcript.calls)
     say(session, write_call(tool, arguments))
-    rows = session.transcript.calls[-1].rows if not session.done else None
+    rows = next((call.rows for call in session.transcript.calls[before:]), None)  # none where the turn was refused
     return rows.records() if rows is not None else []
 
 

@@ -32,10 +32,12 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
         and any(named in domain.ungated for named in recipe.rl.settings.curriculum.rewards if isinstance(named, str))
     )
     if data.queries is not None:
-        requests = [request for _, request in domain.read(Path(data.queries))]
+        numbered = list(domain.read(Path(data.queries)))
+        requests = [request for _, request in numbered]
         if not requests:
             raise UserError(f"'{data.queries}' holds no requests. Expected {domain.title}, as '{domain.made_by}' writes them.")
         place = place_of(recipe)
+        domain.check_requests(numbered, place, Path(data.queries))
         return Trips(domain, GivenTrips(place.source, requests, recipe.seed), len(requests), place.figures, every_group)
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
     generated = GeneratedTrips(domain, data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix)

@@ -122,7 +122,7 @@ def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
         raise UserError(f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each.")
     for named in curriculum.rewards:
         try:
-            check_named(named, domain.rewards)
+            check_named(named, domain.rewards, domain.facts)
         except UserError as error:
             raise UserError(f"{table}.curriculum.stages: {error}") from None
 

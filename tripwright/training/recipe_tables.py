@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
-from tripwright.agent.dialect import Dialect, OnMistake
+from tripwright.agent.dialect import Dialect, OnMistake, OnRepeated
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
@@ -67,7 +67,7 @@ class DialectSettings:
     page_rows: Count | None = None
     system_prompt: str | None = None
     on_malformed: OnMistake | None = None
-    on_repeated: OnMistake | None = None
+    on_repeated: OnRepeated | None = None
 
     def dialect(self) -> Dialect:
         changed = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name" and getattr(self, f.name) is not None}

@@ -55,6 +55,9 @@ PARTS = Chart(  # its lines come from the rows
     "Micro: checks of a group passed; macro: episodes in which all of them passed.",
     share=True,
 )
+OWN = Chart(
+    "What else the reward is made of", "reward", (), "Means over episodes: penalties, and whatever a function of yours names."
+)  # as PARTS
 STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)  # its names come from the rows
 PASSES = Chart(
     "Passes, strict and official",
@@ -69,6 +72,7 @@ GROUPS = (
         (
             REWARD,
             PARTS,
+            OWN,
             Chart(
                 "Spread of rewards within groups",
                 "variance, mean over prompts",
@@ -213,7 +217,11 @@ def group_sections(rows: Sequence[Json]) -> str:
 
 
 def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], ...]:
-    return reward_parts(name for row in rows for name in row) if chart is PARTS else chart.keys
+    names = dict.fromkeys(name for row in rows for name in row)
+    if chart is OWN:
+        own = [name for name in names if name.startswith("reward_") and name not in ("reward_mean", "reward_std")]
+        return tuple((name, name.removeprefix("reward_"), colour) for name, colour in zip(own, cycle(GROUP_COLOURS), strict=False))
+    return reward_parts(names) if chart is PARTS else chart.keys
 
 
 def reward_parts(names: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
