@@ -59,7 +59,7 @@ class Task(Protocol):
         ...
 
     def asked(self, transcript: Transcript) -> Asked:
-        """What an episode is held to that has no verdict: the worst case of a score counts it as failed."""
+        """The facts by which an unscored episode would have been judged; the worst case of a score counts them as failed."""
         ...
 
     def passes(self, episode: Episode, rules: str) -> bool:
@@ -120,7 +120,7 @@ class TaskDefaults:
 
 
 class WorldTask(TaskDefaults):
-    """The same of a task whose tools answer from a closed `world`."""
+    """The same for tasks whose tools answer from a generated or imported `world`."""
 
     world: Any
 

@@ -20,7 +20,7 @@ OnRepeated = Literal["end", "error", "answer"]
 class Dialect:
     """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together.
 
-    `plan_format` says in which form an answer is written, in words that the task understands, which reads it; `prose_answers` that it may
+    `plan_format` names the form of an answer, for instance "json"; the task reads it. `prose_answers` that it may
     be in free words, where a Markdown fence is no slip.
     With an empty `system_prompt` there is no system message.
     `turns` says how a turn is read, and which thoughts may open it.

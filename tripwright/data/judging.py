@@ -33,7 +33,7 @@ class Judging:
             self._check_worlds(runs)
 
     def problem(self, run: Run, episode: StoredEpisode) -> str | None:
-        """The first reason to leave it, in the order ending, rules, format; None for a good one."""
+        """Why an episode is not kept: how it ended, else the rules, else its format. None for a good one."""
         if problem := ending_problem(episode.transcript):
             return problem
         if episode.verdict is None or not episode.verdict.readable:

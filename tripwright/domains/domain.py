@@ -82,7 +82,7 @@ def generated_world(scale: str, seed: int) -> World:
 
 
 def names_of_world(world: World) -> set[str]:
-    """Words that a tokenizer must not merge into fixed text: they are what is copied and compared."""
+    """Names that a model copies and compares, so that the tokenizer must not merge them into fixed text."""
     names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
     for city in world.cities:
         names += [row.name for row in world.attractions(city)]
@@ -109,7 +109,7 @@ def has_answer(session: Session) -> bool:
 
 @dataclass(frozen=True)
 class NoMix:
-    """Requests that are all drawn alike."""
+    """A domain without settings for how its requests are drawn."""
 
 
 class Stretch(NamedTuple):
@@ -190,7 +190,7 @@ class Domain:
     world_names: Callable[[Any], set[str]] = names_of_world
     open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
     tools: Callable[[Any, Face, int | None], Tools] = world_tools  # (source, face, rows of a page)
-    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")  # of a run card's "world", what tells it apart
+    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")  # of a run card's "world": equal for comparable runs
 
     # Who plays
     expert: Callable[[], Policy]
@@ -198,7 +198,7 @@ class Domain:
     policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
     needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
     rewards: Mapping[str, Reward] = field(default_factory=dict)  # by their names in recipes, beside "dense" and "success"
-    ungated: frozenset[str] = frozenset()  # rewards that need verdicts which look behind gates that are shut (`every_group`)
+    ungated: frozenset[str] = frozenset()  # rewards that need every group judged, even where an earlier one failed (`every_group`)
     keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
 
     # Who judges
@@ -215,7 +215,7 @@ class Domain:
     labels: Mapping[str, str] = field(default_factory=dict)  # field of a request → how a person calls it
     answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None  # a structured answer as lines to read, day by day
     ungrounded: tuple[Grounding, ...] = ()
-    opinions: Callable[[Json], dict[str, bool]] = judged_final  # what machines said of an episode, yes or no: people's labels meet them
+    opinions: Callable[[Json], dict[str, bool]] = judged_final  # automatic yes/no judgements, compared with people's labels in a study
     counterparts: Mapping[str, str] = field(default_factory=dict)  # such an opinion → the dimension of row D10 that asks nearly the same
 
     # Records of folders that were made before there were domains

@@ -168,7 +168,7 @@ def group_seeds(runs: Sequence[ComparedRun]) -> list[Group]:
 
 
 def named_group(runs: Sequence[ComparedRun]) -> Group:
-    """Under the name of its first run, without what tells the seeds apart."""
+    """One group of runs that differ in their seed alone, named after the first without its seed."""
     if len(runs) == 1:
         return Group(runs[0].name, tuple(runs))
     return Group(f"{runs[0].name} and {len(runs) - 1} more seeds" if len(runs) > 2 else f"{runs[0].name} and another seed", tuple(runs))

@@ -52,7 +52,7 @@ def _passed(episode: Episode) -> dict[str, bool] | None:
 
 
 def _facts(episode: Episode) -> dict[str, Fact]:
-    """Of every group but the format's."""
+    """All facts of the verdict but those about format."""
     assert episode.verdict is not None
     return {name: fact for group in episode.verdict.groups if group.name != FORMAT for name, fact in (group.facts or {}).items()}
 

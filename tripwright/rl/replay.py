@@ -38,8 +38,8 @@ class ReplayBuffer:
         return len(self._failed)
 
     def remember(self, groups: Iterable[Group]) -> None:
-        """Those of which nothing passed what its reward asks for. A replayed one that our side lost waits on; a new one that it lost was
-        never seen to fail."""
+        """Keeps groups of which no member passed what the reward asks for. Where all members are unscored, a replayed group stays and a
+        new one is not added."""
         for group in groups:
             if group.solved or not (group.scored or group.replayed):
                 continue

@@ -183,7 +183,7 @@ class Face:
         return ToolAnswer(pieces.text, isinstance(result, Refusal), None, partial(self.rows, result), pieces.row_ends)
 
     def rows(self, result: Written) -> Rows:
-        """The same as data. Answers of which this face has no table are text."""
+        """The same as data. Records that this face has no table for count as text."""
         if isinstance(result, Refusal):
             return Rows(problem=result.kind, note=result.problem)
         records = getattr(result, "records", (result,))
@@ -214,7 +214,7 @@ class Face:
     def refusal(self, error: ToolError, asked: Asked | None, tool: str | None) -> ToolAnswer:
         """What went wrong, in this face's words. `tool` is the core's name of what was called, `asked` the call as far as it was read.
 
-        Of the kinds of errors that a face says in one and the same sentence, the first is what it says.
+        Where a face has one sentence for several kinds of error, the first of them is recorded.
         """
         of_tool = self.sentences.get(tool or "", {})
         sentences = of_tool if error.kind in of_tool else self.sentences.get("", {})

@@ -12,7 +12,6 @@ from typing import Literal
 
 PartKind = Literal["outbound", "stay", "return", "visits"]
 Mode = Literal["flight", "train"]
-PART_KINDS: tuple[PartKind, ...] = ("outbound", "stay", "return", "visits")  # the order in which an answer shows them
 MOST_RECOMMENDATIONS = 2  # in each part (row D11)
 
 

@@ -65,7 +65,7 @@ class LiveToolBox(AnswerBox):
             return replace(self.face.error(said, "unavailable"), fault=f"unavailable {fault.kind}")
 
     def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
-        """What its arguments may be, the server alone knows."""
+        """Arguments are not checked here: only the server knows its schema."""
         try:
             return self.face.answer(answer_of(self.source, name, read_arguments(arguments), name))
         except ToolError as error:

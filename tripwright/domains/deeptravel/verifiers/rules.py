@@ -18,8 +18,6 @@ from tripwright.domains.deeptravel.verifiers.fits import day, last_night_ends, s
 from tripwright.domains.deeptravel.verifiers.grounding import Grounding, ground
 from tripwright.transcript import Transcript
 
-_TOOLS_OF = {"stay": ("hotel_search",), "visits": ("poi_search", "route_planning")}
-
 
 @dataclass(frozen=True)
 class _Judged:

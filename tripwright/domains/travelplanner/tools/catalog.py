@@ -52,7 +52,6 @@ class Number(NamedTuple):
 
 
 Record = TypeVar("Record")
-ToolResult = list[Flight] | list[Accommodation] | list[Restaurant] | list[Attraction] | Route | CityList | Number
 
 
 class TravelTools(Core):

@@ -56,7 +56,6 @@ def _as_text(face: Face, written: Written) -> Pieces:
 
 INFORMATION = Face("search_r1", _as_information, tables={}, named={})
 TEXT = Face("search", _as_text, tables={}, named={})
-SEARCH_FACES = {face.name: face for face in (INFORMATION, TEXT)}
 
 
 class SearchTools:
