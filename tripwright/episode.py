@@ -169,4 +169,8 @@ def close_session(session: Session, rules: str = "official") -> Episode:
     task: Task = session.key
     if session.transcript.stop_reason is StopReason.UNSCORED:
         return task.unscored(session.transcript)
-    return task.judged(session.transcript, session.dialect.plan_format, rules)
+    episode = task.judged(session.transcript, session.dialect.plan_format, rules)
+    if not episode.scored:  # whatever should have judged it failed, and the transcript says so (law 4)
+        episode.transcript.stop_reason = StopReason.UNSCORED
+        episode.transcript.fault = episode.transcript.fault or "the task gave no verdict"
+    return episode

@@ -46,7 +46,7 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "stopped_by_length": sum(stops[reason] for reason in OVERLONG) / n,
         **_calls(episodes),
         "replayed": sum(group.replayed for group in groups),
-        "replayed_solved": sum(group.replayed and group.passed for group in groups),
+        "replayed_solved": sum(group.replayed and group.solved for group in groups),
         **domain_named(episodes[0].task.domain).figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
         "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
