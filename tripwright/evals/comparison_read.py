@@ -20,7 +20,7 @@ from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
 from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.run_card import judge_version
+from tripwright.evals.run_card import judge_code, judge_version
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
@@ -108,7 +108,7 @@ def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rule
     recipe = _recipe(place, card)
     alike, seed = but_for_seeds(card, recipe), seed_of(card, recipe)
     if rules is not None:
-        card |= {"rules": rules, "judge": judge_version()}
+        card |= {"rules": rules, "judge": judge_version(judge_code(str((card.get("dialect") or {}).get("name"))))}
     scored, unscored = by_query(o for o in outcomes if o.scored), by_query(o for o in outcomes if not o.scored)
     return ComparedRun(name, folder, card, seed, alike, scored, unscored, run.finished, run.typed_rows)
 

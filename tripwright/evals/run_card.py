@@ -13,6 +13,7 @@ import hashlib
 import json
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 
 import tripwright
 from tripwright.agent.dialect import Dialect
+from tripwright.domains import domains, own_domains
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
@@ -29,6 +31,7 @@ READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entr
 HASHES = ("sha256", "content_hash", "fingerprint")
 ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format")
 SHOWN_CHARACTERS = 60
+HOUSE = Path(tripwright.__file__).parent
 JUDGES = ("domains/*/rules", "domains/*/verifiers")  # the folders whose code decides what passes
 
 
@@ -53,7 +56,7 @@ def run_card(
         "world": dict(place),
         "samples": samples,
         "emptied_tools": emptied_tools,
-        **environment(),
+        **environment(dialect),
     }
 
 
@@ -72,11 +75,11 @@ def dialect_entry(dialect: Dialect) -> dict[str, Any]:
     }
 
 
-def environment() -> dict[str, Any]:
-    """The part of a card that does not depend on the run: versions, machine, moment."""
+def environment(dialect: Dialect | None = None) -> dict[str, Any]:
+    """The part of a card that does not depend on the run: versions, machine, moment. `dialect` says by whose code it is judged."""
     return {
         "tripwright": tripwright.__version__,
-        "judge": judge_version(),
+        "judge": judge_version(judge_code(dialect.name if dialect else "")),
         "git": git_state(Path(tripwright.__file__).parent),
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -84,14 +87,24 @@ def environment() -> dict[str, Any]:
     }
 
 
+def judge_code(dialect: str) -> Path:
+    """The package whose code judges what this dialect says: the house, or somebody else's domain."""
+    for domain in domains().values():
+        if domain.name not in own_domains() and dialect in (each.name for each in domain.dialects):
+            return Path(sys.modules[domain.open_place.__module__].__file__ or "").parent
+    return HOUSE
+
+
 @cache
-def judge_version(package: Path = Path(tripwright.__file__).parent) -> str:
+def judge_version(package: Path = HOUSE) -> str:
     """Changes where the code that judges does, and not with its comments, docstrings or layout: a hash of the syntax trees, 12 digits.
+    Of a package that is not divided as the house is, all code counts.
 
     Trees are written out differently by different versions of Python, so these are comparable within one of them.
     """
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in JUDGES for folder in package.glob(pattern) for path in folder.rglob("*.py")):
+    folders = [folder for pattern in JUDGES for folder in package.glob(pattern)] or [package]
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         tree = ast.parse(path.read_bytes())
         for node in ast.walk(tree):
             if (

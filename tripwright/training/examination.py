@@ -156,7 +156,7 @@ def _play(
         "world": {"name": "generated, never trained on"},
         "samples": 1,
         "emptied_tools": emptied_tools,
-        **environment(),
+        **environment(dialect),
     }
     print(f"examining {name}", file=sys.stderr)
     folder = _evaluation(run, name)

@@ -77,7 +77,7 @@ GROUPS = (
                 "Spread of rewards within groups",
                 "variance, mean over prompts",
                 (("dense_variance", "dense", 0), ("sparse_variance", "sparse", 1)),
-                "Dense: all five parts (0 to 5). Sparse: the pass alone.",
+                "Dense: all terms of the verdict. Sparse: the pass alone.",
             ),
         ),
     ),
