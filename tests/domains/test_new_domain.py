@@ -10,6 +10,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -43,13 +45,32 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: str, folder: Path) -> str:
+def environment(folder: Path) -> dict[str, str]:
     paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def run(command: str, folder: Path, code: int = 0) -> str:
     words = [sys.executable, "-m", *command.split()]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=3000)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    done = subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=3000)
+    assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stderr if code else done.stdout
+
+
+@contextmanager
+def served(folder: Path, world: str) -> Iterator[str]:
+    """The address at which the tools of a world are served."""
+    words = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", world, "--port", "0"]
+    with subprocess.Popen(words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = server.stderr.readline()
+            found = re.search(r"http://\S+?:\d+", said)
+            assert found is not None, said
+            yield found[0]
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
 
 
 def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
@@ -65,6 +86,23 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
     assert "wishes" in (package / "runs" / "expert" / "report.html").read_text()
     assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
     assert "Make a town" in run("tripwright dinner --help", package)
+
+
+def test_its_tools_are_served(package: Path) -> None:
+    pytest.importorskip("starlette")
+    httpx2 = pytest.importorskip("httpx2")
+    run("tripwright dinner make --out town --count 1", package)
+    with served(package, "town") as url:
+        assert httpx2.get(f"{url}/tools").json()["faces"] == ["dinner"]
+        answer = httpx2.post(f"{url}/tools/find_restaurants", json={"cuisine": "Thai"})
+        assert (answer.status_code, answer.json()["error"], answer.json()["rows"]["kind"]) == (200, False, "Restaurant")
+        assert httpx2.get(f"{url}/docs").status_code == 200
+        assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
+        call = ["tripwright", "tool", "find_restaurants", '{"cuisine":"Thai"}', "--face", "dinner", "--server", url]
+        assert run(" ".join(call), package).strip() == answer.json()["text"]
+    run("tripwright world build --scale nano --seed 1 --out nano", package)
+    refused = run("tripwright serve tools --world nano --face dinner --port 0", package, code=2)
+    assert "No town at" in refused
 
 
 def test_a_model_is_trained_and_examined(package: Path) -> None:
