@@ -22,6 +22,15 @@ FILES = dict(re.findall(r"^### `(dinner/\w+\.py)`\n\n```python\n(.*?)^```", PAGE
 RECIPE = re.search(r"```toml\n(# tripwright sft .*?)```", PAGE, re.DOTALL)
 ENTRY_POINT = re.search(r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL)
 PLAYED, TRAINED = (block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL))
+TRAINS_ON_SERVED = """
+from dataclasses import replace
+from tripwright.training.recipe import load_recipe
+from tripwright.training.stages import _tools
+recipe = load_recipe("dinner.toml")
+recipe = replace(recipe, data=replace(recipe.data, world="town", queries="town/requests.jsonl"))
+with _tools(recipe, "{url}", recipe.dialect.dialect()) as tools:
+    print(tools.world["content_hash"])
+"""
 SHORT = {
     "steps = 1500": "steps = 3",
     "steps = 10": "steps = 1",
@@ -57,6 +66,12 @@ def run(command: str, folder: Path, code: int = 0) -> str:
     return done.stderr if code else done.stdout
 
 
+def python(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
 @contextmanager
 def served(folder: Path, world: str) -> Iterator[str]:
     """The address at which the tools of a world are served."""
@@ -88,6 +103,16 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
     assert "Make a town" in run("tripwright dinner --help", package)
 
 
+def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) -> None:
+    domain = package / "dinner" / "domain.py"
+    domain.write_text(domain.read_text().replace('    name="dinner",\n', '    name="dinner",\n    rules=("lenient", "harsh"),\n'))
+    code = "from tripwright.training.recipe import load_recipe as l; r = l('dinner.toml'); print(r.evaluation.rules, r.rl.settings.rules)"
+    assert python(code, package) == "harsh harsh"
+    recipe = package / "dinner.toml"
+    recipe.write_text(recipe.read_text().replace("[grpo]\n", '[grpo]\nrules = "lenient"\n'))
+    assert python(code, package) == "harsh lenient"
+
+
 def test_its_tools_are_served(package: Path) -> None:
     pytest.importorskip("starlette")
     httpx2 = pytest.importorskip("httpx2")
@@ -100,6 +125,7 @@ def test_its_tools_are_served(package: Path) -> None:
         assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
         call = ["tripwright", "tool", "find_restaurants", '{"cuisine":"Thai"}', "--face", "dinner", "--server", url]
         assert run(" ".join(call), package).strip() == answer.json()["text"]
+        assert python(TRAINS_ON_SERVED.format(url=url), package) == "town-7"
     run("tripwright world build --scale nano --seed 1 --out nano", package)
     refused = run("tripwright serve tools --world nano --face dinner --port 0", package, code=2)
     assert "No town at" in refused
