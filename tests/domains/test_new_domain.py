@@ -10,6 +10,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,15 @@ FILES = dict(re.findall(r"^### `(dinner/\w+\.py)`\n\n```python\n(.*?)^```", PAGE
 RECIPE = re.search(r"```toml\n(# tripwright sft .*?)```", PAGE, re.DOTALL)
 ENTRY_POINT = re.search(r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL)
 PLAYED, TRAINED = (block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL))
+TRAINS_ON_SERVED = """
+from dataclasses import replace
+from tripwright.training.recipe import load_recipe
+from tripwright.training.stages import _tools
+recipe = load_recipe("dinner.toml")
+recipe = replace(recipe, data=replace(recipe.data, world="town", queries="town/requests.jsonl"))
+with _tools(recipe, "{url}", recipe.dialect.dialect()) as tools:
+    print(tools.world["content_hash"])
+"""
 SHORT = {
     "steps = 2500": "steps = 3",
     "steps = 10": "steps = 1",
@@ -43,13 +54,38 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(command: str, folder: Path) -> str:
+def environment(folder: Path) -> dict[str, str]:
     paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def run(command: str, folder: Path, code: int = 0) -> str:
     words = [sys.executable, "-m", *command.split()]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=3000)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    done = subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=3000)
+    assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stderr if code else done.stdout
+
+
+def python(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@contextmanager
+def served(folder: Path, world: str) -> Iterator[str]:
+    """The address at which the tools of a world are served."""
+    words = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", world, "--port", "0"]
+    with subprocess.Popen(words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = server.stderr.readline()
+            found = re.search(r"http://\S+?:\d+", said)
+            assert found is not None, said
+            yield found[0]
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
 
 
 def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
@@ -65,6 +101,34 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
     assert "wishes" in (package / "runs" / "expert" / "report.html").read_text()
     assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
     assert "Make a town" in run("tripwright dinner --help", package)
+
+
+def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) -> None:
+    domain = package / "dinner" / "domain.py"
+    domain.write_text(domain.read_text().replace('    name="dinner",\n', '    name="dinner",\n    rules=("lenient", "harsh"),\n'))
+    code = "from tripwright.training.recipe import load_recipe as l; r = l('dinner.toml'); print(r.evaluation.rules, r.rl.settings.rules)"
+    assert python(code, package) == "harsh harsh"
+    recipe = package / "dinner.toml"
+    recipe.write_text(recipe.read_text().replace("[grpo]\n", '[grpo]\nrules = "lenient"\n'))
+    assert python(code, package) == "harsh lenient"
+
+
+def test_its_tools_are_served(package: Path) -> None:
+    pytest.importorskip("starlette")
+    httpx2 = pytest.importorskip("httpx2")
+    run("tripwright dinner make --out town --count 1", package)
+    with served(package, "town") as url:
+        assert httpx2.get(f"{url}/tools").json()["faces"] == ["dinner"]
+        answer = httpx2.post(f"{url}/tools/find_restaurants", json={"cuisine": "Thai"})
+        assert (answer.status_code, answer.json()["error"], answer.json()["rows"]["kind"]) == (200, False, "Restaurant")
+        assert httpx2.get(f"{url}/docs").status_code == 200
+        assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
+        call = ["tripwright", "tool", "find_restaurants", '{"cuisine":"Thai"}', "--face", "dinner", "--server", url]
+        assert run(" ".join(call), package).strip() == answer.json()["text"]
+        assert python(TRAINS_ON_SERVED.format(url=url), package) == "town-7"
+    run("tripwright world build --scale nano --seed 1 --out nano", package)
+    refused = run("tripwright serve tools --world nano --face dinner --port 0", package, code=2)
+    assert "No town at" in refused
 
 
 def test_a_model_is_trained_and_examined(package: Path) -> None:

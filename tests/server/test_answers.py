@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 
 import pytest
 
 pytest.importorskip("starlette")
 
-from tripwright.domains import face_named
+from tripwright.domains import domain_named, face_named
+from tripwright.domains.domain import Place
 from tripwright.server.answers import ENTRY_BYTES, LONGEST_BODY_BYTES, AnswerCache, Answered, Answers
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -21,6 +23,11 @@ def filled(*names: str) -> AnswerCache:
     for name in names:
         cache.put((name, b"", b"{"), Answered(b"x" * 100, "calculator", False))
     return cache
+
+
+def served(world: World, face: str, cache_bytes: int) -> Answers:
+    place = Place(world, world.name, {"content_hash": world.content_hash})
+    return Answers(domain_named("travelplanner"), place, face, cache_bytes, ExitStack())
 
 
 def test_the_least_recently_used_goes_first() -> None:
@@ -40,14 +47,14 @@ def test_what_is_too_large_or_too_long_is_not_kept() -> None:
 
 
 def test_without_room_nothing_is_kept(world: World) -> None:
-    answers = Answers(world, "compact", cache_bytes=0)
+    answers = served(world, "compact", cache_bytes=0)
     assert answers.call("calculator", b'{"expression": "1"}') == answers.call("calculator", b'{"expression": "1"}')
     assert (answers.cache.bytes, answers.cache.hits) == (0, 0)
 
 
 def test_calls_that_look_alike_keep_their_own_answers(world: World) -> None:
     """Equal when written one after the other, or when told apart by a line break."""
-    answers, box = Answers(world, "compact", cache_bytes=1_000_000), ToolBox(world, face_named("compact"))
+    answers, box = served(world, "compact", cache_bytes=1_000_000), ToolBox(world, face_named("compact"))
     alike = [("calculator", b"", b'{"expression": "1"}'), ("calculato", b"", b'r{"expression": "1"}'), ("", b"", b"{}"), ("\n", b"", b"{}")]
     for _ in range(2):
         for tool, query, body in alike:

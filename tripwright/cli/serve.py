@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.domains import face_named, faces, own_domains
+from tripwright.domains import domain_of_face, face_named, faces, own_domains
 from tripwright.domains.domain import PlaceOptions
+from tripwright.domains.folders import alike, open_folder
 from tripwright.errors import UserError
 from tripwright.server import tools_api
 from tripwright.server.log import say
 from tripwright.server.metrics import forget_worker, metrics_folder
 from tripwright.server.supervisor import Supervisor, open_port, url_of
-from tripwright.world.store import World
 
 WORLD_APP = f"{tools_api.__name__}:{tools_api.make_app.__name__}"
 OWN = own_domains()
@@ -65,16 +65,20 @@ def tools(  # long: each option is a parameter with its help
     """
     options = PlaceOptions(world, services, store, snapshot, replay)
     offered = {each.name: each for each in LIVE.faces} if options.live else faces()
-    chosen = face_named(face or (LIVE_FACE if options.live else WORLD_FACE), offered).name
-    settings: dict[str, Any] = {"face": chosen}
+    if face is not None:
+        face_named(face, offered)  # a wrong face is named even where the world is wrong too
+    settings: dict[str, Any] = {}
     if options.live:
         app, settings["live"], what = import_module(str(LIVE.live)).prepare(options, on_fault, workers)
     elif world is None:
         raise UserError("What is served? Give --world DIR, or live tools: --services FILE, or --store with --snapshot and --replay.")
     else:
-        what = f"the tools of world '{World.open(world).name}'"
+        with open_folder(world, domain_of_face(face) if face else None) as (domain, place):
+            what = f"the tools of world '{place.where}'"
+        offered = faces({each.name: each for each in alike(domain)})
         app = WORLD_APP
         settings |= {"world": os.fspath(world.absolute()), "cache_bytes": cache_mb * 1_000_000}
+    chosen = settings["face"] = face or next(iter(offered))
     with open_port(host, port) as listener, metrics_folder() as folder:
         url = url_of(listener)
 

@@ -12,15 +12,18 @@ import re
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs
 
-from tripwright.domains import domains, face_named, faces
+from tripwright.domains import domain_of_face, face_named, faces
+from tripwright.domains.domain import Domain, Place
+from tripwright.domains.folders import alike
 from tripwright.errors import UserError
 from tripwright.server.metrics import UNKNOWN_TOOL
 from tripwright.tools.face import Face
-from tripwright.tools.toolbox import ToolBox, Tools
+from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
 MAX_BODY_BYTES = 1_000_000
@@ -144,28 +147,31 @@ class Served(ABC):
 
 
 class Answers(Served):
-    """The tools of a closed world."""
+    """The tools of a closed world, in the faces of all domains that live in such a one. `opened` is closed when the server ends."""
 
     live = False
     about = "The tools of a closed world, as an agent calls them. It does not change while it is served: equal calls get equal answers."
 
-    def __init__(self, world: World, default_face: str, cache_bytes: int):
-        super().__init__(faces(), default_face, cache_bytes)
-        self.world, self.content_hash, self.what = world, world.content_hash, f"world '{world.name}'"
+    def __init__(self, domain: Domain, place: Place, default_face: str, cache_bytes: int, opened: ExitStack):
+        self._domains = alike(domain)
+        super().__init__(faces({each.name: each for each in self._domains}), default_face, cache_bytes)
+        self._place, self._opened = place, opened
+        self.content_hash, self.what = str(place.identity.get("content_hash", "")), f"world '{place.where}'"
 
     @property
     def manifest(self) -> Json:
-        return {"name": self.world.name, **self.world.manifest, "content_hash": self.content_hash}
+        told = self._place.source.manifest if isinstance(self._place.source, World) else self._place.identity
+        return {"name": self._place.where, **told, "content_hash": self.content_hash}
 
     @cached_property
     def samples(self) -> dict[str, Json]:
-        return {tool: arguments for domain in domains().values() for tool, arguments in domain.samples(self.world).items()}
+        return {tool: arguments for domain in self._domains for tool, arguments in domain.samples(self._place.source).items()}
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
-        return ToolBox(self.world, face, page_rows=page_rows)
+        return domain_of_face(face.name).tools(self._place.source, face, page_rows)
 
     def close(self) -> None:
-        """A world may stay open: nobody writes to it."""
+        self._opened.close()
 
 
 def core_tools(faces: Mapping[str, Face]) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripwright import __version__
-from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Json, Served
+from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Json, Served, core_tools
 from tripwright.tools.face import Face
 
 _CALLS = """A call that a tool cannot serve (an unknown city, a wrong or missing argument, a body that is no JSON) is answered with status
@@ -54,7 +54,7 @@ _WORLD = {
         "content_hash": {"type": "string", "description": "Equal where the same is served. Every answer of a tool has it as x-world-hash."},
         "rows": {"type": "object", "additionalProperties": {"type": "integer"}},
     },
-    "required": ["name", "content_hash", "rows"],
+    "required": ["name", "content_hash"],
 }
 _CALL = {
     "type": "object",
@@ -115,8 +115,9 @@ def _call_tool(name: str, faces: Sequence[Face], served: Served) -> Json:
 
 def _call_by_body(served: Served) -> Json:
     offer, samples = served.faces[served.default_face].offer, served.samples
-    core = next(core for core in samples if offer.core_name(offer.name_of(core)) == core)
-    name, arguments = offer.call_of(core, samples[core])
+    faced = core_tools({served.default_face: served.faces[served.default_face]})
+    core = next((core for core in samples if offer.core_name(offer.name_of(core)) == core), faced[0])
+    name, arguments = offer.call_of(core, samples.get(core, {}))
     return {
         "operationId": "call",
         "summary": "Call a tool whose name is in the body.",

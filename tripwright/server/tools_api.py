@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from tripwright.domains import domain_of_face
+from tripwright.domains.folders import open_folder
 from tripwright.errors import UserError
 from tripwright.server.answers import MAX_BODY_BYTES, Answered, Answers, Served, core_tools
 from tripwright.server.docs_page import docs_page
@@ -32,7 +34,6 @@ from tripwright.server.metrics import CONTENT_TYPE, Metrics
 from tripwright.server.openapi import openapi_document
 from tripwright.tools.remote import WORLD_HEADER
 from tripwright.tools.toolbox import ToolHostDown
-from tripwright.world.store import World
 
 SAMPLE_SECONDS = 5.0  # between two looks at the worker's memory
 MOST_WAITING = 256  # live calls under way in one worker; more wait for their turn
@@ -44,7 +45,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 def make_app(world: str, face: str, cache_bytes: int, metrics_folder: str) -> ToolsApp:
     """What a worker runs: the tools of the world in a folder."""
-    app = ToolsApp(Answers(World.open(Path(world)), face, cache_bytes), Path(metrics_folder))
+    opened = ExitStack()
+    domain, place = opened.enter_context(open_folder(Path(world), domain_of_face(face)))
+    app = ToolsApp(Answers(domain, place, face, cache_bytes, opened), Path(metrics_folder))
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again
     return app

@@ -52,10 +52,24 @@ def load_recipe(path: str | Path) -> Recipe:
     mixes = {name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None}
     mixes = {name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()}
     recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
+    recipe = _with_rules(recipe, data)
     try:
         check(recipe)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
+    return recipe
+
+
+def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
+    """Training and examinations are held to the domain's strictest rules where the recipe does not say."""
+    if not recipe.domain.rules:
+        return recipe
+    strictest = recipe.domain.rules[-1]
+    if "rules" not in data.get("evaluation", {}):
+        recipe = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, rules=strictest))
+    if recipe.rl is not None and "rules" not in data[recipe.rl.algorithm]:
+        settings = dataclasses.replace(recipe.rl.settings, rules=strictest)
+        recipe = dataclasses.replace(recipe, rl=recipe.rl._replace(settings=settings))
     return recipe
 
 

@@ -15,6 +15,7 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
+from tripwright.domains.folders import open_folder
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
@@ -29,7 +30,6 @@ from tripwright.training.nano import new_model
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.tokenizer import train_tokenizer
-from tripwright.world.store import World
 
 
 def make(run: RunFolder) -> None:
@@ -115,7 +115,8 @@ def _tools(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[Remote
         return
     if recipe.data.world is None:
         raise UserError(f"Tools at '{shown_url(url)}' serve one world, and this recipe trains on many: give data.world and data.queries.")
-    tools = RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=World.open(recipe.data.world).content_hash)
+    with open_folder(Path(recipe.data.world), recipe.domain) as (_, place):
+        tools = RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=place.identity.get("content_hash"))
     try:
         yield tools
     finally:

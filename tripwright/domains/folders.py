@@ -1,0 +1,33 @@
+"""Whose place a folder is: a world as TravelPlanner and DeepTravel share it, or what a domain of another kind keeps there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tripwright.domains import domains
+from tripwright.domains.domain import Domain, Place, PlaceOptions
+from tripwright.errors import UserError
+
+
+def alike(domain: Domain) -> list[Domain]:
+    """The domains that live in the same kind of world, itself among them."""
+    return [each for each in domains().values() if each.world is domain.world]
+
+
+@contextmanager
+def open_folder(folder: Path, asked: Domain | None = None) -> Iterator[tuple[Domain, Place]]:
+    """The place, and the first domain that knows the folder; with `asked`, among those that live in the same kind of world. Raises the
+    UserError of the first that was tried where none does."""
+    with ExitStack() as opened:
+        refused: list[UserError] = []
+        for domain in alike(asked) if asked else domains().values():
+            try:
+                place = opened.enter_context(domain.open_place(PlaceOptions(world=folder)))
+                break
+            except UserError as error:
+                refused.append(error)
+        else:
+            raise refused[0]
+        yield domain, place
