@@ -12,7 +12,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines, whole_lines
-from tripwright.runs import TranscriptJournal, episode_lines, episodes, places, record_at, rewind_metrics
+from tripwright.runs import TranscriptJournal, episode_lines, episodes, id_in, places, record_at, rewind_metrics
 
 TEARS = [b"", b'{"id": "q9", "tra', b"{", b"\xff\xfe", b"12", b'{"id": "\xc3', b"\x00\x00\x00"]
 
@@ -113,11 +113,20 @@ def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path: Path) -> Non
     assert len(places(path, tries_again=False)) == 6
 
 
-@pytest.mark.parametrize("id", ["a", 'quote " and \\ and }', "Köln", "\u2028", "", 7, -1, 1.5, None, "q\ud800"])
+@pytest.mark.parametrize("id", ["a", 'quote " and \\ and }', "Köln", "\u2028", "", 7, -1, 1.5, "q\ud800"])
 def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(tmp_path: Path, id: Any) -> None:
     path = write(tmp_path / "t.jsonl", {"id": id, "n": 1}, {"n": 2, "id": id})
     assert [place.id for place in places(path)] == [str(id)]
     assert [record["n"] for record in episodes(path)] == [2]
+
+
+def test_null_is_no_id(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", {"id": None, "n": 1, "verdict": None}, {"n": 2, "id": None, "verdict": None})
+    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [(None, 1), (None, 2)]
+    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'id'\."):
+        next(episode_lines(path)).read(id_in)
+    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run"):
+        TranscriptJournal(path)
 
 
 @pytest.mark.parametrize(("text", "why"), [("oops", "not JSON"), ("[1]", "expected an object, found list"), ('{"id": "a", ', "not JSON")])
@@ -134,6 +143,8 @@ def test_what_a_reader_misses_in_a_line_is_named(tmp_path: Path) -> None:
         line.read(lambda record: record["transcript"])
     with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."):
         line.read(lambda record: record["verdict"]["final"])
+    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."):
+        line.read(lambda record: int(record["id"]))
 
 
 def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path) -> None:

@@ -63,7 +63,12 @@ class Run:
         return self.version >= 2
 
     def check_version(self) -> None:
-        """Raises UserError for a folder that can be read and not be gone on with."""
+        """Raises UserError for a folder that can be read and not be gone on with, and for one of a newer version."""
+        if self.version > VERSION:
+            raise UserError(
+                f"'{self.folder}' was made by a newer version of tripwright (its run is of version {self.version}, and this one writes "
+                f"{VERSION}). Choose a new folder for --out."
+            )
         if self.version != VERSION:
             raise UserError(
                 f"'{self.folder}' holds a run of version {self.version}, and episodes are now written in version {VERSION}: 'report' and "
@@ -112,7 +117,9 @@ class EpisodeLine:
             return make(self.record())
         except KeyError as missing:
             raise self.problem(f"it has no {missing}") from None
-        except (TypeError, AttributeError):
+        except UserError:
+            raise
+        except (TypeError, AttributeError, ValueError):
             raise self.problem("expected a line as 'tripwright run' writes it") from None
 
     def problem(self, why: str) -> UserError:
@@ -181,7 +188,7 @@ class TranscriptJournal(Journal):
         )
 
     def _take(self, record: Any) -> None:
-        id, verdict = str(record["id"]), record["verdict"]
+        id, verdict = id_in(record), record["verdict"]
         self.scored.pop(id, None)
         if verdict is not None:
             self.scored[id] = Scored(bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {})
@@ -201,6 +208,13 @@ def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
     return seconds
 
 
+def id_in(record: Mapping[str, Any]) -> str:
+    """Of an episode's record. Raises KeyError where it has none."""
+    if record["id"] is None:
+        raise KeyError("id")
+    return str(record["id"])
+
+
 def _id_of(text: bytes) -> str | None:
     """Without reading the whole line where it begins with its id, as those of a run do."""
     try:
@@ -209,4 +223,4 @@ def _id_of(text: bytes) -> str | None:
         record = read_json(text)
     except NotJson:
         return None  # told when the line is read
-    return str(record["id"]) if isinstance(record, dict) and "id" in record else None
+    return str(record["id"]) if isinstance(record, dict) and record.get("id") is not None else None

@@ -134,6 +134,15 @@ class Verdict:
     error: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a fact of two groups: figures of facts go by their names."""
+        if len({name for group in self.groups for name in group.asked}) < sum(len(group.asked) for group in self.groups):
+            groups: dict[str, str] = {}
+            for group in self.groups:
+                for name in dict.fromkeys(group.asked):
+                    if (other := groups.setdefault(name, group.name)) != group.name:
+                        raise ValueError(f"the fact '{name}' is in two groups of this verdict, '{other}' and '{group.name}'")
+
     def group(self, name: str) -> Group:
         """Raises KeyError, with the names that there are."""
         for group in self.groups:

@@ -120,3 +120,8 @@ def test_what_cannot_be_divided(official: list[Path], tmp_path: Path) -> None:
         merge([write(tmp_path / "empty.jsonl", [])])
     with pytest.raises(UserError, match="No query file at"):
         merge([tmp_path / "none.jsonl"])
+
+
+def test_requests_without_a_level_are_counted_as_such(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.jsonl", [{key: value for key, value in record(n, "easy", 3).items() if key != "level"} for n in range(6)])
+    assert mix(merge([path]).requests, ("level",)) == {"no level": 6}

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from tripwright.cli import examine  # noqa: E402
 from tripwright.errors import UserError  # noqa: E402
+from tripwright.statistics.rates import rate  # noqa: E402
 from tripwright.training import examination, stages  # noqa: E402
 from tripwright.training.run_folder import RunFolder  # noqa: E402
 
@@ -84,3 +85,12 @@ def test_other_conditions_are_refused(
     with pytest.raises(UserError, match="--against: .*other' was examined under other conditions: rules"):
         examine.examine(Path("tiny.toml"), trained, against=other)
     assert not (trained / "eval").exists()
+
+
+def test_requests_without_levels_and_an_evaluation_without_scores(recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none: dict[str, Any] = {"metrics": {"final": rate(0, 0)}, "parties": {"2": {"final": rate(0, 0)}}}
+    monkeypatch.setattr(examination, "_play", lambda *args: none)
+    run = RunFolder(tmp_path / "run", recipe)
+    examination.measure_difficulty(run)
+    assert json.loads((run.folder / "difficulty.json").read_text())["levels"]["expert"] == {}
+    assert all(line.endswith("not known (0 scored)") for line in examination.rates(run, [])[1:])

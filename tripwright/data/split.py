@@ -177,8 +177,12 @@ def refuse_other_parts(folder: Path, places: Iterable[Path]) -> None:
 
 def mix(requests: Sequence[Request], keep: Sequence[str]) -> dict[str, int]:
     """ "easy 3" → how many."""
-    counts = Counter(" ".join(str(request.marks[name]) for name in keep) for request in requests)
+    counts = Counter(" ".join(_word(name, request.marks[name]) for name in keep) for request in requests)
     return dict(sorted(counts.items()))
+
+
+def _word(name: str, mark: Any) -> str:
+    return str(mark) if mark is not None else f"no {name}"
 
 
 def _line(request: Request, idx: int | None) -> str:

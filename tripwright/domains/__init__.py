@@ -37,25 +37,33 @@ def own_domains() -> Mapping[str, Domain]:
 
 @cache
 def domains() -> Mapping[str, Domain]:
-    """All of them by name, the house's own first."""
-    return {**own_domains(), **{name: import_module(module).DOMAIN for name, module in _modules().items() if name not in ROWS}}
+    """All of them by name, the house's own first. Raises UserError where a name of a domain, a dialect or a face comes twice."""
+    found = {module: import_module(module).DOMAIN for module in _modules()}
+    owners = dict[tuple[str, str], str]()
+    for module, domain in found.items():
+        here = f"'{domain.name}' ({module})"
+        named = [("domain", domain), *(("dialect", each) for each in domain.dialects), *(("face", each) for each in domain.faces)]
+        for kind, each in named:
+            if (there := owners.setdefault((kind, each.name), here)) != here:
+                raise UserError(f"The {kind} '{each.name}' is of two domains: {there} and {here}. Rename one, or uninstall its package.")
+    return {domain.name: domain for domain in found.values()}
 
 
 def verb_packages() -> Iterator[ModuleType]:
     """The packages `verbs` of the domains that have one, each with rows for the command line (`cli/verbs.py`): VERBS and GROUPS."""
-    for module in _modules().values():
+    for module in _modules():
         folder, _, _ = module.rpartition(".")
         if folder and find_spec(f"{folder}.verbs") is not None:
             yield import_module(f"{folder}.verbs")
 
 
 @cache
-def _modules() -> Mapping[str, str]:
-    return {**ROWS, **{point.name: point.module for point in entry_points(group="tripwright.domains")}}
+def _modules() -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*ROWS.values(), *(point.module for point in entry_points(group="tripwright.domains")))))
 
 
 def domain_named(name: str) -> Domain:
-    if name not in domains():
+    if not isinstance(name, str) or name not in domains():  # it may come out of a file
         raise UserError(f"Unknown domain '{name}'. The domains are {', '.join(domains())}.")
     return domains()[name]
 

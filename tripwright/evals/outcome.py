@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains import domains
+from tripwright.runs import id_in
 from tripwright.verdict import FORMAT
 
 
@@ -47,7 +48,7 @@ class Outcome:
     def of(cls, record: Mapping[str, Any]) -> Outcome:
         verdict, transcript, request = record["verdict"], record["transcript"], record["request"]
         return cls(
-            id=str(record["id"]),
+            id=id_in(record),
             domain=record["domain"],
             query=f"{record.get('world')} {_identity(request)}",
             text=str(request.get("query") or ""),

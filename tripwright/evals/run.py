@@ -19,6 +19,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Episode, Task, play
 from tripwright.errors import UserError
+from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.run_usage import adding_usage, sum_usage, usage_entry
@@ -28,7 +29,7 @@ from tripwright.llm.paid import PaidCalls
 from tripwright.llm.prices import Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
-from tripwright.runs import CALLS, SCORE, TRANSCRIPTS, TranscriptJournal, episodes
+from tripwright.runs import CALLS, SCORE, TRANSCRIPTS, Record, TranscriptJournal, episode_lines, episodes
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 
@@ -100,13 +101,20 @@ def run(
                 raise
         calls.close(all_done=not left)
     usage: Counter[str] = Counter()
-    score = scorer(adding_usage(episodes(path), usage), rules, card)
+    lines = (line.read(_readable) for line in episode_lines(path))
+    score = scorer(adding_usage(lines, usage), rules, card)
     if faults:
         score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
     if entry := usage_entry(usage, spending.prices):
         score["usage"] = entry
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
     return score
+
+
+def _readable(record: Record) -> Record:
+    """The record, where every figure can read it."""
+    Outcome.of(record)
+    return record
 
 
 def _play_rounds(

@@ -45,7 +45,7 @@ def judged_by(rules: str) -> str:
 
 def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
     """The score of the lines of one or several transcripts.jsonl. `records` is read once and may be a stream."""
-    latest = {str(record["id"]): Outcome.of(record) for record in records}
+    latest = {outcome.id: outcome for outcome in map(Outcome.of, records)}
     outcomes = [latest[key] for key in sorted(latest)]
     scored = [outcome for outcome in outcomes if outcome.scored]
     unscored = len(outcomes) - len(scored)

@@ -114,7 +114,7 @@ def measure_difficulty(run: RunFolder) -> None:
     for name, policy in run.recipe.domain.baselines.items():
         score = _play(run, tasks, policy(), f"difficulty/{name}", {"kind": name})
         difficulty[name] = score["metrics"]["final"]
-        difficulty["levels"][name] = {level: part["final"] for level, part in score["levels"].items()}
+        difficulty["levels"][name] = {level: part["final"] for level, part in score.get("levels", {}).items()}
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
@@ -235,7 +235,9 @@ def rates(run: RunFolder, names: list[str]) -> list[str]:
     rows += [(name, (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"]) for name in names]
     lines = [f"final pass rate in worlds never trained on ({judged_by(_rules(run.recipe))}, greedy, 95% intervals)"]
     for name, rate in rows:
-        shown = f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}]  {rate['k']}/{rate['n']}"
+        shown = "not known (0 scored)"
+        if rate["n"]:
+            shown = f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}]  {rate['k']}/{rate['n']}"
         lines.append(f"  {name.replace('_', ' '):<14} {shown}")
     return lines
 
