@@ -32,7 +32,7 @@ def row(step: int, **changed: Any) -> dict[str, Any]:
     figures = {key: 0.5 + step / 1000 for group in GROUPS for chart in group.charts for key, _, _ in chart.keys}
     figures |= {"reward_mean": 1 + step / 50, "reward_std": 0.5, "pass_rate": step / 100, "learning_rate": 1e-4 / step}
     figures |= {"flops_update_total": 1e12 * step, "flops_total": 3e12 * step, "peak_memory_mb": 900.0}
-    figures |= {"dense_variance": 1.0, "sparse_variance": 0.1, "covariance": 0.2}
+    figures |= {"reward_length": -0.1, "dense_variance": 1.0, "sparse_variance": 0.1, "covariance": 0.2}
     lists = {"stop_reasons": {"answer": 0.9, "max_turns": 0.1}, "constraints": {"is_valid_cost": 0.5, "is_not_absent": 1.0}}
     return {"stage": "rl", "step": step, "seconds": 60.0 * step, **figures, **lists, **changed}
 
