@@ -76,6 +76,11 @@ class Rows:
 _NO_ROWS = vars(Rows())
 
 
+def call_key(name: str, arguments: Mapping[str, Any]) -> str:
+    """Equal for calls that ask the same."""
+    return name + json.dumps(arguments, sort_keys=True)
+
+
 @dataclass
 class ToolCall:
     name: str
@@ -157,7 +162,7 @@ class Transcript:
         asked: set[str] = set()
         count = self.problems.count(StopReason.REPEATED_CALL) + (self.stop_reason is StopReason.REPEATED_CALL)
         for call in self.calls:
-            key = call.name + json.dumps(call.arguments, sort_keys=True)
+            key = call_key(call.name, call.arguments)
             count += key in asked
             if call.fault is None:  # else it may be asked again
                 asked.add(key)

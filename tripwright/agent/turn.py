@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tripwright.agent.reasoning import without_reasoning
+from tripwright.transcript import call_key
 
 Notation = Literal["tool_call", "text", "search", "talk"]
 
@@ -55,8 +56,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """Equal for calls that ask the same."""
-        return self.name + json.dumps(self.arguments, sort_keys=True)
+        return call_key(self.name, self.arguments)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tripwright.domains.domain import Counts
 from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
 from tripwright.runs import episode_lines
-from tripwright.transcript import StopReason
+from tripwright.transcript import StopReason, call_key
 
 OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)
 ANSWER, UNREADABLE = "answer", "(unreadable turn)"
@@ -152,7 +152,7 @@ def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:
     asked: set[str] = set()
     for segment in segments:
         if call := segment.get("call"):
-            key = f"{call['name']} {json.dumps(call['arguments'], sort_keys=True)}"
+            key = call_key(call["name"], call["arguments"])
             kind: Kind = "repeated" if key in asked else "fault" if call.get("fault") else "error" if call.get("error") else "fine"
             if kind != "fault":
                 asked.add(key)
