@@ -81,8 +81,12 @@ class Browser:
     def until(self, expression: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not self.js(f"Boolean({expression})"):
-            assert time.monotonic() < deadline, f"it never came true: {expression}"
+            assert time.monotonic() < deadline, self._instead(expression)
             time.sleep(0.02)
+
+    def _instead(self, expression: str) -> str:
+        state = self.js("[document.activeElement.id, document.visibilityState, document.body.innerText]")
+        return f"it never came true: {expression}; focus, visibility and text: {state}; complaints: {self.complaints}"
 
     def text(self, selector: str) -> str:
         return str(self.js(f"document.querySelector({json.dumps(selector)}).innerText"))

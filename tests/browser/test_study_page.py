@@ -94,6 +94,7 @@ def saved(page: Any) -> None:
 
 def test_keys_label_and_every_change_is_on_disk(labelling: Any, served: Served) -> None:
     page, first = labelling("Ann"), served.study.order("ann")[0]
+    assert page.js("document.activeElement.id") == "reading"  # not the hidden name field: no key is lost
     page.press("1", "2", "2")
     saved(page)
     assert served.said("ann") == {first: {"intention": True, "completeness": False}}
@@ -131,6 +132,22 @@ def test_a_rater_goes_on_where_they_stopped_and_others_start_afresh(labelling: A
     assert again.js("document.querySelectorAll('#dimensions input:checked').length") == 7
     other = labelling("Bob")
     assert other.text("#done") == "0 of 3 done" and other.js("document.querySelectorAll('#dimensions input:checked').length") == 0
+
+
+def test_an_old_state_that_comes_late_undoes_nothing(labelling: Any, served: Served) -> None:
+    page, first = labelling("Ann"), served.study.order("ann")[0]
+    page.js(
+        "void (() => { const real = window.fetch; window.fetch = async (...asked) => { const answer = await real(...asked);"
+        " if (String(asked[0]).startsWith('api/rater')) await new Promise((go) => { window.letGo = go; }); return answer; }; })()"
+    )
+    page.js("void document.dispatchEvent(new Event('visibilitychange'))")
+    page.until("window.letGo")
+    page.press("1")
+    saved(page)
+    page.js("new Promise((go) => { window.letGo(); setTimeout(go, 100); })")
+    page.press("2")
+    saved(page)
+    assert served.said("ann") == {first: {"intention": True, "completeness": True}}
 
 
 def test_a_card_opens_the_row_it_stands_on(labelling: Any) -> None:

@@ -9,6 +9,7 @@ export class Saver {
     this.waiting = new Map();
     this.busy = false;
     this.failures = 0;
+    this.puts = 0; // states handed over so far
     window.addEventListener("beforeunload", (event) => { if (this.open) event.preventDefault(); });
     window.addEventListener("online", () => this.send());
     window.addEventListener("pagehide", () => this.send());
@@ -18,6 +19,7 @@ export class Saver {
 
   /** `wait`: milliseconds in which a newer state may still come, as while somebody types. */
   put(label, wait = 0) {
+    this.puts += 1;
     this.waiting.set(label.item, label);
     this.say("Saving …", false);
     clearTimeout(this.timer);

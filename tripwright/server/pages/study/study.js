@@ -52,6 +52,7 @@ async function enter(name) {
   $("rater").textContent = found.rater;
   $("welcome").hidden = true;
   $("work").hidden = false;
+  $("reading").focus({preventScroll: true}); // else the hidden name field still hears the first keys
   const first = state.order.findIndex((item) => !isDone(item));
   await show(first < 0 ? 0 : first);
 }
@@ -256,8 +257,9 @@ $("calls").addEventListener("toggle", nameFold, true);
 
 document.addEventListener("visibilitychange", async () => { // another tab or machine may have labelled meanwhile
   if (document.hidden || $("work").hidden || saver.open) return;
+  const before = saver.puts;
   const found = await get(`api/rater?name=${encodeURIComponent(state.rater)}`).catch(() => null);
-  if (!found || saver.open || found.rater !== state.rater) return;
+  if (!found || saver.puts !== before || found.rater !== state.rater) return; // older than what was labelled while it came
   state.labels = new Map(Object.entries(found.labels));
   if (document.activeElement !== $("note")) $("note").value = labelOf(current()).note;
   drawLabels();
