@@ -1,16 +1,22 @@
-"""Episodes against a local token server, a thousand at once: throughput, memory, and whether anything is dropped.
+"""Episodes against a local token server, a thousand at once: throughput, memory, and whether
+anything is dropped.
 
-    python benchmarks/endpoint_load.py [--episodes 2000] [--concurrency 1000] [--ms-per-token 10] [--peer-episodes 1000]
+    python benchmarks/endpoint_load.py [--episodes 2000] [--concurrency 1000] [--ms-per-token 10]
+    [--peer-episodes 1000]
 
-The server (`endpoint_load_server.py`) is a process of its own: it takes chat completions, waits as long as a model of that speed would
-take to write the reply, and answers with the expert's next turn: real tool calls on a nano world and at the end the plan. So each episode
-must pass, and one that does not was dropped or garbled: exit code 1.
+The server (`endpoint_load_server.py`) is a process of its own: it takes chat completions, waits as
+long as a model of that speed would take to write the reply, and answers with the expert's next
+turn: real tool calls on a nano world and at the end the plan. So each episode must pass, and one
+that does not was dropped or garbled: exit code 1.
 
-Three sides, one after the other, each in a process of its own, on the same queries, world and server:
+Three sides, one after the other, each in a process of its own, on the same queries, world and
+server:
 - ours: `tripwright run` as it is, journal of paid calls, transcripts, judge and score included;
-- peer: the same episodes by `AsyncOpenAI` and `asyncio.gather`, a thousand at once behind a semaphore, with nothing written down;
+- peer: the same episodes by `AsyncOpenAI` and `asyncio.gather`, a thousand at once behind a
+  semaphore, with nothing written down;
 - one at a time: ours with --concurrency 1, on a few episodes.
-Two cores are shared by client and server, so the figures are what such a machine does, not what the client could.
+Two cores are shared by client and server, so the figures are what such a machine does, not what the
+client could.
 """
 
 from __future__ import annotations
@@ -53,7 +59,9 @@ SERVER = Path(__file__).with_name("endpoint_load_server.py")
 def prepare(folder: Path) -> None:
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, DISTINCT, 1))
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in queries)
+    )
     face = face_named("planner_r1")
     script = {query.query: expert_turns(query, world, face) for query in queries}
     (folder / "script.json").write_text(json.dumps(script))
@@ -62,7 +70,10 @@ def prepare(folder: Path) -> None:
 def tasks(folder: Path, count: int) -> list[TripTask]:
     world = World.open(folder / "world")
     queries = read_queries(folder / "queries.jsonl")
-    return [TripTask(f"q{number:06d}", query, world) for number, query in enumerate(islice(cycle(queries), count))]
+    return [
+        TripTask(f"q{number:06d}", query, world)
+        for number, query in enumerate(islice(cycle(queries), count))
+    ]
 
 
 def peak_mib() -> float:
@@ -86,7 +97,9 @@ def ours(folder: Path, url: str, episodes: int, concurrency: int) -> dict[str, A
     return figures(seconds, episodes, score["usage"]["requests"], final["k"], before, cpu)
 
 
-def figures(seconds: float, episodes: int, requests: int, passed: int, before_mib: float, before_cpu: float) -> dict[str, Any]:
+def figures(
+    seconds: float, episodes: int, requests: int, passed: int, before_mib: float, before_cpu: float
+) -> dict[str, Any]:
     return {
         "episodes": episodes,
         "seconds": seconds,
@@ -113,10 +126,15 @@ async def gathered(folder: Path, url: str, episodes: int, concurrency: int) -> d
             while not session.done:
                 sent: Any = messages(session.transcript, "native", schemas)
                 tools: Any = schemas
-                reply = await client.chat.completions.create(model="load", messages=sent, tools=tools)
+                reply = await client.chat.completions.create(
+                    model="load", messages=sent, tools=tools
+                )
                 requests += 1
                 said = reply.choices[0].message
-                calls = tuple(RequestedCall(call.id, call.function.name, call.function.arguments) for call in said.tool_calls or ())
+                calls = tuple(
+                    RequestedCall(call.id, call.function.name, call.function.arguments)
+                    for call in said.tool_calls or ()
+                )
                 session.take(Turn(turn_text(Completion(said.content or "", calls, "stop", {}))))
         verdict = close_session(session).verdict
         return verdict is not None and verdict.final
@@ -136,10 +154,15 @@ def side(name: str, folder: Path, url: str, episodes: int, concurrency: int) -> 
 
 
 def told(name: str, found: dict[str, Any]) -> str:
-    rates = f"{found['episodes'] / found['seconds']:>9.2f} {found['requests'] / found['seconds']:>9.1f}"
+    rates = (
+        f"{found['episodes'] / found['seconds']:>9.2f} {found['requests'] / found['seconds']:>9.1f}"
+    )
     memory = f"{found['peak_mib']:>9.0f} {found['grown_mib']:>9.0f}"
     cpu_ms = 1000 * found["cpu_seconds"] / found["requests"]
-    return f"{name:<24} {found['episodes']:>8} {found['seconds']:>8.1f} {rates} {cpu_ms:>10.2f} {memory}"
+    return (
+        f"{name:<24} {found['episodes']:>8} {found['seconds']:>8.1f} {rates} {cpu_ms:>10.2f}"
+        f" {memory}"
+    )
 
 
 def main() -> None:
@@ -148,7 +171,9 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=1000)
     parser.add_argument("--ms-per-token", type=float, default=10.0)
     parser.add_argument("--peer-episodes", type=int, default=1000)
-    parser.add_argument("--slow-episodes", type=int, default=3, help="of the side that plays one at a time")
+    parser.add_argument(
+        "--slow-episodes", type=int, default=3, help="of the side that plays one at a time"
+    )
     parser.add_argument("--side", choices=["ours", "peer"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
@@ -162,15 +187,21 @@ def main() -> None:
         folder = Path(name)
         prepare(folder)
         server = subprocess.Popen(
-            [sys.executable, str(SERVER), str(folder / "script.json"), str(given.ms_per_token)], stdout=subprocess.PIPE, text=True
+            [sys.executable, str(SERVER), str(folder / "script.json"), str(given.ms_per_token)],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
             print(
-                f"{given.ms_per_token:g} ms a token, {given.concurrency} at once, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
+                f"{given.ms_per_token:g} ms a token, {given.concurrency} at once, load"
+                f" {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
             )
-            heads = f"{'episodes':>8} {'seconds':>8} {'episode/s':>9} {'request/s':>9} {'cpu ms/req':>10} {'peak MiB':>9} {'grown MiB':>9}"
+            heads = (
+                f"{'episodes':>8} {'seconds':>8} {'episode/s':>9} {'request/s':>9}"
+                f" {'cpu ms/req':>10} {'peak MiB':>9} {'grown MiB':>9}"
+            )
             print(f"{'':<24} {heads}")
             mine = side("ours", folder, url, given.episodes, given.concurrency)
             print(told("ours", mine), flush=True)
@@ -182,10 +213,20 @@ def main() -> None:
             server.terminate()
             server.wait()
     rate = mine["episodes"] / mine["seconds"]
-    print(f"\nours plays {rate / (peer['episodes'] / peer['seconds']):.2f} times the episodes a second of AsyncOpenAI and gather, ", end="")
+    print(
+        f"\nours plays {rate / (peer['episodes'] / peer['seconds']):.2f} times the episodes a"
+        " second of AsyncOpenAI and gather, ",
+        end="",
+    )
     print(f"{rate / (slow['episodes'] / slow['seconds']):.0f} times those of one at a time.")
-    print(f"memory for each episode at once: {1024 * mine['grown_mib'] / given.concurrency:.0f} KiB, threads and connections included")
-    dropped = {name: found["episodes"] - found["passed"] for name, found in (("ours", mine), ("peer", peer), ("one at a time", slow))}
+    print(
+        f"memory for each episode at once: {1024 * mine['grown_mib'] / given.concurrency:.0f} KiB,"
+        " threads and connections included"
+    )
+    dropped = {
+        name: found["episodes"] - found["passed"]
+        for name, found in (("ours", mine), ("peer", peer), ("one at a time", slow))
+    }
     print(f"dropped or garbled: {', '.join(f'{name} {count}' for name, count in dropped.items())}")
     sys.exit(1 if dropped["ours"] or dropped["one at a time"] else 0)
 

@@ -1,9 +1,11 @@
-"""The token server of `endpoint_load.py`: chat completions that are known beforehand, written at the speed of a model.
+"""The token server of `endpoint_load.py`: chat completions that are known beforehand, written at
+the speed of a model.
 
     python benchmarks/endpoint_load_server.py SCRIPT.json MS_PER_TOKEN        # prints its port
 
-SCRIPT.json holds the model's turns for each request's text. A reply is sent whole, after as long as its tokens take; four characters are a
-token. One process, one thread: HTTP is read by hand, because a framework would be what is measured.
+SCRIPT.json holds the model's turns for each request's text. A reply is sent whole, after as long as
+its tokens take; four characters are a token. One process, one thread: HTTP is read by hand, because
+a framework would be what is measured.
 """
 
 from __future__ import annotations
@@ -33,11 +35,21 @@ def _reply(turn: str) -> tuple[int, bytes]:
     named = {"id": "load", "object": "chat.completion", "created": 0, "model": "load"}
     body = {
         **named,
-        "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls" if tag else "stop"}],
-        "usage": {"prompt_tokens": 1000, "completion_tokens": tokens, "total_tokens": 1000 + tokens},
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": "tool_calls" if tag else "stop"}
+        ],
+        "usage": {
+            "prompt_tokens": 1000,
+            "completion_tokens": tokens,
+            "total_tokens": 1000 + tokens,
+        },
     }
     raw = json.dumps(body).encode()
-    return tokens, b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(raw), raw)
+    return (
+        tokens,
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+        % (len(raw), raw),
+    )
 
 
 class Connection(asyncio.Protocol):
@@ -64,14 +76,18 @@ class Connection(asyncio.Protocol):
         turn = sum(message["role"] == "assistant" for message in said)
         text = next(message["content"] for message in said if message["role"] == "user")
         tokens, answer = self._known[text][turn]
-        asyncio.get_running_loop().call_later(tokens * self._seconds_per_token, self._transport.write, answer)
+        asyncio.get_running_loop().call_later(
+            tokens * self._seconds_per_token, self._transport.write, answer
+        )
 
 
 async def main() -> None:
     known = replies(json.loads(Path(sys.argv[1]).read_text()))
     seconds_per_token = float(sys.argv[2]) / 1000
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(known, seconds_per_token), "127.0.0.1", 0, backlog=4096)
+    server = await loop.create_server(
+        lambda: Connection(known, seconds_per_token), "127.0.0.1", 0, backlog=4096
+    )
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

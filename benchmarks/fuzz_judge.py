@@ -1,16 +1,21 @@
-"""Anything a model may write, thrown at the readers of plans and at all rule sets: no crash, and none may take long.
+"""Anything a model may write, thrown at the readers of plans and at all rule sets: no crash, and
+none may take long.
 
     .venv/bin/python benchmarks/fuzz_judge.py [--n 200000] [--seed 0] [--only INDEX]
 
-Input number i of a seed is always the same: a request and a plan that meets it, from generated worlds, and then a few changes, each
-drawn from what has broken readers before (wrong types, half a surrogate pair, NaN, integers of hundreds of digits, nesting, a hundred
-thousand blanks, the words that the expressions look for repeated without end, days dropped, repeated and exchanged). Five kinds take
-turns: the official days, an answer's text (`parse_answer`), Planner-R1's days (`parse_days`, `to_official`), the request, and an
-itinerary in natural language (`parse_itinerary`). Whatever plan comes out is judged under every rule set, and the verdict written as JSON.
+Input number i of a seed is always the same: a request and a plan that meets it, from generated
+worlds, and then a few changes, each drawn from what has broken readers before (wrong types, half a
+surrogate pair, NaN, integers of hundreds of digits, nesting, a hundred thousand blanks, the words
+that the expressions look for repeated without end, days dropped, repeated and exchanged). Five
+kinds take
+turns: the official days, an answer's text (`parse_answer`), Planner-R1's days (`parse_days`,
+`to_official`), the request, and an itinerary in natural language (`parse_itinerary`). Whatever plan
+comes out is judged under every rule set, and the verdict written as JSON.
 
-Time is the CPU time of the thread, one input at a time, the garbage collector's share included. An input above the limit is timed three
-times more and the least counts: a machine with other work slows any input once, a bad expression is slow each time. Exit code 1 where
-an input crashed or was above the limit.
+Time is the CPU time of the thread, one input at a time, the garbage collector's share included. An
+input above the limit is timed three times more and the least counts: a machine with other work
+slows any input once, a bad expression is slow each time. Exit code 1 where an input crashed or was
+above the limit.
 """
 
 from __future__ import annotations
@@ -40,19 +45,102 @@ from tripwright.world.store import World
 
 LIMIT_MS = 50.0
 LONGEST = 100_000  # characters of one text
-LARGEST = 250_000  # characters and values of one input: about twice what a context of 32,000 tokens holds
+# characters and values of one input: about twice what a context of 32,000 tokens holds
+LARGEST = 250_000
 WORDS = (
-    "from ", " to ", "from A to B ", "from  ", " to, ", "(", ")", "(a", ",", ", ", ";", "; ", "\n", "\r\n", " ", "\t", "-", ": ",
-    "Flight Number: ", "Taxi", "self-driving", "flight number", "Day 1: ", "| ", "**", "#", "<answer>", "</answer>", "```json", "[", "]",
-    "{", "}", '"', "\\u0000", "\ud800", "\x00", "\u200b", "\u202e", "\u2028", "e\u0301", "\u0663", "\uff11", "\u0130", "\xdf", "\U0001d7d9",
-    "1 hour ", "9" * 20 + " km", "$", "%s", "nan",
-)  # fmt: skip
+    "from ",
+    " to ",
+    "from A to B ",
+    "from  ",
+    " to, ",
+    "(",
+    ")",
+    "(a",
+    ",",
+    ", ",
+    ";",
+    "; ",
+    "\n",
+    "\r\n",
+    " ",
+    "\t",
+    "-",
+    ": ",
+    "Flight Number: ",
+    "Taxi",
+    "self-driving",
+    "flight number",
+    "Day 1: ",
+    "| ",
+    "**",
+    "#",
+    "<answer>",
+    "</answer>",
+    "```json",
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "\\u0000",
+    "\ud800",
+    "\x00",
+    "\u200b",
+    "\u202e",
+    "\u2028",
+    "e\u0301",
+    "\u0663",
+    "\uff11",
+    "\u0130",
+    "\xdf",
+    "\U0001d7d9",
+    "1 hour ",
+    "9" * 20 + " km",
+    "$",
+    "%s",
+    "nan",
+)
 ODD: tuple[Any, ...] = (
-    None, True, False, 0, -1, 7, 1.5, float("nan"), float("inf"), -0.0, 10**400, -(10**400), "", " ", "-", " - ", "\ud800", "nan", "[]",
-    [], {}, [[]], [None], ["A, B"], {"from": "A", "to": "B"}, {"from": None}, [1, "x", {}], "from A", "from A to", "from A to B", "A,",
-    ",A", ",", ";", "You don't need to fill in the information for this or later days.", "Flight Number: ", "flight number: F1", "Bus",
+    None,
+    True,
+    False,
+    0,
+    -1,
+    7,
+    1.5,
+    float("nan"),
+    float("inf"),
+    -0.0,
+    10**400,
+    -(10**400),
+    "",
+    " ",
+    "-",
+    " - ",
+    "\ud800",
+    "nan",
+    "[]",
+    [],
+    {},
+    [[]],
+    [None],
+    ["A, B"],
+    {"from": "A", "to": "B"},
+    {"from": None},
+    [1, "x", {}],
+    "from A",
+    "from A to",
+    "from A to B",
+    "A,",
+    ",A",
+    ",",
+    ";",
+    "You don't need to fill in the information for this or later days.",
+    "Flight Number: ",
+    "flight number: F1",
+    "Bus",
     "__import__('os').abort()",
-)  # fmt: skip
+)
 
 
 class Case(NamedTuple):
@@ -70,7 +158,14 @@ def cases(worlds: int, per_world: int) -> list[Case]:
         for query in make_queries(world, per_world, seed, Mix(days=(3, 5, 7))):
             plan = (query.model_extra or {})["oracle"]["plan"]
             record = {key: value for key, value in query.record().items() if key != "oracle"}
-            made.append(Case(record, plan, to_official(parse_days(plan).days or [], city_lookup(world)), world))
+            made.append(
+                Case(
+                    record,
+                    plan,
+                    to_official(parse_days(plan).days or [], city_lookup(world)),
+                    world,
+                )
+            )
     return made
 
 
@@ -97,7 +192,13 @@ def odd_value(rng: random.Random) -> Any:
 def changed_text(text: str, rng: random.Random) -> str:
     start, end = sorted((rng.randint(0, len(text)), rng.randint(0, len(text))))
     piece = rng.choice((odd_text(rng), rng.choice(WORDS), ""))
-    ways = (text[:start] + piece + text[end:], text[:start] + piece + text[start:], text.swapcase(), text + piece, piece + text)
+    ways = (
+        text[:start] + piece + text[end:],
+        text[:start] + piece + text[start:],
+        text.swapcase(),
+        text + piece,
+        piece + text,
+    )
     return rng.choice((*ways, text.replace(", ", ","), (text * 3)[:LONGEST]))[:LONGEST]
 
 
@@ -127,7 +228,11 @@ def changed(value: Any, rng: random.Random, others: list[Any]) -> Any:
         else:
             value[at] = changed(value[at], rng, others)
         return value
-    return changed_text(value, rng) if isinstance(value, str) and rng.random() < 0.6 else odd_value(rng)
+    return (
+        changed_text(value, rng)
+        if isinstance(value, str) and rng.random() < 0.6
+        else odd_value(rng)
+    )
 
 
 # ---- inputs: each prepares what a model wrote, and gives what is timed
@@ -163,7 +268,10 @@ def _written_by_a_model(kind: str, case: Case, other: Case, rng: random.Random) 
             changed(value, rng, others)
         if kind != "answer" or is_too_large(value):
             return value
-        text, times = f"<think>\n</think><answer>{_written(value)}</answer>", rng.choice((0, 0, 1, 3))
+        text, times = (
+            f"<think>\n</think><answer>{_written(value)}</answer>",
+            rng.choice((0, 0, 1, 3)),
+        )
     for _ in range(times):
         text = changed_text(text, rng)
     return text
@@ -225,10 +333,14 @@ def shown(value: Any) -> str:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--n", type=int, default=200_000)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--only", type=int, default=None, help="run this one input, with the traceback of its crash")
+    options.add_argument(
+        "--only", type=int, default=None, help="run this one input, with the traceback of its crash"
+    )
     given = options.parse_args()
     pool = cases(6, 12)
     gc.freeze()  # the worlds are not what the collector shall go through during an input
@@ -247,7 +359,10 @@ def main() -> int:
                 raise
             crashes[f"{kind}: {type(error).__name__}"] += 1
             if crashes[f"{kind}: {type(error).__name__}"] <= 3:
-                print(f"CRASH input {index} ({kind}): {type(error).__name__}: {shown(str(error))}\n  {shown(value)}")
+                print(
+                    f"CRASH input {index} ({kind}): {type(error).__name__}: {shown(str(error))}\n "
+                    f" {shown(value)}"
+                )
             continue
         total_ms += took_ms
         if took_ms > LIMIT_MS:
@@ -258,9 +373,15 @@ def main() -> int:
     count = sum(kinds.values())
     said = ", ".join(f"{kind} {n:,}" for kind, n in sorted(kinds.items()))
     print(f"{count:,} inputs of seed {given.seed} ({said}), rules {', '.join(RULES)}")
-    print(f"crashes {sum(crashes.values())} {dict(crashes) or ''}, above {LIMIT_MS:.0f} ms of CPU {len(slow)} {slow[:20] or ''}")
+    print(
+        f"crashes {sum(crashes.values())} {dict(crashes) or ''}, above {LIMIT_MS:.0f} ms of CPU"
+        f" {len(slow)} {slow[:20] or ''}"
+    )
     took_ms, index, kind, input_shown = slowest
-    print(f"mean {total_ms / max(1, count):.2f} ms, longest {took_ms:.1f} ms: input {index} ({kind})\n  {input_shown}")
+    print(
+        f"mean {total_ms / max(1, count):.2f} ms, longest {took_ms:.1f} ms: input {index}"
+        f" ({kind})\n  {input_shown}"
+    )
     print(f"most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
     return 1 if crashes or slow else 0
 

@@ -1,6 +1,8 @@
-"""Load for `serve_tools.py`: clients on kept connections that send prepared requests, each as soon as the last one is answered.
+"""Load for `serve_tools.py`: clients on kept connections that send prepared requests, each as soon
+as the last one is answered.
 
-Nothing is parsed but the status and the length of an answer, so that one process can keep a server busy.
+Nothing is parsed but the status and the length of an answer, so that one process can keep a server
+busy.
 """
 
 from __future__ import annotations
@@ -47,10 +49,12 @@ class Client(asyncio.Protocol):
 
 
 class Load:
-    """One slice from one process. The clock starts when every client has had a first answer: a server accepts one connection at a time,
-    between the requests of those it already has."""
+    """One slice from one process. The clock starts when every client has had a first answer: a
+    server accepts one connection at a time, between the requests of those it already has."""
 
-    def __init__(self, requests: Sequence[bytes], first: int, seconds: float, clients: int, step: int):
+    def __init__(
+        self, requests: Sequence[bytes], first: int, seconds: float, clients: int, step: int
+    ):
         self._requests, self._cursor, self._step = requests, first, step
         self._seconds, self._clients, self._open = seconds, clients, clients
         self._waiting: list[Client] = []
@@ -89,7 +93,9 @@ class Load:
             self.done.set_result(None)
 
 
-async def slice_of_load(port: int, requests: Sequence[bytes], first: int, seconds: float, clients: int, step: int) -> Load:
+async def slice_of_load(
+    port: int, requests: Sequence[bytes], first: int, seconds: float, clients: int, step: int
+) -> Load:
     load = Load(requests, first, seconds, clients, step)
     loop = asyncio.get_running_loop()
     for _ in range(clients):

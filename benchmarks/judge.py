@@ -1,20 +1,26 @@
-"""How many plans a second the judge gets through on one core, against looking things up the official way.
+"""How many plans a second the judge gets through on one core, against looking things up the
+official way.
 
     .venv/bin/python benchmarks/judge.py [--data ../shared/travelplanner] [--passes 7]
 
-What is timed: every line of the data's file of recorded verdicts (2,330 plans), held in memory as bytes, goes through `json.loads`, the
-check of the query record and the judge. What is not: starting Python, imports, unpacking the file, importing the world, and printing.
-The world is opened once and remembers rows of its tables; the first pass, which reads them, is told apart. Verdicts are never
-remembered: a plan judged twice is judged twice. One process is held to one core. Reported are the median of the passes and their range,
-by the clock on the wall and by CPU time (on a busy machine the first says what else was running); ratios are by CPU time.
+What is timed: every line of the data's file of recorded verdicts (2,330 plans), held in memory as
+bytes, goes through `json.loads`, the check of the query record and the judge. What is not: starting
+Python, imports, unpacking the file, importing the world, and printing. The world is opened once and
+remembers rows of its tables; the first pass, which reads them, is told apart. Verdicts are never
+remembered: a plan judged twice is judged twice. One process is held to one core. Reported are the
+median of the passes and their range, by the clock on the wall and by CPU time (on a busy machine
+the first says what else was running); ratios are by CPU time.
 
 Two things to compare with, and they are not alike:
-- The official evaluator's own speed, 11.1 plans/s with a small table of flights and 1.2 with the full one, was measured elsewhere (another
-  machine, plans that reach its last stage). Its ratio says an order of magnitude and no more.
-- The peer measured here, in the same run on the same plans: **only the look-ups** of the official code, in its way (pandas, a mask over
-  the whole table with `str.contains` for the name and equality for the city), once for each meal, sight, stay and leg of a plan. The
-  official code repeats most of them for minimum nights, wishes and cost, and does everything else besides, so the ratio is a lower
-  bound. It needs pandas, which tripwright does not: without it this part is left out.
+- The official evaluator's own speed, 11.1 plans/s with a small table of flights and 1.2 with the
+  full one, was measured elsewhere (another machine, plans that reach its last stage). Its ratio
+  says an order of magnitude and no more.
+- The peer measured here, in the same run on the same plans: **only the look-ups** of the official
+  code, in its way (pandas, a mask over the whole table with `str.contains` for the name and
+  equality for the city), once for each meal, sight, stay and leg of a plan. The official code
+  repeats most of them for minimum nights, wishes and cost, and does everything else besides, so the
+  ratio is a lower bound. It needs pandas, which tripwright does not: without it this part is left
+  out.
 """
 
 from __future__ import annotations
@@ -35,12 +41,19 @@ from typing import Any, cast
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
-from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled, from_to, name_and_city
+from tripwright.domains.travelplanner.rules.text import (
+    attraction_pieces,
+    filled,
+    from_to,
+    name_and_city,
+)
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
 
-DATA = os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or str(Path(__file__).parents[2] / "shared" / "travelplanner")
+DATA = os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or str(
+    Path(__file__).parents[2] / "shared" / "travelplanner"
+)
 OFFICIAL_PLANS_PER_S = {"a small table of flights": 11.1, "the full one": 1.2}
 
 
@@ -52,7 +65,9 @@ def judge_lines(lines: list[bytes], world: World, rules: Rules) -> int:
     return final
 
 
-def plans_per_s(run: Callable[[], object], plans: int, passes: int) -> tuple[list[float], list[float]]:
+def plans_per_s(
+    run: Callable[[], object], plans: int, passes: int
+) -> tuple[list[float], list[float]]:
     """By the wall's clock and by the CPU's, sorted."""
     wall, cpu = [], []
     for _ in range(passes):
@@ -64,12 +79,15 @@ def plans_per_s(run: Callable[[], object], plans: int, passes: int) -> tuple[lis
 
 
 def look_up_with_pandas(lines: list[bytes], tables: dict[str, Any]) -> int:
-    """The look-ups of the official sandbox check, and nothing else. Returns how many found something."""
+    """The look-ups of the official sandbox check, and nothing else. Returns how many found
+    something."""
     found = 0
     for line in lines:
         record = json.loads(line)
         for day in (record["plan"] or [])[: record["query"]["days"]]:
-            said = {key: text for key, text in day.items() if isinstance(text, str) and filled(text)}
+            said = {
+                key: text for key, text in day.items() if isinstance(text, str) and filled(text)
+            }
             for meal in MEALS:
                 found += meal in said and _named(tables["restaurants"], "Name", "City", said[meal])
             for piece in attraction_pieces(said.get("attraction", "")):
@@ -83,7 +101,15 @@ def look_up_with_pandas(lines: list[bytes], tables: dict[str, Any]) -> int:
 
 def _named(table: Any, name_column: str, city_column: str, said: str) -> bool:
     name, city = name_and_city(said)
-    return len(table[(table[name_column].astype(str).str.contains(re.escape(name))) & (table[city_column] == city)]) > 0
+    return (
+        len(
+            table[
+                (table[name_column].astype(str).str.contains(re.escape(name)))
+                & (table[city_column] == city)
+            ]
+        )
+        > 0
+    )
 
 
 def _leg(tables: dict[str, Any], said: str) -> bool:
@@ -98,34 +124,62 @@ def _leg(tables: dict[str, Any], said: str) -> bool:
 
 def read_tables(database: Path) -> dict[str, Any]:
     pandas = importlib.import_module("pandas")
-    tables = {name: pandas.read_csv(database / f"{name}.csv") for name in ("flights", "restaurants", "attractions", "accommodations")}
-    return {name: table.dropna() for name, table in tables.items()} | {"distances": pandas.read_csv(database / "distances.csv")}
+    tables = {
+        name: pandas.read_csv(database / f"{name}.csv")
+        for name in ("flights", "restaurants", "attractions", "accommodations")
+    }
+    return {name: table.dropna() for name, table in tables.items()} | {
+        "distances": pandas.read_csv(database / "distances.csv")
+    }
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--data", type=Path, default=Path(DATA), help="folder with database/ and verdicts_dev.jsonl.gz")
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument(
+        "--data",
+        type=Path,
+        default=Path(DATA),
+        help="folder with database/ and verdicts_dev.jsonl.gz",
+    )
     options.add_argument("--passes", type=int, default=7)
-    options.add_argument("--core", type=int, default=None, help="which core to stay on (default: the last one allowed)")
-    options.add_argument("--peer-plans", type=int, default=150, help="how many plans the peer looks up (it is slow)")
+    options.add_argument(
+        "--core",
+        type=int,
+        default=None,
+        help="which core to stay on (default: the last one allowed)",
+    )
+    options.add_argument(
+        "--peer-plans", type=int, default=150, help="how many plans the peer looks up (it is slow)"
+    )
     given = options.parse_args()
     cases = given.data / "verdicts_dev.jsonl.gz"
     if not cases.is_file():
         print(
-            f"No file of recorded verdicts at '{cases}'. Give --data or TRIPWRIGHT_TRAVELPLANNER: a folder with it and database/.",
+            f"No file of recorded verdicts at '{cases}'. Give --data or TRIPWRIGHT_TRAVELPLANNER: a"
+            " folder with it and database/.",
             file=sys.stderr,
         )
         return 2
-    os.sched_setaffinity(0, {given.core if given.core is not None else max(os.sched_getaffinity(0))})
+    os.sched_setaffinity(
+        0, {given.core if given.core is not None else max(os.sched_getaffinity(0))}
+    )
     with gzip.open(cases) as text:
         lines = text.read().splitlines()
     with tempfile.TemporaryDirectory() as folder:
         world = import_world(given.data / "database", Path(folder) / "world").folder
         assert world is not None
-        print(f"{len(lines)} plans, core {os.sched_getaffinity(0)}, load of the machine before: {os.getloadavg()[0]:.1f}")
+        print(
+            f"{len(lines)} plans, core {os.sched_getaffinity(0)}, load of the machine before:"
+            f" {os.getloadavg()[0]:.1f}"
+        )
         ours = {rules: report(rules, lines, world, given.passes) for rules in RULES}
         for table, speed in OFFICIAL_PLANS_PER_S.items():
-            print(f"official evaluator with {table}, measured elsewhere: {speed} plans/s, ratio {ours['official'] / speed:,.0f}")
+            print(
+                f"official evaluator with {table}, measured elsewhere: {speed} plans/s, ratio"
+                f" {ours['official'] / speed:,.0f}"
+            )
         if importlib.util.find_spec("pandas") is None:
             print("pandas is not installed: its look-ups are left out")
         else:
@@ -144,7 +198,10 @@ def report(rules: str, lines: list[bytes], world: Path, passes: int) -> float:
 
     (first,), _ = plans_per_s(run, len(lines), 1)
     wall, cpu = plans_per_s(run, len(lines), passes)
-    print(f"{rules:<9}{_median_and_range(wall)}, by CPU time {_median_and_range(cpu)}; first pass {first:,.0f}; accepts {accepted}")
+    print(
+        f"{rules:<9}{_median_and_range(wall)}, by CPU time {_median_and_range(cpu)}; first pass"
+        f" {first:,.0f}; accepts {accepted}"
+    )
     return statistics.median(cpu)
 
 
@@ -154,9 +211,13 @@ def report_peer(lines: list[bytes], world: Path, database: Path) -> None:
     _, ours = plans_per_s(lambda: judge_lines(lines, place, "official"), len(lines), 3)
     _, theirs = plans_per_s(lambda: look_up_with_pandas(lines, tables), len(lines), 3)
     print(
-        f"{len(lines)} plans by CPU time: official rules whole {_median_and_range(ours)}, pandas look-ups alone {_median_and_range(theirs)}"
+        f"{len(lines)} plans by CPU time: official rules whole {_median_and_range(ours)}, pandas"
+        f" look-ups alone {_median_and_range(theirs)}"
     )
-    print(f"ratio to the pandas look-ups: at least {statistics.median(ours) / statistics.median(theirs):,.0f}")
+    print(
+        "ratio to the pandas look-ups: at least"
+        f" {statistics.median(ours) / statistics.median(theirs):,.0f}"
+    )
 
 
 def _median_and_range(speeds: list[float]) -> str:

@@ -1,11 +1,13 @@
-"""Kills a training run with SIGKILL again and again, and compares what comes out with a run that was left alone (row B6).
+"""Kills a training run with SIGKILL again and again, and compares what comes out with a run that
+was left alone (row B6).
 
     python benchmarks/kills.py [--kills 20] [--seed 0] [--every-steps 5]
 
-Both runs are real processes of `tripwright train` on a tiny model: copy warm-up, cold start, GRPO. The kills come at random steps over the
-whole run, each a random moment after its step, so that some fall into a step, some into a checkpoint and some into a save; every seventh
-comes at a random moment of the start. Exit 1 unless all weights and metrics are equal, bit for bit (but for what the clock says). Edit no
-code meanwhile: every start reads it anew.
+Both runs are real processes of `tripwright train` on a tiny model: copy warm-up, cold start, GRPO.
+The kills come at random steps over the whole run, each a random moment after its step, so that some
+fall into a step, some into a checkpoint and some into a save; every seventh comes at a random
+moment of the start. Exit 1 unless all weights and metrics are equal, bit for bit (but for what the
+clock says). Edit no code meanwhile: every start reads it anew.
 """
 
 from __future__ import annotations
@@ -50,9 +52,10 @@ group = 2
 rows = 2
 entropy_bonus = 0.1  # moves the weights where no episode is worth anything
 replay = {every = 4}
-"""
+"""  # noqa: E501
 STAGES = {"copy": "warmup", "sft": "sft", "rl": "rl"}  # model folder → name in metrics.jsonl
-OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of figures that no two runs share
+# in the names of figures that no two runs share
+OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")
 START = 7  # every so many kills comes before the first step
 PATIENCE_SECONDS = 300
 
@@ -61,7 +64,9 @@ def start(recipe: Path, out: Path, hash_seed: int) -> subprocess.Popen[bytes]:
     """Each process with its own order of sets and dicts of texts."""
     command = [sys.executable, "-m", "tripwright", "train", str(recipe), "--out", str(out)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": str(hash_seed)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
 
 
 def finish(process: subprocess.Popen[bytes]) -> None:
@@ -82,7 +87,9 @@ def safe(out: Path) -> tuple[int, str]:
     finished = [stage for stage in ("start", *STAGES) if (out / "model" / stage).is_dir()]
     steps = sum(line["stage"] in {STAGES.get(stage) for stage in finished} for line in lines(out))
     for stage in STAGES:
-        if stage not in finished and (found := sorted(out.glob(f"checkpoints/{stage}/step-" + 6 * "[0-9]"))):
+        if stage not in finished and (
+            found := sorted(out.glob(f"checkpoints/{stage}/step-" + 6 * "[0-9]"))
+        ):
             return steps + int(found[-1].name[5:]), f"{stage} {int(found[-1].name[5:])}"
     return steps, f"{finished[-1]} done" if finished else "nothing"
 
@@ -107,13 +114,17 @@ def kill_at(process: subprocess.Popen[bytes], out: Path, step: int, delay: float
 
 
 def without_clock(line: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in line.items() if not any(word in key for word in OF_THE_CLOCK)}
+    return {
+        key: value for key, value in line.items() if not any(word in key for word in OF_THE_CLOCK)
+    }
 
 
 def same_weights(whole: Path, killed: Path) -> bool:
     equal = True
     for stage in ("start", *STAGES):
-        one, other = (load_file(out / "model" / stage / "model.safetensors") for out in (whole, killed))
+        one, other = (
+            load_file(out / "model" / stage / "model.safetensors") for out in (whole, killed)
+        )
         differing = [name for name in one if not one[name].equal(other[name])]
         print(f"  {stage:<6} {len(one)} tensors, {len(differing)} differ")
         equal = equal and not differing
@@ -128,32 +139,52 @@ def main() -> None:
     given = parser.parse_args()
     rng = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as folder:
-        recipe, whole, killed = Path(folder) / "tiny.toml", Path(folder) / "whole", Path(folder) / "killed"
-        recipe.write_text(f"{RECIPE}\n[checkpoint]\nevery_steps = {given.every_steps}\nevery_minutes = 'none'\n")
+        recipe, whole, killed = (
+            Path(folder) / "tiny.toml",
+            Path(folder) / "whole",
+            Path(folder) / "killed",
+        )
+        recipe.write_text(
+            f"{RECIPE}\n[checkpoint]\nevery_steps = {given.every_steps}\nevery_minutes = 'none'\n"
+        )
         began = time.monotonic()
         finish(start(recipe, whole, 0))
         total, alone = len(lines(whole)), time.monotonic() - began
         steps = sorted(rng.randint(1, total) for _ in range(given.kills))
-        print(f"left alone: {total} steps in {alone:.0f} s, start included. Kills after steps {steps} or during a start.\n")
+        print(
+            f"left alone: {total} steps in {alone:.0f} s, start included. Kills after steps {steps}"
+            " or during a start.\n"
+        )
         print(f"{'kill':>4}  {'steps told':>10}  {'goes on from':<12}  repeats")
         repeated, done, last, began = 0, 0, (0, 0), time.monotonic()
         for number, step in enumerate(steps, start=1):
             early = number % START == 0
             process = start(recipe, killed, number)
             delay = rng.uniform(0, alone / 15) if early else rng.uniform(0, 0.3)
-            if not kill_at(process, killed, 0 if early else min(total, max(step, last[0] + 1)), delay):
+            if not kill_at(
+                process, killed, 0 if early else min(total, max(step, last[0] + 1)), delay
+            ):
                 break
             told, (kept, origin) = len(lines(killed)), safe(killed)
-            lost = 0 if (told, kept) == last else told - kept  # as the kill before left it: this process had not taken a step
+            # as the kill before left it: this process had not taken a step
+            lost = 0 if (told, kept) == last else told - kept
             done, repeated, last = done + 1, repeated + lost, (told, kept)
-            print(f"{number:>4}  {told:>10}  {origin:<12}  {lost}{'  (at the start)' if early else ''}", flush=True)
+            print(
+                f"{number:>4}  {told:>10}  {origin:<12} "
+                f" {lost}{'  (at the start)' if early else ''}",
+                flush=True,
+            )
         finish(start(recipe, killed, 0))
         print(
-            f"\n{done} kills; {repeated} steps taken again, {repeated / total:.0%} of the run's {total}; {time.monotonic() - began:.0f} s\n"
+            f"\n{done} kills; {repeated} steps taken again, {repeated / total:.0%} of the run's"
+            f" {total}; {time.monotonic() - began:.0f} s\n"
         )
         equal = same_weights(whole, killed)
         same_metrics = [*map(without_clock, lines(whole))] == [*map(without_clock, lines(killed))]
-        print(f"weights {'equal' if equal else 'DIFFER'}, metrics {'equal' if same_metrics else 'DIFFER'}")
+        print(
+            f"weights {'equal' if equal else 'DIFFER'}, metrics"
+            f" {'equal' if same_metrics else 'DIFFER'}"
+        )
         sys.exit(0 if equal and same_metrics else 1)
 
 

@@ -1,15 +1,19 @@
-"""Records from a vendor that cannot be relied on, with eight processes at once, and replays it (row D2). For both stores.
+"""Records from a vendor that cannot be relied on, with eight processes at once, and replays it (row
+D2). For both stores.
 
-    python benchmarks/live_sandbox.py [--stores sqlite postgresql] [--questions 60] [--per-second 2] [--faults 0.1] [--replays 3]
+    python benchmarks/live_sandbox.py [--stores sqlite postgresql] [--questions 60] [--per-second 2]
+    [--faults 0.1] [--replays 3]
 
-The vendor (`unstable.py` of tests/domains/deeptravel/sandbox) changes its prices at every request, answers so many requests a
-second and says 429 to the others, and fails at a tenth of those it lets in: status 500, no answer, a cut connection. Eight processes ask
-the same questions in different orders; one of them is killed with SIGKILL after its fifth answer. Then 200 episodes of six calls each are
-replayed three times, through the tool box and its face `deeptravel` as an agent sees them.
+The vendor (`unstable.py` of tests/domains/deeptravel/sandbox) changes its prices at every request,
+answers so many requests a second and says 429 to the others, and fails at a tenth of those it lets
+in: status 500, no answer, a cut connection. Eight processes ask the same questions in different
+orders; one of them is killed with SIGKILL after its fifth answer. Then 200 episodes of six calls
+each are replayed three times, through the tool box and its face `deeptravel` as an agent sees them.
 
-Exit 1 unless: every question is in the store, as every process got it, the killed one included; the vendor answered each once (one more
-for the killed process, which may have been waiting for an answer); all replays are equal byte for byte; no replay asked the vendor. The
-PostgreSQL server is one of its own with fsync off: its speed is not compared with SQLite's, whose is on.
+Exit 1 unless: every question is in the store, as every process got it, the killed one included; the
+vendor answered each once (one more for the killed process, which may have been waiting for an
+answer); all replays are equal byte for byte; no replay asked the vendor. The PostgreSQL server is
+one of its own with fsync off: its speed is not compared with SQLite's, whose is on.
 """
 
 from __future__ import annotations
@@ -52,16 +56,29 @@ def helper(name: str) -> ModuleType:
 
 
 def seen(url: str) -> dict[str, Any]:
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(f"{url}/seen", timeout=30) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        f"{url}/seen", timeout=30
+    ) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 
 
-def record(store: str, url: str, asked: argparse.Namespace) -> tuple[list[list[dict[str, Any]]], float]:
+def record(
+    store: str, url: str, asked: argparse.Namespace
+) -> tuple[list[list[dict[str, Any]]], float]:
     """(what each process said, seconds)."""
     started, processes = time.monotonic(), []
     for number in range(PROCESSES):
-        words = ["--store", store, "--url", url, "--questions", asked.questions, "--per-second", asked.per_second]
+        words = [
+            "--store",
+            store,
+            "--url",
+            url,
+            "--questions",
+            asked.questions,
+            "--per-second",
+            asked.per_second,
+        ]
         words += ["--shuffle", number, "--timeout-s", 2]
         command = [sys.executable, str(HELPERS / "unstable.py"), "record", *map(str, words)]
         processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
@@ -79,7 +96,9 @@ def record(store: str, url: str, asked: argparse.Namespace) -> tuple[list[list[d
 def live(url: str, asked: argparse.Namespace, unstable: ModuleType) -> float:
     """Calls a second without a store, one after the other."""
     terms = unstable.Terms(requests_per_second=asked.per_second)
-    sandbox = Sandbox({"flight_search": unstable.Client(url, terms, 2.0)}, retries=unstable.Retries(8, 0.02, 1.0))
+    sandbox = Sandbox(
+        {"flight_search": unstable.Client(url, terms, 2.0)}, retries=unstable.Retries(8, 0.02, 1.0)
+    )
     started = time.monotonic()
     for number in range(LIVE_CALLS):
         sandbox.ask("flight_search", unstable.question(number))
@@ -90,19 +109,36 @@ def replay(store: str, questions: int, unstable: ModuleType) -> tuple[str, float
     """(hash of all observations in order, calls a second, the sandbox's counts)."""
     opened = open_store(store, create=False)
     sandbox = Sandbox(recorded_providers(opened, unstable.DAY), opened, "replay", unstable.DAY)
-    tools, chosen, observed = LiveToolBox(sandbox, face_named("deeptravel")), random.Random(5), hashlib.sha256()
+    tools, chosen, observed = (
+        LiveToolBox(sandbox, face_named("deeptravel")),
+        random.Random(5),
+        hashlib.sha256(),
+    )
     started = time.monotonic()
     for _ in range(EPISODES):
         for _ in range(CALLS):
-            observed.update(tools.call("flight_search", unstable.question(chosen.randrange(questions))).text.encode() + b"\n")
+            observed.update(
+                tools.call(
+                    "flight_search", unstable.question(chosen.randrange(questions))
+                ).text.encode()
+                + b"\n"
+            )
     seconds = time.monotonic() - started
     opened.close()
     return observed.hexdigest(), EPISODES * CALLS / seconds, sandbox.counts.as_dict()["total"]
 
 
-def problems(store: str, lines: list[list[dict[str, Any]]], vendor: dict[str, Any], asked: argparse.Namespace, day: str) -> list[str]:
+def problems(
+    store: str,
+    lines: list[list[dict[str, Any]]],
+    vendor: dict[str, Any],
+    asked: argparse.Namespace,
+    day: str,
+) -> list[str]:
     opened, found = open_store(store, create=False), []
-    kept = {entry.question.key: hashlib.sha256(entry.body).hexdigest() for entry in opened.recorded(day)}
+    kept = {
+        entry.question.key: hashlib.sha256(entry.body).hexdigest() for entry in opened.recorded(day)
+    }
     opened.close()
     got = [line for said in lines for line in said if "key" in line]
     if len(kept) != asked.questions:
@@ -110,12 +146,23 @@ def problems(store: str, lines: list[list[dict[str, Any]]], vendor: dict[str, An
     if lost := sum(kept.get(line["key"]) != line["sha256"] for line in got):
         found.append(f"{lost} answers that a process got are not those in the store")
     if vendor["seen"]["answered"] > asked.questions + 1 or vendor["most_answers"] > 2:
-        found.append(f"the vendor answered {vendor['seen']['answered']} times, one question {vendor['most_answers']} times")
+        found.append(
+            f"the vendor answered {vendor['seen']['answered']} times, one question"
+            f" {vendor['most_answers']} times"
+        )
     return found
 
 
 def measure(store: str, asked: argparse.Namespace, unstable: ModuleType) -> list[str]:
-    serving = [sys.executable, str(HELPERS / "unstable.py"), "serve", "--per-second", str(asked.per_second), "--faults", str(asked.faults)]
+    serving = [
+        sys.executable,
+        str(HELPERS / "unstable.py"),
+        "serve",
+        "--per-second",
+        str(asked.per_second),
+        "--faults",
+        str(asked.faults),
+    ]
     vendor = subprocess.Popen(serving, stdout=subprocess.PIPE, text=True)
     try:
         assert vendor.stdout is not None
@@ -126,7 +173,9 @@ def measure(store: str, asked: argparse.Namespace, unstable: ModuleType) -> list
         replays = [replay(store, asked.questions, unstable) for _ in range(asked.replays)]
         if seen(url) != after:
             found.append("a replay asked the vendor")
-        if len({observed for observed, _, _ in replays}) != 1 or any(counts["hits"] != EPISODES * CALLS for _, _, counts in replays):
+        if len({observed for observed, _, _ in replays}) != 1 or any(
+            counts["hits"] != EPISODES * CALLS for _, _, counts in replays
+        ):
             found.append("the replays differ, or missed")
         live_rate = live(url, asked, unstable)
     finally:
@@ -154,21 +203,37 @@ def report(
     opened.close()
     print(opened.name)
     print(
-        f"  recorded      {snapshot.answers} answers of {snapshot.snapshot} in {seconds:.1f} s by {PROCESSES} processes, one of them killed"
+        f"  recorded      {snapshot.answers} answers of {snapshot.snapshot} in {seconds:.1f} s by"
+        f" {PROCESSES} processes, one of them killed"
     )
     print(f"  vendor saw    {vendor['seen']}")
     spared = sum(total["hits"] + total["shared"] for total in totals)
-    print(f"  processes met {faults or 'no faults'}; {sum(total['retries'] for total in totals)} retries; ", end="")
+    print(
+        f"  processes met {faults or 'no faults'}; {sum(total['retries'] for total in totals)}"
+        " retries; ",
+        end="",
+    )
     print(f"another had asked in {spared} of {sum(total['asked'] for total in totals)} calls")
     rates = ", ".join(f"{rate:,.0f}" for _, rate, _ in replays)
-    print(f"  replayed      {EPISODES} episodes of {CALLS} calls {len(replays)} times: {rates} calls/s, observations {replays[0][0][:16]}…")
+    print(
+        f"  replayed      {EPISODES} episodes of {CALLS} calls {len(replays)} times: {rates}"
+        f" calls/s, observations {replays[0][0][:16]}…"
+    )
     best = max(rate for _, rate, _ in replays)
-    print(f"  live          {live_rate:.2f} calls/s; replay is {best / live_rate:,.0f} times as fast\n", flush=True)
+    print(
+        f"  live          {live_rate:.2f} calls/s; replay is {best / live_rate:,.0f} times as"
+        " fast\n",
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stores", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite", "postgresql"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--stores", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite", "postgresql"]
+    )
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--per-second", type=float, default=2.0)
     parser.add_argument("--faults", type=float, default=0.1)

@@ -1,24 +1,29 @@
-"""The tools over HTTP under load: calls a second of `tripwright serve tools`, against the same server answering a constant.
+"""The tools over HTTP under load: calls a second of `tripwright serve tools`, against the same
+server answering a constant.
 
-    .venv/bin/python benchmarks/serve_tools.py --world worlds/nano --out /tmp/serve [--seconds 120] [--clients 64] [--workers N]
+    .venv/bin/python benchmarks/serve_tools.py --world worlds/nano --out /tmp/serve [--seconds 120]
+    [--clients 64] [--workers N]
 
 Five servers run side by side with the same number of workers:
 
     tools             as started by default
     tools, no cache   the same, remembering no answers
-    handler           the peer: a Starlette handler that reads the body and returns a constant of the median answer's size
-    constant          the same app as the tools' (its short way past the router, its counts) with that constant for the tools
-    bare              uvicorn alone under the same supervisor: reads the body, answers that constant
+    handler           the peer: a Starlette handler that reads the body and returns a constant of
+    the median answer's size constant          the same app as the tools' (its short way past the
+    router, its counts) with that constant for the tools bare              uvicorn alone under the
+    same supervisor: reads the body, answers that constant
 
-They are measured in alternating slices of a few seconds, so that whatever else the machine does hits all of them; each gets `--seconds`
-in all. Every slice opens its connections anew.
+They are measured in alternating slices of a few seconds, so that whatever else the machine does
+hits all of them; each gets `--seconds` in all. Every slice opens its connections anew.
 
-The load comes from processes of its own: clients that send a prepared request, wait for the answer and send the next. Requests are drawn
-with a seed: all seven tools in two faces, routes and dates of the world, 2% with a mistake in them. All servers get the same sequence.
-One answer in 499 is compared with what the tools answer in process.
+The load comes from processes of its own: clients that send a prepared request, wait for the answer
+and send the next. Requests are drawn with a seed: all seven tools in two faces, routes and dates of
+the world, 2% with a mistake in them. All servers get the same sequence. One answer in 499 is
+compared with what the tools answer in process.
 
-Written to --out: serve_tools.json (figures, one row per slice) and serve_tools.svg. Exit code 1 where an answer failed or was wrong, or
-the tools reach less than 0.6 of the handler's rate. Linux only: CPU time and memory (PSS) of the workers are read from /proc.
+Written to --out: serve_tools.json (figures, one row per slice) and serve_tools.svg. Exit code 1
+where an answer failed or was wrong, or the tools reach less than 0.6 of the handler's rate. Linux
+only: CPU time and memory (PSS) of the workers are read from /proc.
 """
 
 from __future__ import annotations
@@ -81,18 +86,33 @@ Call = tuple[str, dict[str, Any], str]  # tool, arguments, face
 def calls(world: World, seed: int) -> Iterator[Call]:
     """An endless sequence, the same for every server."""
     rng = random.Random(seed)
-    cities, states, dates, routes = list(world.cities), list(world.states), world.dates, sorted(world.routes())
+    cities, states, dates, routes = (
+        list(world.cities),
+        list(world.states),
+        world.dates,
+        sorted(world.routes()),
+    )
     kinds, weights = list(SHARES), list(SHARES.values())
     while True:
         kind = rng.choices(kinds, weights)[0]
         (origin, destination), city = rng.choice(routes), rng.choice(cities)
         arguments: dict[str, Any]
         if kind == "mistake":
-            kind, arguments = rng.choice((("search_restaurants", {"city": city[:-1]}), ("get_cities", {"city": city}), ("book", {})))
+            kind, arguments = rng.choice(
+                (
+                    ("search_restaurants", {"city": city[:-1]}),
+                    ("get_cities", {"city": city}),
+                    ("book", {}),
+                )
+            )
         elif kind == "search_flights":
             arguments = {"origin": origin, "destination": destination, "date": rng.choice(dates)}
         elif kind == "search_ground_transportation":
-            arguments = {"origin": origin, "destination": destination, "mode": rng.choice(("self-driving", "taxi"))}
+            arguments = {
+                "origin": origin,
+                "destination": destination,
+                "mode": rng.choice(("self-driving", "taxi")),
+            }
         elif kind == "calculator":
             prices = [rng.randint(20, 400) for _ in range(rng.randint(2, 6))]
             arguments = {"expression": f"{rng.randint(1, 8)} * ({' + '.join(map(str, prices))})"}
@@ -129,7 +149,9 @@ class Constant(Answers):
 
     def __init__(self, world: World, size: int):
         super().__init__(world, FACES[0], cache_bytes=0)
-        self._constant = Answered(json.dumps({"text": "x" * (size - 26), "error": False}).encode(), "calculator", False)
+        self._constant = Answered(
+            json.dumps({"text": "x" * (size - 26), "error": False}).encode(), "calculator", False
+        )
 
     def call(self, tool: str, body: bytes, query: bytes = b"") -> Answered:
         return self._constant
@@ -157,7 +179,11 @@ def bare_app(world: str, size: int, metrics_folder: str) -> Any:
     start = {
         "type": "http.response.start",
         "status": 200,
-        "headers": [(b"content-type", b"application/json"), (b"x-world-hash", b"0" * 64), (b"content-length", b"%d" % size)],
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"x-world-hash", b"0" * 64),
+            (b"content-length", b"%d" % size),
+        ],
     }
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -174,7 +200,15 @@ def bare_app(world: str, size: int, metrics_folder: str) -> Any:
 # ---- load and servers
 
 
-def generator(channel: Connection, world_folder: str, seed: int, count: int, clients: int, rank: int, ranks: int) -> None:
+def generator(
+    channel: Connection,
+    world_folder: str,
+    seed: int,
+    count: int,
+    clients: int,
+    rank: int,
+    ranks: int,
+) -> None:
     """A process of load: for each (port, first, seconds, compare) received, one slice."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     world = World.open(world_folder)
@@ -189,7 +223,10 @@ def generator(channel: Connection, world_folder: str, seed: int, count: int, cli
             load = runner.run(slice_of_load(port, requests, first + rank, seconds, clients, ranks))
             cpu = time.process_time() - cpu
             checked = load.checked if compare else []
-            wrong = sum(json.loads(body) != reference.answer(requests[number % count]) for number, body in checked)
+            wrong = sum(
+                json.loads(body) != reference.answer(requests[number % count])
+                for number, body in checked
+            )
             channel.send((load.latencies, load.errors, wrong, len(checked), cpu))
 
 
@@ -202,15 +239,27 @@ class Server:
         if "serving" not in said:
             raise SystemExit(f"{name} did not start: {said.strip()}")
         pid = self._process.pid
-        self._workers = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        self._workers = [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
 
     def cpu_seconds(self) -> float:
-        ticks = sum(sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13])) for pid in self._workers)
+        ticks = sum(
+            sum(map(int, Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+            for pid in self._workers
+        )
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
         rollups = (Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in self._workers)
-        return sum(int(found.group(1)) for text in rollups if (found := re.search(r"^Pss: +(\d+)", text, re.M))) / 1000
+        return (
+            sum(
+                int(found.group(1))
+                for text in rollups
+                if (found := re.search(r"^Pss: +(\d+)", text, re.M))
+            )
+            / 1000
+        )
 
     def stop(self) -> int:
         self._process.terminate()
@@ -239,14 +288,20 @@ def start_servers(world: Path, workers: int, size: int) -> Iterator[Server]:
 def serve_peer(app: str, world: Path, size: int, port: int, workers: int) -> int:
     with open_port("127.0.0.1", port) as listener, metrics_folder() as folder:
         arguments = {"world": str(world), "size": size, "metrics_folder": str(folder)}
-        return Supervisor(f"serve_tools:{app}", arguments, listener, workers).run(lambda: print("serving", file=sys.stderr, flush=True))
+        return Supervisor(f"serve_tools:{app}", arguments, listener, workers).run(
+            lambda: print("serving", file=sys.stderr, flush=True)
+        )
 
 
 # ---- the measurement
 
 
 def measure(
-    servers: Sequence[Server], channels: Sequence[Connection], clients: int, seconds: float, slice_seconds: float
+    servers: Sequence[Server],
+    channels: Sequence[Connection],
+    clients: int,
+    seconds: float,
+    slice_seconds: float,
 ) -> list[dict[str, Any]]:
     slices = []
     began = time.monotonic()
@@ -255,7 +310,9 @@ def measure(
             server = servers[(turn + place) % len(servers)]
             cpu = server.cpu_seconds()
             for channel in channels:
-                channel.send((server.port, server.sent, slice_seconds, server.name.startswith("tools")))
+                channel.send(
+                    (server.port, server.sent, slice_seconds, server.name.startswith("tools"))
+                )
             parts = [channel.recv() for channel in channels]
             latencies = sorted(latency for part in parts for latency in part[0])
             count = len(latencies)
@@ -272,13 +329,19 @@ def measure(
                     "errors": sum(part[1] for part in parts),
                     "wrong": sum(part[2] for part in parts),
                     "checked": sum(part[3] for part in parts),
-                    "server_cpu_us_per_request": round(1e6 * (server.cpu_seconds() - cpu) / count, 1),
-                    "load_cpu_share": round(sum(part[4] for part in parts) / slice_seconds / len(parts), 2),
+                    "server_cpu_us_per_request": round(
+                        1e6 * (server.cpu_seconds() - cpu) / count, 1
+                    ),
+                    "load_cpu_share": round(
+                        sum(part[4] for part in parts) / slice_seconds / len(parts), 2
+                    ),
                     "memory_mb": round(server.memory_mb(), 1),
                 }
             )
             at, rate, p99 = (slices[-1][key] for key in ("at_seconds", "per_second", "p99_ms"))
-            print(f"{at:7.1f} s  {server.name:<16}{rate:>9.0f}/s  p99 {p99:.1f} ms", file=sys.stderr)
+            print(
+                f"{at:7.1f} s  {server.name:<16}{rate:>9.0f}/s  p99 {p99:.1f} ms", file=sys.stderr
+            )
     return slices
 
 
@@ -293,7 +356,9 @@ def summary(slices: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "p99_ms": statistics.median(row["p99_ms"] for row in rows),
             "worst_slice_p99_ms": max(row["p99_ms"] for row in rows),
             "max_ms": max(row["max_ms"] for row in rows),
-            "server_cpu_us_per_request": round(statistics.mean(row["server_cpu_us_per_request"] for row in rows), 1),
+            "server_cpu_us_per_request": round(
+                statistics.mean(row["server_cpu_us_per_request"] for row in rows), 1
+            ),
             "memory_mb_first_slice": rows[0]["memory_mb"],
             "memory_mb_last_slice": rows[-1]["memory_mb"],
             **{key: sum(row[key] for row in rows) for key in ("errors", "wrong", "checked")},
@@ -305,25 +370,42 @@ def summary(slices: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def picture(slices: Sequence[dict[str, Any]]) -> str:
     def lines(key: str, names: Sequence[str], suffix: str = "", first: int = 0) -> list[Line]:
-        rows = {name: tuple((row["at_seconds"], row[key]) for row in slices if row["server"] == name) for name in names}
-        return [Line(name + suffix, points, first + i) for i, (name, points) in enumerate(rows.items())]
+        rows = {
+            name: tuple((row["at_seconds"], row[key]) for row in slices if row["server"] == name)
+            for name in names
+        }
+        return [
+            Line(name + suffix, points, first + i) for i, (name, points) in enumerate(rows.items())
+        ]
 
     names = list(dict.fromkeys(row["server"] for row in slices))
     charts = (
         ("Requests a second", lines("per_second", names), "1/s"),
-        ("Latency of the tools", lines("p50_ms", ["tools"], " p50") + lines("p99_ms", ["tools"], " p99", 1), "ms"),
+        (
+            "Latency of the tools",
+            lines("p50_ms", ["tools"], " p50") + lines("p99_ms", ["tools"], " p99", 1),
+            "ms",
+        ),
         ("Memory of all workers (PSS)", lines("memory_mb", names), "MB"),
     )
     panels = []
     for i, (title, drawn, unit) in enumerate(charts):
         chart = line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220))
         panels.append(f'<text class="title" x="16" y="{28 + 270 * i}">{title}</text>')
-        panels.append(still(chart).replace("<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1))
-    return draw_panels(680, 820, "Requests a second, latency and memory of the served tools", "".join(panels))
+        panels.append(
+            still(chart).replace(
+                "<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1
+            )
+        )
+    return draw_panels(
+        680, 820, "Requests a second, latency and memory of the served tools", "".join(panels)
+    )
 
 
 def table(found: dict[str, Any]) -> str:
-    lines = [f"{'':<17}{'1/s':>9}{'ratio':>7}{'p50 ms':>8}{'p99 ms':>8}{'CPU µs':>8}{'MB':>7}{'errors':>8}{'wrong':>7}"]
+    lines = [
+        f"{'':<17}{'1/s':>9}{'ratio':>7}{'p50 ms':>8}{'p99 ms':>8}{'CPU µs':>8}{'MB':>7}{'errors':>8}{'wrong':>7}"  # noqa: E501
+    ]
     for name, row in found.items():
         lines.append(
             f"{name:<17}{row['per_second']:>9.0f}{row['ratio_to_handler']:>7.2f}{row['p50_ms']:>8.1f}{row['p99_ms']:>8.1f}"
@@ -338,7 +420,15 @@ def run(options: argparse.Namespace) -> int:
     for rank in range(options.load_processes):
         ours, theirs = context.Pipe()
         share = options.clients // options.load_processes
-        settings = (theirs, str(options.world), options.seed, options.requests, share, rank, options.load_processes)
+        settings = (
+            theirs,
+            str(options.world),
+            options.seed,
+            options.requests,
+            share,
+            rank,
+            options.load_processes,
+        )
         context.Process(target=generator, args=settings, daemon=True).start()
         theirs.close()
         channels.append(ours)
@@ -371,27 +461,47 @@ def run(options: argparse.Namespace) -> int:
     }
     options.out.mkdir(parents=True, exist_ok=True)
     written = {"about": about, "servers": found, "slices": slices}
-    (options.out / "serve_tools.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    (options.out / "serve_tools.json").write_text(
+        json.dumps(written, indent=1) + "\n", encoding="utf-8"
+    )
     (options.out / "serve_tools.svg").write_text(picture(slices), encoding="utf-8")
     print(table(found))
     print(" ".join(f"{key}={value}" for key, value in about.items()))
     tools = found["tools"]
-    failed = any(row["errors"] or row["wrong"] for row in found.values()) or any(exits.values()) or tools["ratio_to_handler"] < BAR
+    failed = (
+        any(row["errors"] or row["wrong"] for row in found.values())
+        or any(exits.values())
+        or tools["ratio_to_handler"] < BAR
+    )
     return 1 if failed else 0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--world", type=Path, required=True, help="world folder")
-    parser.add_argument("--out", type=Path, default=Path("serve_tools"), help="folder for the figures and the picture")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("serve_tools"),
+        help="folder for the figures and the picture",
+    )
     parser.add_argument("--seconds", type=float, default=120.0, help="for each of the five servers")
-    parser.add_argument("--slice", type=float, default=5.0, help="seconds between two changes of the server")
+    parser.add_argument(
+        "--slice", type=float, default=5.0, help="seconds between two changes of the server"
+    )
     parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1), help="of each server")
+    parser.add_argument(
+        "--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1), help="of each server"
+    )
     parser.add_argument("--load-processes", type=int, default=1)
-    parser.add_argument("--requests", type=int, default=1_000_000, help="prepared before; then they repeat")
+    parser.add_argument(
+        "--requests", type=int, default=1_000_000, help="prepared before; then they repeat"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--peer", help=argparse.SUPPRESS)  # in the process of a peer: the name of its app
+    # in the process of a peer: the name of its app
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--size", type=int, default=0, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()

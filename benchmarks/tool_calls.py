@@ -1,8 +1,10 @@
-"""What a tool call costs in each face, and what hostile arguments cost: the best of many calls, in milliseconds.
+"""What a tool call costs in each face, and what hostile arguments cost: the best of many calls, in
+milliseconds.
 
     python benchmarks/tool_calls.py WORLD
 
-Bars: the restaurants of the largest city stay under 0.5 ms in every face; a text of 1 MB is refused in a few ms.
+Bars: the restaurants of the largest city stay under 0.5 ms in every face; a text of 1 MB is refused
+in a few ms.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def measured(box: ToolBox, city: str) -> Iterator[tuple[str, float]]:
         name, arguments = box.face.offer.call_of(core, {"city": city})
         yield what, best_ms(lambda name=name, arguments=arguments: box.call(name, arguments))  # type: ignore[misc]
     name = box.face.offer.name_of("search_restaurants")
-    large, texts = "x" * 1_000_000, iter([f"{n}" + "x" * 1_000_000 for n in range(CALLS)])  # new texts: a text's hash is computed once
+    # new texts: a text's hash is computed once
+    large, texts = "x" * 1_000_000, iter([f"{n}" + "x" * 1_000_000 for n in range(CALLS)])
     yield "misspelt", best_ms(lambda: box.call(name, {"city": city[:-1] + "q"}))
     yield "1 MB", best_ms(lambda: box.call(name, {"city": next(texts)}))
     yield "1 MB of JSON", best_ms(lambda: box.call(name, f'{{"city": "{large}"}}'))
@@ -47,7 +50,10 @@ def measured(box: ToolBox, city: str) -> Iterator[tuple[str, float]]:
 def main() -> None:
     world = World.open(sys.argv[1])
     city = max(world.cities, key=lambda place: len(world.restaurants(place)))
-    print(f"{city}: {len(world.restaurants(city))} restaurants, {len(world.accommodations(city))} accommodations")
+    print(
+        f"{city}: {len(world.restaurants(city))} restaurants, {len(world.accommodations(city))}"
+        " accommodations"
+    )
     for face in FACES:
         told = "  ".join(f"{what} {ms:.3f}" for what, ms in measured(ToolBox(world, face), city))
         print(f"{face.name:<10} {told}")

@@ -1,9 +1,12 @@
-"""What expert trajectories are like: do they replay, do they pass, how often do they turn back, how long are they.
+"""What expert trajectories are like: do they replay, do they pass, how often do they turn back, how
+long are they.
 
-    python benchmarks/trajectories.py --world DIR --queries FILE --style careful --dialect planner_r1 --n 300
+    python benchmarks/trajectories.py --world DIR --queries FILE --style careful --dialect
+    planner_r1 --n 300
 
-For each level of queries: the share that passes both sets of rules, the share whose calls give the same answers from fresh tools, the share
-that met a dead end, and calls and characters (with --tokenizer DIR tokens) of an episode. The same as JSON with --out.
+For each level of queries: the share that passes both sets of rules, the share whose calls give the
+same answers from fresh tools, the share that met a dead end, and calls and characters (with
+--tokenizer DIR tokens) of an episode. The same as JSON with --out.
 """
 
 from __future__ import annotations
@@ -30,11 +33,25 @@ from tripwright.policies.base import Policy
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-COLUMNS = ("n", "passed", "given_up", "replayed", "turned_back", "calls", "characters", "tokens", "seconds")
+COLUMNS = (
+    "n",
+    "passed",
+    "given_up",
+    "replayed",
+    "turned_back",
+    "calls",
+    "characters",
+    "tokens",
+    "seconds",
+)
 
 
 def measured(
-    tasks: Iterator[TripTask], style: ExpertStyle, dialect_name: str, changed: dict[str, Any], count_tokens: Callable[[str], int] | None
+    tasks: Iterator[TripTask],
+    style: ExpertStyle,
+    dialect_name: str,
+    changed: dict[str, Any],
+    count_tokens: Callable[[str], int] | None,
 ) -> Iterator[dict[str, Any]]:
     """One record for each episode."""
     dialect = replace(dialect_named(dialect_name), **changed)
@@ -48,10 +65,17 @@ def measured(
         yield {
             "level": task.query.level or "none",
             "days": task.query.days,
-            "passed": episode.plan is not None
-            and all(judge(task.query, episode.plan, task.world, rules).final for rules in ("official", "strict")),
+            "passed": (
+                episode.plan is not None
+                and all(
+                    judge(task.query, episode.plan, task.world, rules).final
+                    for rules in ("official", "strict")
+                )
+            ),
             "given_up": episode.plan is None,
-            "replayed": all(fresh.call(call.name, call.arguments).text == call.result for call in calls),
+            "replayed": all(
+                fresh.call(call.name, call.arguments).text == call.result for call in calls
+            ),
             "turned_back": turned_back,
             "calls": len(calls),
             "characters": len(text),
@@ -77,8 +101,14 @@ def summary(records: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
             groups.setdefault(name, []).append(record)
     order = sorted(groups, key=lambda name: (name == "all", name[:1].isdigit(), name))
     return {
-        name: {"n": len(groups[name])}
-        | {key: sum(each[key] for each in groups[name]) / len(groups[name]) for key in COLUMNS[1:] if key in groups[name][0]}
+        name: (
+            {"n": len(groups[name])}
+            | {
+                key: sum(each[key] for each in groups[name]) / len(groups[name])
+                for key in COLUMNS[1:]
+                if key in groups[name][0]
+            }
+        )
         for name in order
     }
 
@@ -89,14 +119,23 @@ def table(found: dict[str, dict[str, float]]) -> str:
     lines = [f"{'':<8}" + "".join(f"{key:>12}" for key in columns)]
     for name, row in found.items():
         cells = (
-            f"{row[key]:.1%}" if key in shares else f"{row[key]:.3f}" if key == "seconds" else f"{row[key]:.1f}" for key in columns[1:]
+            (
+                f"{row[key]:.1%}"
+                if key in shares
+                else f"{row[key]:.3f}"
+                if key == "seconds"
+                else f"{row[key]:.1f}"
+            )
+            for key in columns[1:]
         )
         lines.append(f"{name:<8}{row['n']:>12}" + "".join(f"{cell:>12}" for cell in cells))
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--world", type=Path, required=True)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--style", choices=list(STYLES), default="careful")
@@ -104,16 +143,28 @@ def main() -> None:
     parser.add_argument("--extra-searches", type=int, help="instead of the style's")
     parser.add_argument("--compared-cities", type=int, help="instead of the style's")
     parser.add_argument("--dialect", default="planner_r1")
-    parser.add_argument("--max-calls", type=int, help="instead of the dialect's; its turns grow with them")
+    parser.add_argument(
+        "--max-calls", type=int, help="instead of the dialect's; its turns grow with them"
+    )
     parser.add_argument("--n", type=int, help="the first so many queries")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tokenizer", type=Path, help="a folder that transformers can load")
     parser.add_argument("--out", type=Path, help="a JSON file")
     given = parser.parse_args()
     world = World.open(given.world)
-    told = {"thoughts": given.thoughts, "max_extra_searches": given.extra_searches, "compared_cities": given.compared_cities}
-    style = replace(STYLES[given.style], seed=given.seed, **{name: value for name, value in told.items() if value is not None})
-    changed = {"max_calls": given.max_calls, "max_turns": given.max_calls + 1} if given.max_calls else {}
+    told = {
+        "thoughts": given.thoughts,
+        "max_extra_searches": given.extra_searches,
+        "compared_cities": given.compared_cities,
+    }
+    style = replace(
+        STYLES[given.style],
+        seed=given.seed,
+        **{name: value for name, value in told.items() if value is not None},
+    )
+    changed = (
+        {"max_calls": given.max_calls, "max_turns": given.max_calls + 1} if given.max_calls else {}
+    )
     count_tokens = None
     if given.tokenizer:
         from transformers import AutoTokenizer
@@ -123,7 +174,10 @@ def main() -> None:
     queries = itertools.islice(iter_queries(given.queries), given.n)
     tasks = (TripTask(f"q{number}", query, world) for number, query in queries)
     found = summary(list(measured(tasks, style, given.dialect, changed, count_tokens)))
-    print(f"style {style.name}, thoughts {style.thoughts}, dialect {given.dialect}, world {world.name}")
+    print(
+        f"style {style.name}, thoughts {style.thoughts}, dialect {given.dialect}, world"
+        f" {world.name}"
+    )
     print(table(found))
     if given.out:
         settings = {
@@ -136,7 +190,9 @@ def main() -> None:
             "world": world.name,
             **changed,
         }
-        write_atomically(given.out, json.dumps({"settings": settings, "levels": found}, indent=1) + "\n")
+        write_atomically(
+            given.out, json.dumps({"settings": settings, "levels": found}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Our side of `trl_step.py`, run by it in a process of its own: plays the steps of a job's folder, one for every line on stdin."""
+"""Our side of `trl_step.py`, run by it in a process of its own: plays the steps of a job's folder,
+one for every line on stdin."""
 
 from __future__ import annotations
 
@@ -44,8 +45,13 @@ class ScriptedTrips:
 
     def __init__(self, job: Job):
         self.job, self.position = job, 0
-        given = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), len(job.users))
-        self.trips = [(query.model_copy(update={"query": text}), world) for (query, world), text in zip(given, job.users, strict=True)]
+        given = itertools.islice(
+            GeneratedTrips(domain_named("travelplanner"), "nano", 0, 8), len(job.users)
+        )
+        self.trips = [
+            (query.model_copy(update={"query": text}), world)
+            for (query, world), text in zip(given, job.users, strict=True)
+        ]
 
     def __next__(self) -> TripTask:
         place = self.position % len(self.trips)
@@ -57,15 +63,27 @@ def scripted_batch(job: Job) -> type[local_batch.Batch]:
     script: dict[Any, list[int]] = {}  # of every session: the ids of its turn
 
     class Scripted(local_batch.Batch):
-        def _say(self, rows: list[local_batch.Row], chosen: Chosen, source: local_batch.Source) -> None:
+        def _say(
+            self, rows: list[local_batch.Row], chosen: Chosen, source: local_batch.Source
+        ) -> None:
             tokens = []
             for row in rows:
                 if not row.turn_ids:
                     prompt, member = map(int, str(row.session.id).split("/"))
-                    script[row.session.id] = job.said(prompt * job.group + member, row.session.transcript.turns)
+                    script[row.session.id] = job.said(
+                        prompt * job.group + member, row.session.transcript.turns
+                    )
                 tokens.append(script[row.session.id][len(row.turn_ids)])
             forced = torch.tensor(tokens)
-            super()._say(rows, Chosen(forced, chosen.distribution.gather(1, forced[:, None])[:, 0], chosen.distribution), source)
+            super()._say(
+                rows,
+                Chosen(
+                    forced,
+                    chosen.distribution.gather(1, forced[:, None])[:, 0],
+                    chosen.distribution,
+                ),
+                source,
+            )
 
     return Scripted
 
@@ -74,7 +92,14 @@ class Ours(Grpo):
     def __init__(self, job: Job, measured: Measured):
         model, tokenizer = local.load_model(job.folder / "model")
         system, context = job.system, job.prompt_tokens + job.completion_tokens + 1
-        dialect = Dialect("script", system, face="compact", max_turns=job.turns + 1, max_calls=job.turns, context_tokens=context)
+        dialect = Dialect(
+            "script",
+            system,
+            face="compact",
+            max_turns=job.turns + 1,
+            max_calls=job.turns,
+            context_tokens=context,
+        )
         settings = GrpoSettings(
             prompts=len(job.users),
             group=job.group,
@@ -83,10 +108,14 @@ class Ours(Grpo):
             dtype="float32",
             warm_up_steps=0,
             clip=Clip(dual=None),
-            optimizer=OptimizerSettings("adamw", adamw_learning_rate=job.learning_rate, betas=(0.9, 0.999)),
+            optimizer=OptimizerSettings(
+                "adamw", adamw_learning_rate=job.learning_rate, betas=(0.9, 0.999)
+            ),
         )
         chat = ChatFormat(tokenizer, job.schemas)
-        super().__init__(model, chat, dialect, ScriptedTrips(job), settings, seed=0, tools=ScriptedTools(job))  # type: ignore[arg-type]
+        super().__init__(
+            model, chat, dialect, ScriptedTrips(job), settings, seed=0, tools=ScriptedTools(job)
+        )  # type: ignore[arg-type]
         self.job, self.measured = job, measured
 
     def explore(self) -> list[Group]:
@@ -110,7 +139,12 @@ def play_ours(folder: Path) -> None:
         with measured.whole_step():
             row = ours.take_step()
             measured.figures["grad_norm"] = row["grad_norm"]
-            measured.tokens.update({name: row[name] for name in ("prefilled_tokens", "decoded_tokens", "copied_tokens")})
+            measured.tokens.update(
+                {
+                    name: row[name]
+                    for name in ("prefilled_tokens", "decoded_tokens", "copied_tokens")
+                }
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""The peer's side of `trl_step.py`, run by it with the python of TRL's own environment; and what both sides are measured with.
+"""The peer's side of `trl_step.py`, run by it with the python of TRL's own environment; and what
+both sides are measured with.
 
-PYTHON_OF_TRL benchmarks/trl_step_peer.py JOB    plays the steps of a job's folder with TRL's GRPOTrainer, one for every line on stdin
-PYTHON_OF_TRL benchmarks/trl_step_peer.py        prints TRL's version and the chat template that it trains with, as JSON
+PYTHON_OF_TRL benchmarks/trl_step_peer.py JOB    plays the steps of a job's folder with TRL's
+GRPOTrainer, one for every line on stdin PYTHON_OF_TRL benchmarks/trl_step_peer.py        prints
+TRL's version and the chat template that it trains with, as JSON
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ class Job:
     """What a job's folder says: rows are prompt after prompt, each `group` times."""
 
     def __init__(self, folder: Path):
-        self.folder, self.given = folder, json.loads((folder / "job.json").read_text(encoding="utf-8"))
+        self.folder, self.given = (
+            folder,
+            json.loads((folder / "job.json").read_text(encoding="utf-8")),
+        )
         self.step = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -53,7 +58,8 @@ class Job:
 
 
 class Measured:
-    """One worker's steps: (wall, CPU) seconds of named parts, counted tokens, and what was played. A line of JSON each, on stdout."""
+    """One worker's steps: (wall, CPU) seconds of named parts, counted tokens, and what was played.
+    A line of JSON each, on stdout."""
 
     def __init__(self, job: Job):
         self.job, self.out = job, os.fdopen(os.dup(1), "w")
@@ -65,7 +71,8 @@ class Measured:
         self.seconds: dict[str, tuple[float, float]] = {}
         self.tokens: Counter[str] = Counter()
         self.figures: dict[str, Any] = {}
-        self.played: list[tuple[list[int], list[int]]] = []  # (ids, loss mask) of every row, prompts included
+        # (ids, loss mask) of every row, prompts included
+        self.played: list[tuple[list[int], list[int]]] = []
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -90,7 +97,13 @@ class Measured:
             peak = memory_mb("VmHWM")
         (wall, cpu), (rollout_wall, rollout_cpu) = self.seconds["step"], self.seconds["rollouts"]
         self.seconds["update"] = wall - rollout_wall, cpu - rollout_cpu
-        line = {"seconds": self.seconds, "tokens": self.tokens, "memory_mb": [self.at_start_mb, peak], **self._played(), **self.figures}
+        line = {
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "memory_mb": [self.at_start_mb, peak],
+            **self._played(),
+            **self.figures,
+        }
         self.job.step += 1
         self.out.write(json.dumps(line) + "\n")
         self.out.flush()
@@ -101,38 +114,64 @@ class Measured:
             "digest": hashlib.sha256(json.dumps(self.played).encode()).hexdigest(),
             "sampled_tokens": sum(sum(mask) for _, mask in self.played),
             "row_tokens": statistics.mean(len(ids) for ids, _ in self.played),
-            "turns": statistics.mean(sum(a < b for a, b in pairwise(mask)) for _, mask in self.played),
+            "turns": statistics.mean(
+                sum(a < b for a, b in pairwise(mask)) for _, mask in self.played
+            ),
         }
 
 
 def memory_mb(what: str) -> float:
-    """VmRSS (now) or VmHWM (most so far) of this process, in MB of 10⁶ bytes. Not the kernel's ru_maxrss where there is another way: a
-    process inherits that from the one that started it."""
+    """VmRSS (now) or VmHWM (most so far) of this process, in MB of 10⁶ bytes. Not the kernel's
+    ru_maxrss where there is another way: a process inherits that from the one that started it."""
     status = Path("/proc/self/status")
     if status.is_file():
         return int(status.read_text().split(f"{what}:")[1].split()[0]) * 1024 / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
+    return (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        * (1 if sys.platform == "darwin" else 1024)
+        / 1e6
+    )
 
 
 def shares(profiler: Any, wall: float) -> dict[str, Any]:
-    """Where the main thread's time went: matrix products and fused attention, other operations of torch, and Python between them. The
-    profiler slows small operations down, so what is outside matrix work is an upper bound."""
+    """Where the main thread's time went: matrix products and fused attention, other operations of
+    torch, and Python between them. The profiler slows small operations down, so what is outside
+    matrix work is an upper bound."""
     own = {
-        event.key: event.self_cpu_time_total / 1e6 for event in profiler.key_averages() if event.key.startswith(("aten::", "autograd::"))
+        event.key: event.self_cpu_time_total / 1e6
+        for event in profiler.key_averages()
+        if event.key.startswith(("aten::", "autograd::"))
     }
-    matrix = sum(seconds for name, seconds in own.items() if name in MATRIX or name.startswith(ATTENTION))
+    matrix = sum(
+        seconds for name, seconds in own.items() if name in MATRIX or name.startswith(ATTENTION)
+    )
     largest = dict(sorted(own.items(), key=lambda item: -item[1])[:16])
-    return {"wall": wall, "matrix": matrix, "operations": sum(own.values()), "outside_matrix": 1 - matrix / wall, "largest": largest}
+    return {
+        "wall": wall,
+        "matrix": matrix,
+        "operations": sum(own.values()),
+        "outside_matrix": 1 - matrix / wall,
+        "largest": largest,
+    }
 
 
 def play_trl(folder: Path) -> None:
     from datasets import Dataset
-    from transformers import AutoModelForCausalLM, AutoTokenizer, LogitsProcessor, LogitsProcessorList, TrainerCallback
+    from transformers import (
+        AutoModelForCausalLM,
+        AutoTokenizer,
+        LogitsProcessor,
+        LogitsProcessorList,
+        TrainerCallback,
+    )
     from trl import GRPOConfig, GRPOTrainer
 
     job = Job(folder)
     torch.set_num_threads(job.threads)
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder / "model"), AutoTokenizer.from_pretrained(folder / "model")
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(folder / "model"),
+        AutoTokenizer.from_pretrained(folder / "model"),
+    )
     measured = Measured(job)
 
     class Environment:
@@ -173,9 +212,15 @@ def play_trl(folder: Path) -> None:
 
     def scripted_generate(input_ids: torch.Tensor, **options: Any) -> torch.Tensor:
         rows, begin = input_ids.shape
-        made = generate(input_ids=input_ids, logits_processor=LogitsProcessorList([Script(steps.turn, rows, begin)]), **options)
+        made = generate(
+            input_ids=input_ids,
+            logits_processor=LogitsProcessorList([Script(steps.turn, rows, begin)]),
+            **options,
+        )
         steps.turn += 1
-        measured.tokens.update(prefilled_tokens=input_ids.numel(), decoded_tokens=rows * (made.shape[1] - begin))
+        measured.tokens.update(
+            prefilled_tokens=input_ids.numel(), decoded_tokens=rows * (made.shape[1] - begin)
+        )
         return made
 
     model.generate = scripted_generate
@@ -197,7 +242,10 @@ def play_trl(folder: Path) -> None:
         report_to=[],
         disable_tqdm=True,
     )
-    rows = [{"prompt": [{"role": "system", "content": job.system}, {"role": "user", "content": user}]} for user in job.users]
+    rows = [
+        {"prompt": [{"role": "system", "content": job.system}, {"role": "user", "content": user}]}
+        for user in job.users
+    ]
     trainer = GRPOTrainer(
         model,
         args=arguments,
@@ -206,7 +254,11 @@ def play_trl(folder: Path) -> None:
         environment_factory=Environment,
         callbacks=[steps],
     )
-    roll_out, generation, clip = trainer._generate_and_score_completions, trainer._generate, trainer.accelerator.clip_grad_norm_
+    roll_out, generation, clip = (
+        trainer._generate_and_score_completions,
+        trainer._generate,
+        trainer.accelerator.clip_grad_norm_,
+    )
 
     def timed_rollouts(*given: Any) -> Any:
         with measured.timed("rollouts"):
@@ -215,7 +267,9 @@ def play_trl(folder: Path) -> None:
     def noted_generation(*given: Any) -> Any:
         found = generation(*given)
         prompts, completions, masks = found[:3]
-        measured.played = [(p + c, [0] * len(p) + m) for p, c, m in zip(prompts, completions, masks, strict=True)]
+        measured.played = [
+            (p + c, [0] * len(p) + m) for p, c, m in zip(prompts, completions, masks, strict=True)
+        ]
         return found
 
     def noted_clip(*given: Any, **more: Any) -> Any:
@@ -232,7 +286,10 @@ def describe() -> dict[str, str]:
     import trl
 
     template = next(Path(trl.__file__).parent.rglob(TEMPLATE)).read_text(encoding="utf-8")
-    return {"template": template, **{name: version(name) for name in ("trl", "transformers", "torch")}}
+    return {
+        "template": template,
+        **{name: version(name) for name in ("trl", "transformers", "torch")},
+    }
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
 """Look-ups in a world of TravelPlanner's size, against the official way, side by side in one run.
 
-    .venv/bin/python benchmarks/world.py --out runs/bench-world [--flights 3827361] [--searches 20000]
+    .venv/bin/python benchmarks/world.py --out runs/bench-world [--flights 3827361] [--searches
+    20000]
 
-Makes a generated world of `--scale official` (kept in --out for the next run), writes its flights to CSV, and loads that into pandas as
-the official tool does. Asks:
-1. **Look-ups.** Random searches (a tenth of them without flights). The store returns the list of `Flight` records; the peer returns the
-   rows that three boolean filters leave, as the official tool's `run` does. The two take turns: a slice of the store's searches after
-   each of the peer's. Both must find the same flights, or the benchmark fails. Restaurants, stays and sights likewise, without the
-   store's memory of a city that was asked for before.
-2. **Opening.** In a fresh process, after the imports, with the world's file dropped from the system's cache: `World.open`, and the
-   first search.
-3. **Four processes** at once: how much each one's PSS (its share of shared pages included) has grown since before opening, and
-   the searches of all four per second.
-4. **Size.** Tables of 1/100, 1/10 and 1/1 of the rows (and 10 times as many with --big), six rows per search in each: microseconds per
-   look-up by number of rows, drawn as `size.svg`.
+Makes a generated world of `--scale official` (kept in --out for the next run), writes its flights
+to CSV, and loads that into pandas as the official tool does. Asks:
+1. **Look-ups.** Random searches (a tenth of them without flights). The store returns the list of
+   `Flight` records; the peer returns the rows that three boolean filters leave, as the official
+   tool's `run` does. The two take turns: a slice of the store's searches after each of the peer's.
+   Both must find the same flights, or the benchmark fails. Restaurants, stays and sights likewise,
+   without the store's memory of a city that was asked for before.
+2. **Opening.** In a fresh process, after the imports, with the world's file dropped from the
+   system's cache: `World.open`, and the first search.
+3. **Four processes** at once: how much each one's PSS (its share of shared pages included) has
+   grown since before opening, and the searches of all four per second.
+4. **Size.** Tables of 1/100, 1/10 and 1/1 of the rows (and 10 times as many with --big), six rows
+   per search in each: microseconds per look-up by number of rows, drawn as `size.svg`.
 
 pandas is not a dependency of tripwright: `pip install pandas`. Without it parts 2 to 4 still run.
 """
@@ -84,8 +86,11 @@ def timed_us(call: Callable[[], object]) -> float:
 def figures(times_us: Sequence[float]) -> dict[str, float]:
     ordered = sorted(times_us)
     return {
-        "median_us": statistics.median(ordered), "p99_us": ordered[int(len(ordered) * 0.99)], "max_us": ordered[-1], "n": len(ordered),
-    }  # fmt: skip
+        "median_us": statistics.median(ordered),
+        "p99_us": ordered[int(len(ordered) * 0.99)],
+        "max_us": ordered[-1],
+        "n": len(ordered),
+    }
 
 
 # ---- 1. look-ups
@@ -112,7 +117,9 @@ def official_city(table: Any, column: str, city: str) -> Any:
     return table[table[column] == city]
 
 
-def compare_flights(world: World, table: Any, searches: Sequence[Search], peer_searches: int) -> dict[str, Any]:
+def compare_flights(
+    world: World, table: Any, searches: Sequence[Search], peer_searches: int
+) -> dict[str, Any]:
     ours: list[float] = []
     theirs: list[float] = []
     slice_size = len(searches) // peer_searches
@@ -126,7 +133,11 @@ def compare_flights(world: World, table: Any, searches: Sequence[Search], peer_s
             began = time.perf_counter_ns()
             world.flights(*mine)
             ours.append((time.perf_counter_ns() - began) / 1e3)
-    return {"store": figures(ours), "pandas": figures(theirs), "ratio_of_medians": statistics.median(theirs) / statistics.median(ours)}
+    return {
+        "store": figures(ours),
+        "pandas": figures(theirs),
+        "ratio_of_medians": statistics.median(theirs) / statistics.median(ours),
+    }
 
 
 def compare_cities(folder: Path, cities: Sequence[str], pandas: Any) -> dict[str, Any]:
@@ -137,12 +148,19 @@ def compare_cities(folder: Path, cities: Sequence[str], pandas: Any) -> dict[str
         ("attraction", "City", World.attractions),
     ):
         world = World.open(folder)
-        table = pandas.DataFrame([(*row, city) for city in world.cities for row in world.city_texts(name, city)])
+        table = pandas.DataFrame(
+            [(*row, city) for city in world.cities for row in world.city_texts(name, city)]
+        )
         table = table.rename(columns={table.columns[-1]: column})
         theirs = [timed_us(partial(official_city, table, column, city)) for city in cities]
         first, again = ([timed_us(partial(look, world, city)) for city in cities] for _ in range(2))
         ratio = statistics.median(theirs) / statistics.median(first)
-        found[name] = {"first": figures(first), "again": figures(again), "pandas": figures(theirs), "ratio_of_medians": ratio}
+        found[name] = {
+            "first": figures(first),
+            "again": figures(again),
+            "pandas": figures(theirs),
+            "ratio_of_medians": ratio,
+        }
     return found
 
 
@@ -150,9 +168,16 @@ def compare_cities(folder: Path, cities: Sequence[str], pandas: Any) -> dict[str
 
 
 def open_cold(folder: Path, search: Search, times: int) -> dict[str, float]:
-    rows = [json.loads(subprocess.check_output([sys.executable, "-c", OPEN_COLD, str(folder), *search])) for _ in range(times)]
+    rows = [
+        json.loads(subprocess.check_output([sys.executable, "-c", OPEN_COLD, str(folder), *search]))
+        for _ in range(times)
+    ]
     opened, first = ([row[i] for row in rows] for i in (0, 1))
-    return {"open_ms_median": statistics.median(opened), "open_ms_max": max(opened), "open_and_search_ms_median": statistics.median(first)}
+    return {
+        "open_ms_median": statistics.median(opened),
+        "open_ms_max": max(opened),
+        "open_and_search_ms_median": statistics.median(first),
+    }
 
 
 def pss_mb() -> float:
@@ -168,7 +193,8 @@ def one_of_four(folder: str, searches: list[Search], barrier: Any, answers: Any)
     for search in searches:
         world.flights(*search)
     seconds = time.perf_counter() - began
-    barrier.wait()  # everybody has touched their pages, nobody has left: shared pages are shared by four
+    # everybody has touched their pages, nobody has left: shared pages are shared by four
+    barrier.wait()
     after = pss_mb()
     barrier.wait()
     answers.put((after - before, began, began + seconds, len(searches)))
@@ -179,7 +205,10 @@ def four_processes(folder: Path, searches: list[Search]) -> dict[str, Any]:
     barrier, answers = context.Barrier(PROCESSES), context.Queue()
     share = len(searches) // PROCESSES
     workers = [
-        context.Process(target=one_of_four, args=(str(folder), searches[i * share : (i + 1) * share], barrier, answers))
+        context.Process(
+            target=one_of_four,
+            args=(str(folder), searches[i * share : (i + 1) * share], barrier, answers),
+        )
         for i in range(PROCESSES)
     ]
     for worker in workers:
@@ -188,7 +217,10 @@ def four_processes(folder: Path, searches: list[Search]) -> dict[str, Any]:
     for worker in workers:
         worker.join()
     wall = max(row[2] for row in found) - min(row[1] for row in found)
-    return {"pss_mb_above_start": [round(row[0], 1) for row in found], "searches_per_s": sum(row[3] for row in found) / wall}
+    return {
+        "pss_mb_above_start": [round(row[0], 1) for row in found],
+        "searches_per_s": sum(row[3] for row in found) / wall,
+    }
 
 
 # ---- 4. size
@@ -203,8 +235,21 @@ def plain_flights(rows: int) -> Iterator[Texts]:
             date = f"2022-{3 + day // 28:02d}-{1 + day % 28:02d}"
             for i in range(ROWS_PER_SEARCH):
                 left = f"{6 + 2 * i:02d}:{day % 60:02d}"
-                number, duration = f"F{route * 500 + day * 6 + i:08d}", f"{i} hours {day % 60} minutes"
-                yield number, str(80 + day), left, left, duration, date, origin, destination, "500.0"
+                number, duration = (
+                    f"F{route * 500 + day * 6 + i:08d}",
+                    f"{i} hours {day % 60} minutes",
+                )
+                yield (
+                    number,
+                    str(80 + day),
+                    left,
+                    left,
+                    duration,
+                    date,
+                    origin,
+                    destination,
+                    "500.0",
+                )
 
 
 def by_size(out: Path, sizes: Sequence[int], searches: int) -> list[tuple[int, float, float]]:
@@ -212,7 +257,9 @@ def by_size(out: Path, sizes: Sequence[int], searches: int) -> list[tuple[int, f
     for rows in sizes:
         folder = out / f"plain-{rows}"
         if not folder.exists():
-            write_world(folder, WorldTables([], plain_flights(rows), [], [], [], [], flights_sorted=True))
+            write_world(
+                folder, WorldTables([], plain_flights(rows), [], [], [], [], flights_sorted=True)
+            )
         world, rng = World.open(folder), random.Random(rows)
         routes = max(1, rows // (ROWS_PER_SEARCH * 82))
         times = []
@@ -228,26 +275,48 @@ def by_size(out: Path, sizes: Sequence[int], searches: int) -> list[tuple[int, f
                 assert flights is not None and len(flights) == ROWS_PER_SEARCH
         shown = figures(times)
         found.append((world.manifest["rows"]["flight"], shown["median_us"], shown["p99_us"]))
-        print(f"  {found[-1][0]:>12,} rows: median {shown['median_us']:6.1f} us, p99 {shown['p99_us']:6.1f} us", flush=True)
+        print(
+            f"  {found[-1][0]:>12,} rows: median {shown['median_us']:6.1f} us, p99"
+            f" {shown['p99_us']:6.1f} us",
+            flush=True,
+        )
     return found
 
 
 def draw(found: Sequence[tuple[int, float, float]]) -> str:
     lines = [
-        Line(name, tuple((math.log10(row[0]), row[column]) for row in found), colour=column, dots=True)
+        Line(
+            name,
+            tuple((math.log10(row[0]), row[column]) for row in found),
+            colour=column,
+            dots=True,
+        )
         for name, column in (("median", 1), ("p99", 2))
     ]
-    chart = line_chart(lines, Frame("Microseconds per look-up by size of the table", "rows of the table (log10)", "microseconds"))
+    chart = line_chart(
+        lines,
+        Frame(
+            "Microseconds per look-up by size of the table",
+            "rows of the table (log10)",
+            "microseconds",
+        ),
+    )
     return standalone(chart)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scale", default="official")
     parser.add_argument("--searches", type=int, default=20_000)
     parser.add_argument("--peer-searches", type=int, default=100)
-    parser.add_argument("--big", action="store_true", help="part 4 with ten times the rows of the official table, too")
+    parser.add_argument(
+        "--big",
+        action="store_true",
+        help="part 4 with ten times the rows of the official table, too",
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     folder = options.out / options.scale
@@ -258,8 +327,15 @@ def main() -> None:
     searches = searches_of(world, options.searches, 1)
     rows = world.manifest["rows"]["flight"]
     size_mb = (folder / STORE_FILE).stat().st_size / 1e6
-    found: dict[str, Any] = {"flights": rows, "file_mb": size_mb, "load": os.getloadavg(), "cores": os.cpu_count()}
-    print(f"{rows:,} flights, a file of {size_mb:.0f} MB, load {os.getloadavg()[0]:.1f}", flush=True)
+    found: dict[str, Any] = {
+        "flights": rows,
+        "file_mb": size_mb,
+        "load": os.getloadavg(),
+        "cores": os.cpu_count(),
+    }
+    print(
+        f"{rows:,} flights, a file of {size_mb:.0f} MB, load {os.getloadavg()[0]:.1f}", flush=True
+    )
     if importlib.util.find_spec("pandas"):
         import pandas
 
@@ -275,8 +351,13 @@ def main() -> None:
         found["cities"] = compare_cities(folder, list(world.cities), pandas)
     else:
         print("no pandas: the official way is left out", flush=True)
-        found["look_ups"] = {"store": figures([timed_us(partial(world.flights, *search)) for search in searches])}
-    print(json.dumps({key: found[key] for key in ("look_ups", "cities") if key in found}, indent=1), flush=True)
+        found["look_ups"] = {
+            "store": figures([timed_us(partial(world.flights, *search)) for search in searches])
+        }
+    print(
+        json.dumps({key: found[key] for key in ("look_ups", "cities") if key in found}, indent=1),
+        flush=True,
+    )
     found["open_cold"] = open_cold(folder, searches[0], 9)
     print(json.dumps(found["open_cold"]), flush=True)
     found["four_processes"] = four_processes(folder, searches_of(world, 4 * options.searches, 2))

@@ -1,6 +1,7 @@
-"""What several rooms' tests share, made only where a test asks for it: the authors' data (looked for in TRIPWRIGHT_TRAVELPLANNER, else in
-../shared/travelplanner beside the repository), an endpoint on this machine that answers what a test wants, and tiny models with a small
-tokenizer for what needs the 'train' extra."""
+"""What several rooms' tests share, made only where a test asks for it: the authors' data (looked
+for in TRIPWRIGHT_TRAVELPLANNER, else in ../shared/travelplanner beside the repository), an endpoint
+on this machine that answers what a test wants, and tiny models with a small tokenizer for what
+needs the 'train' extra."""
 
 from __future__ import annotations
 
@@ -34,9 +35,15 @@ from tripwright.world.store import World
 
 @pytest.fixture(scope="session")
 def travelplanner() -> Path:
-    folder = Path(os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or Path(__file__).parents[2] / "shared" / "travelplanner")
+    folder = Path(
+        os.environ.get("TRIPWRIGHT_TRAVELPLANNER")
+        or Path(__file__).parents[2] / "shared" / "travelplanner"
+    )
     if not (folder / "database").is_dir():
-        pytest.skip(f"no TravelPlanner data at {folder}; set TRIPWRIGHT_TRAVELPLANNER to a folder with database/ and queries/")
+        pytest.skip(
+            f"no TravelPlanner data at {folder}; set TRIPWRIGHT_TRAVELPLANNER to a folder with"
+            " database/ and queries/"
+        )
     return folder
 
 
@@ -47,7 +54,8 @@ def real_world(travelplanner: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """Two test processes on two cores, or one thread beside a training: more threads than that wait for each other."""
+    """Two test processes on two cores, or one thread beside a training: more threads than that wait
+    for each other."""
     import torch
 
     before = torch.get_num_threads()
@@ -58,15 +66,18 @@ def one_thread() -> Iterator[None]:
 
 class Listener(ThreadingHTTPServer):
     daemon_threads = True
-    request_queue_size = 64  # the default of 5 drops connections of many callers, and a dropped one is tried again a second later
+    # the default of 5 drops connections of many callers, and a dropped one is tried again a second
+    # later
+    request_queue_size = 64
 
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """serve(answer) → the URL of a chat endpoint on this machine, for one test.
 
-    answer(request) gets the body, with the "path" and the "key" sent, and gives (status, raw body, headers); None hangs until the test
-    ends. Every answer is JSON of the length that it has, unless the headers lie.
+    answer(request) gets the body, with the "path" and the "key" sent, and gives (status, raw body,
+    headers); None hangs until the test ends. Every answer is JSON of the length that it has, unless
+    the headers lie.
     """
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -83,7 +94,11 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
                     return
                 status, raw, headers = answered
                 self.send_response(status)
-                for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **headers}.items():
+                for name, value in {
+                    "Content-Type": "application/json",
+                    "Content-Length": str(len(raw)),
+                    **headers,
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(raw)
@@ -92,7 +107,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
                 pass
 
         listener = Listener(("127.0.0.1", 0), Handler)
-        threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         listeners.append(listener)
         return f"http://127.0.0.1:{listener.server_address[1]}/v1"
 
@@ -120,7 +137,8 @@ def nano_tokenizer() -> Any:
 
 @pytest.fixture(scope="session")
 def tiny_model() -> Callable[..., Any]:
-    """tiny_model(kind, vocabulary, seed=…) → a random two-layer model in fp32: "qwen3", "qwen2" or "llama"."""
+    """tiny_model(kind, vocabulary, seed=…) → a random two-layer model in fp32: "qwen3", "qwen2" or
+    "llama"."""
     torch = pytest.importorskip("torch")
     import transformers
 
@@ -131,7 +149,8 @@ def tiny_model() -> Callable[..., Any]:
     }
 
     def make(kind: str, vocabulary: int, seed: int = 0, scale: float = 1.0, **changed: Any) -> Any:
-        """`scale` above 1 makes the logits less alike than those of a fresh model: a choice between them is then no matter of rounding."""
+        """`scale` above 1 makes the logits less alike than those of a fresh model: a choice between
+        them is then no matter of rounding."""
         config, model, more = kinds[kind]
         torch.manual_seed(seed)
         settings = {
@@ -155,7 +174,8 @@ def tiny_model() -> Callable[..., Any]:
                 if parameter.ndim == 2:
                     parameter.mul_(scale)
                 elif name.endswith("bias"):
-                    parameter.normal_()  # zero in a fresh model, and then a bias that is forgotten goes unseen
+                    # zero in a fresh model, and then a bias that is forgotten goes unseen
+                    parameter.normal_()
         return made
 
     return make
@@ -168,7 +188,8 @@ def chat(nano_tokenizer: Any) -> ChatFormat:
 
 @pytest.fixture(scope="session")
 def talker(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Any:
-    """A random model whose logits for the stop token vary more than the others: its turns end after a few tokens, at different lengths."""
+    """A random model whose logits for the stop token vary more than the others: its turns end after
+    a few tokens, at different lengths."""
     torch = pytest.importorskip("torch")
     made = tiny_model("qwen3", len(nano_tokenizer), seed=4, scale=4.0)
     with torch.no_grad():
@@ -177,7 +198,8 @@ def talker(nano_tokenizer: Any, tiny_model: Callable[..., Any]) -> Any:
 
 
 class Caller:
-    """A ChatFormat that hears a new call of the calculator in most turns: what a random model says is neither call nor answer."""
+    """A ChatFormat that hears a new call of the calculator in most turns: what a random model says
+    is neither call nor answer."""
 
     def __init__(self, chat: ChatFormat):
         self._chat, self.stop_id = chat, chat.stop_id
@@ -188,7 +210,7 @@ class Caller:
     def decode(self, ids: list[int]) -> str:
         if sum(ids) % 7 == 0:
             return "I have had enough."
-        return f'<tool_call>{{"name":"calculator","arguments":{{"expression":"{sum(ids)}+{len(ids)}"}}}}</tool_call>'
+        return f'<tool_call>{{"name":"calculator","arguments":{{"expression":"{sum(ids)}+{len(ids)}"}}}}</tool_call>'  # noqa: E501
 
 
 @pytest.fixture(scope="session")
@@ -203,21 +225,50 @@ def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
 
 
-def fact_record(passed: bool | None, message: str | None = None, *evidence: dict[str, Any]) -> dict[str, Any]:
+def fact_record(
+    passed: bool | None, message: str | None = None, *evidence: dict[str, Any]
+) -> dict[str, Any]:
     state = {True: "passed", False: "failed", None: "not_applicable"}[passed]
-    return {"passed": passed, "state": state, "message": message, **({"evidence": list(evidence)} if evidence else {})}
+    return {
+        "passed": passed,
+        "state": state,
+        "message": message,
+        **({"evidence": list(evidence)} if evidence else {}),
+    }
 
 
-def verdict_record(final: bool, groups: Mapping[str, Mapping[str, Any] | Sequence[str]], problem: str | None = None, **details: Any) -> Any:
-    """A verdict as a run keeps it. `groups`: of each its facts (records, or whether they passed), or the names of those that a shut gate
-    left unlooked at; `details` as TravelPlanner's costs."""
+def verdict_record(
+    final: bool,
+    groups: Mapping[str, Mapping[str, Any] | Sequence[str]],
+    problem: str | None = None,
+    **details: Any,
+) -> Any:
+    """A verdict as a run keeps it. `groups`: of each its facts (records, or whether they passed),
+    or the names of those that a shut gate left unlooked at; `details` as TravelPlanner's costs."""
     found = [format_group(problem).record()]
     for name, facts in groups.items():
         known = facts if isinstance(facts, Mapping) else {}
-        facts_of = {key: fact if isinstance(fact, dict) else fact_record(fact) for key, fact in known.items()}
+        facts_of = {
+            key: fact if isinstance(fact, dict) else fact_record(fact)
+            for key, fact in known.items()
+        }
         asked = [key for key in facts if key not in facts_of or facts_of[key]["passed"] is not None]
-        found.append({"name": name, "gate": [], "asked": asked, "facts": facts_of if isinstance(facts, Mapping) else None})
-    return {"rules": "official", "final": final, "delivered": True, "error": None, "groups": found, "details": details}
+        found.append(
+            {
+                "name": name,
+                "gate": [],
+                "asked": asked,
+                "facts": facts_of if isinstance(facts, Mapping) else None,
+            }
+        )
+    return {
+        "rules": "official",
+        "final": final,
+        "delivered": True,
+        "error": None,
+        "groups": found,
+        "details": details,
+    }
 
 
 @pytest.fixture
@@ -240,7 +291,14 @@ def trip_line() -> Callable[..., dict[str, Any]]:
         segments = [
             Segment("system", "You plan trips."),
             Segment("user", query),
-            Segment("assistant", f"{text}<tool_call>{{}}</tool_call>", [1, 2, 3], [1, 1, 0], [-0.1, -2.5, 0.0], call),
+            Segment(
+                "assistant",
+                f"{text}<tool_call>{{}}</tool_call>",
+                [1, 2, 3],
+                [1, 1, 0],
+                [-0.1, -2.5, 0.0],
+                call,
+            ),
             Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0]),
             Segment("assistant", "What now?", problem=StopReason.FORMAT_ERROR),
             Segment("tool", '{"error": "This turn cannot be read"}'),
@@ -248,21 +306,55 @@ def trip_line() -> Callable[..., dict[str, Any]]:
             Segment("tool", lost.result),
             Segment("assistant", "<answer>[]</answer>"),
         ]
-        day = {"days": 1, "current_city": "from Ashford to Berryton", "transportation": "Flight F1", "dinner": "Blue Door, Berryton"}
-        evidence = {"day": 1, "field": "dinner", "found": "Blue Door", "needed": "a restaurant of Berryton"}
+        day = {
+            "days": 1,
+            "current_city": "from Ashford to Berryton",
+            "transportation": "Flight F1",
+            "dinner": "Blue Door, Berryton",
+        }
+        evidence = {
+            "day": 1,
+            "field": "dinner",
+            "found": "Blue Door",
+            "needed": "a restaurant of Berryton",
+        }
         failed = fact_record(False, "Blue Door is not in Berryton.", evidence)
         facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
-        cost = {"day": 1, "kind": "flight", "what": "F1", "unit_usd": 120.0, "count": 2, "total_usd": 240.0}
-        verdict = verdict_record(bool(passed), {"commonsense": facts, "hard": ["valid_cost"]}, total_cost=260.0, costs=[cost])
+        cost = {
+            "day": 1,
+            "kind": "flight",
+            "what": "F1",
+            "unit_usd": 120.0,
+            "count": 2,
+            "total_usd": 240.0,
+        }
+        verdict = verdict_record(
+            bool(passed),
+            {"commonsense": facts, "hard": ["valid_cost"]},
+            total_cost=260.0,
+            costs=[cost],
+        )
         held = {group["name"]: group["asked"] for group in verdict["groups"]}
         stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
         return {
             "id": id,
             "domain": "travelplanner",
-            "request": {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900, "query": query, **fields},
+            "request": {
+                "org": "Ashford",
+                "dest": "Berryton",
+                "days": 3,
+                "level": "easy",
+                "budget": 900,
+                "query": query,
+                **fields,
+            },
             "world": "made-up",
             "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-            **({"verdict": None, "asked": held} if passed is None else {"verdict": verdict, "plan": [day]}),
+            **(
+                {"verdict": None, "asked": held}
+                if passed is None
+                else {"verdict": verdict, "plan": [day]}
+            ),
         }
 
     return made
@@ -270,7 +362,8 @@ def trip_line() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def lines_to() -> Callable[[Path, Iterable[Any]], Path]:
-    """lines_to(path, records) writes one JSON object per line, makes the folder, and returns the path."""
+    """lines_to(path, records) writes one JSON object per line, makes the folder, and returns the
+    path."""
 
     def write(path: Path, records: Iterable[Any]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -280,14 +373,18 @@ def lines_to() -> Callable[[Path, Iterable[Any]], Path]:
     return write
 
 
-# ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic of an update
+# ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic
+# of an update
 
 VOCABULARY = 60
 FINAL = PlanVerdict(
     "official",
     True,
     {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
-    {name: Fact(name, State.PASSED if name == "valid_cost" else State.NOT_APPLICABLE) for name in HARD_NAMES},
+    {
+        name: Fact(name, State.PASSED if name == "valid_cost" else State.NOT_APPLICABLE)
+        for name in HARD_NAMES
+    },
     10.0,
     None,
     True,
@@ -301,9 +398,17 @@ def tiny_recipe() -> Any:
     from tripwright.sft.copying import CopySettings
     from tripwright.sft.trainer import SftSettings
     from tripwright.training.nano import NanoShape
-    from tripwright.training.recipe import DialectSettings, EvaluationSettings, ModelSettings, Recipe, Reinforcement
+    from tripwright.training.recipe import (
+        DialectSettings,
+        EvaluationSettings,
+        ModelSettings,
+        Recipe,
+        Reinforcement,
+    )
 
-    shape = NanoShape(hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024)
+    shape = NanoShape(
+        hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024
+    )
     return Recipe(
         name="tiny",
         threads=1,
@@ -317,7 +422,8 @@ def tiny_recipe() -> Any:
 
 
 class SameTrip:
-    """A stream of one trip, numbered, which its text says; for loops that are given their episodes, or that play the same trip again."""
+    """A stream of one trip, numbered, which its text says; for loops that are given their episodes,
+    or that play the same trip again."""
 
     per_epoch: int | None = None
     place_figures = dict
@@ -328,7 +434,11 @@ class SameTrip:
 
     def at(self, number: int) -> TripTask:
         query = self.task.query
-        return replace(self.task, id=f"train-{number}", query=query.model_copy(update={"query": f"{query.query} ({number})"}))
+        return replace(
+            self.task,
+            id=f"train-{number}",
+            query=query.model_copy(update={"query": f"{query.query} ({number})"}),
+        )
 
     def __next__(self) -> TripTask:
         self.position += 1
@@ -343,18 +453,24 @@ class SameTrip:
 
 @pytest.fixture(scope="session")
 def lab() -> SimpleNamespace:
-    """Made-up transcripts and episodes over a vocabulary of 60 tokens; `trip` asks for nothing but a budget."""
+    """Made-up transcripts and episodes over a vocabulary of 60 tokens; `trip` asks for nothing but
+    a budget."""
     torch = pytest.importorskip("torch")
     world = World.in_memory(build_tables("nano", 21))
     query = next(make_queries(world, 1, 3))
     trip = TripTask("t", Query.model_validate({**query.record(), "local_constraint": {}}), world)
 
-    def transcript(model: Any, seed: int, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR) -> Transcript:
-        """Random turns of random length. The old log-probabilities are near the model's: some ratios are clipped and some are not."""
+    def transcript(
+        model: Any, seed: int, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR
+    ) -> Transcript:
+        """Random turns of random length. The old log-probabilities are near the model's: some
+        ratios are clipped and some are not."""
         rng = torch.Generator().manual_seed(seed)
 
         def draw(low: int, high: int) -> list[int]:
-            found: list[int] = torch.randint(1, VOCABULARY, (int(torch.randint(low, high, (), generator=rng)),), generator=rng).tolist()
+            found: list[int] = torch.randint(
+                1, VOCABULARY, (int(torch.randint(low, high, (), generator=rng)),), generator=rng
+            ).tolist()
             return found
 
         segments = []
@@ -369,18 +485,27 @@ def lab() -> SimpleNamespace:
             kept = int(segment.role == "assistant")
             segment.loss_mask = [kept] * len(segment.token_ids)
             for _ in segment.token_ids:
-                segment.logprobs.append(kept * float(logprobs[place] + 0.3 * torch.randn((), generator=rng)))
+                segment.logprobs.append(
+                    kept * float(logprobs[place] + 0.3 * torch.randn((), generator=rng))
+                )
                 place += 1
         return Transcript(segments, stop)
 
-    def episode(model: Any, seed: int, verdict: Verdict | None, turns: int = 2, stop: StopReason = StopReason.FORMAT_ERROR) -> Episode:
+    def episode(
+        model: Any,
+        seed: int,
+        verdict: Verdict | None,
+        turns: int = 2,
+        stop: StopReason = StopReason.FORMAT_ERROR,
+    ) -> Episode:
         """None is unscored."""
         return Episode(trip, transcript(model, seed, turns, stop), verdict)
 
     return SimpleNamespace(
         vocabulary=VOCABULARY,
         final=FINAL.in_groups(("valid_cost",), None),
-        half=replace(FINAL, hard=None, final=False).in_groups(("valid_cost",), None),  # every commonsense constraint, no hard one
+        # every commonsense constraint, no hard one
+        half=replace(FINAL, hard=None, final=False).in_groups(("valid_cost",), None),
         empty=PlanVerdict.undelivered("official").in_groups(("valid_cost",), "no answer"),
         trip=trip,
         trips=lambda: SameTrip(trip),
@@ -391,8 +516,8 @@ def lab() -> SimpleNamespace:
 
 @pytest.fixture
 def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """given_groups(groups, …): players find these episodes instead of playing, the n-th call the n-th groups and then the last again;
-    the list that comes back holds the tasks of every call."""
+    """given_groups(groups, …): players find these episodes instead of playing, the n-th call the
+    n-th groups and then the last again; the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
     from tripwright.rl.rollouts import Group, Player
 
@@ -402,7 +527,10 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
         def play(self: Any, tasks: Any, reward: Any) -> list[Group]:
             episodes = calls[min(len(asked), len(calls) - 1)]
             asked.append([task.id for _, task in tasks])
-            groups = [Group(number, task, found) for (number, task), found in zip(tasks, episodes, strict=False)]
+            groups = [
+                Group(number, task, found)
+                for (number, task), found in zip(tasks, episodes, strict=False)
+            ]
             for group in groups:
                 group.rewards = group.rewarded(reward)
             return groups

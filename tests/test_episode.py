@@ -24,4 +24,7 @@ def test_no_verdict_is_unscored_with_a_reason(lab: Any) -> None:
     say(session, "<answer>[]</answer>")
     assert session.transcript.stop_reason is StopReason.ANSWER
     transcript = close_session(session).transcript
-    assert (transcript.stop_reason, transcript.fault) == (StopReason.UNSCORED, "the task gave no verdict")
+    assert (transcript.stop_reason, transcript.fault) == (
+        StopReason.UNSCORED,
+        "the task gave no verdict",
+    )

@@ -1,4 +1,5 @@
-"""Journals and run folders: a torn last line, an id that comes again, an unscored episode, an older version; one rule each."""
+"""Journals and run folders: a torn last line, an id that comes again, an unscored episode, an older
+version; one rule each."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines, whole_lines
-from tripwright.runs import TranscriptJournal, episode_lines, episodes, id_in, places, record_at, rewind_metrics
+from tripwright.runs import (
+    TranscriptJournal,
+    episode_lines,
+    episodes,
+    id_in,
+    places,
+    record_at,
+    rewind_metrics,
+)
 
 TEARS = [b"", b'{"id": "q9", "tra', b"{", b"\xff\xfe", b"12", b'{"id": "\xc3', b"\x00\x00\x00"]
 
@@ -30,7 +39,9 @@ def numbers(path: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("tear", TEARS)
-def test_a_torn_last_line_is_no_line_and_the_next_writer_cuts_it_off(tmp_path: Path, tear: bytes) -> None:
+def test_a_torn_last_line_is_no_line_and_the_next_writer_cuts_it_off(
+    tmp_path: Path, tear: bytes
+) -> None:
     path = write(tmp_path / "j.jsonl", {"n": 1}, {"n": 2}, end=tear)
     assert numbers(path) == [1, 2]
     seen: list[Any] = []
@@ -75,7 +86,10 @@ def test_any_text_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_one_process_has_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
-    again = f"from pathlib import Path; from tripwright.files import Journal; Journal(Path({str(path)!r}), in_use='Taken by another.')"
+    again = (
+        "from pathlib import Path; from tripwright.files import Journal;"
+        f" Journal(Path({str(path)!r}), in_use='Taken by another.')"
+    )
     with Journal(path, in_use="Taken."):
         with pytest.raises(UserError, match=r"^Taken\.$"):
             Journal(path, in_use="Taken.", restart=True)
@@ -94,7 +108,11 @@ def test_lines_that_have_no_use_go(tmp_path: Path) -> None:
 
 
 def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path: Path) -> None:
-    rows = [{"stage": stage, "step": step, "seconds": 10.0 * step} for stage in ("sft", "rl") for step in (1, 2, 3)]
+    rows = [
+        {"stage": stage, "step": step, "seconds": 10.0 * step}
+        for stage in ("sft", "rl")
+        for step in (1, 2, 3)
+    ]
     path = write(tmp_path / "metrics.jsonl", *rows, end=b'{"stage": "rl"')
     assert rewind_metrics(path, "rl", 2) == 20.0
     assert [json.loads(line.text) for line in whole_lines(path)] == rows[:5]
@@ -105,31 +123,57 @@ def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path: Path) -> None
 
 
 def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path: Path) -> None:
-    lines = [{"id": "a", "n": 1}, {"id": "b", "n": 2}, {"id": "a", "n": 3}, {"n": 4}, {"n": 5}, {"x": 0, "id": "b", "n": 6}]
+    lines = [
+        {"id": "a", "n": 1},
+        {"id": "b", "n": 2},
+        {"id": "a", "n": 3},
+        {"n": 4},
+        {"n": 5},
+        {"x": 0, "id": "b", "n": 6},
+    ]
     path = write(tmp_path / "transcripts.jsonl", *lines, end=b'{"id": "a", "n"')
     assert [record["n"] for record in episodes(path)] == [3, 4, 5, 6]
-    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [("a", 3), (None, 4), (None, 5), ("b", 6)]
+    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [
+        ("a", 3),
+        (None, 4),
+        (None, 5),
+        ("b", 6),
+    ]
     assert [record_at(path, place)["n"] for place in reversed(places(path))] == [6, 5, 4, 3]
     assert len(places(path, tries_again=False)) == 6
 
 
-@pytest.mark.parametrize("id", ["a", 'quote " and \\ and }', "Köln", "\u2028", "", 7, -1, 1.5, "q\ud800"])
-def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(tmp_path: Path, id: Any) -> None:
+@pytest.mark.parametrize(
+    "id", ["a", 'quote " and \\ and }', "Köln", "\u2028", "", 7, -1, 1.5, "q\ud800"]
+)
+def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(
+    tmp_path: Path, id: Any
+) -> None:
     path = write(tmp_path / "t.jsonl", {"id": id, "n": 1}, {"n": 2, "id": id})
     assert [place.id for place in places(path)] == [str(id)]
     assert [record["n"] for record in episodes(path)] == [2]
 
 
 def test_null_is_no_id(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.jsonl", {"id": None, "n": 1, "verdict": None}, {"n": 2, "id": None, "verdict": None})
-    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [(None, 1), (None, 2)]
+    path = write(
+        tmp_path / "t.jsonl",
+        {"id": None, "n": 1, "verdict": None},
+        {"n": 2, "id": None, "verdict": None},
+    )
+    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [
+        (None, 1),
+        (None, 2),
+    ]
     with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'id'\."):
         next(episode_lines(path)).read(id_in)
     with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run"):
         TranscriptJournal(path)
 
 
-@pytest.mark.parametrize(("text", "why"), [("oops", "not JSON"), ("[1]", "expected an object, found list"), ('{"id": "a", ', "not JSON")])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("oops", "not JSON"), ("[1]", "expected an object, found list"), ('{"id": "a", ', "not JSON")],
+)
 def test_a_line_that_is_no_episode_is_named(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "transcripts.jsonl"
     path.write_text(f'{{"id": "b"}}\n{text}\n{{"id": "c"}}\n')
@@ -139,21 +183,43 @@ def test_a_line_that_is_no_episode_is_named(tmp_path: Path, text: str, why: str)
 
 def test_what_a_reader_misses_in_a_line_is_named(tmp_path: Path) -> None:
     (line,) = episode_lines(write(tmp_path / "t.jsonl", {"id": "a", "verdict": None}))
-    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'transcript'\."):
+    with pytest.raises(
+        UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'transcript'\."
+    ):
         line.read(lambda record: record["transcript"])
-    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."
+        ),
+    ):
         line.read(lambda record: record["verdict"]["final"])
-    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"t\.jsonl:1: not an episode of a run: expected a line as 'tripwright run' writes it\."
+        ),
+    ):
         line.read(lambda record: int(record["id"]))
 
 
 def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path: Path) -> None:
     tries = (("a", None), ("b", {"final": True}), ("c", None), ("c", {"final": False}))
-    lines = [{"id": id, "domain": "d", "transcript": {"usage": {}}, "verdict": verdict} for id, verdict in tries]
+    lines = [
+        {"id": id, "domain": "d", "transcript": {"usage": {}}, "verdict": verdict}
+        for id, verdict in tries
+    ]
     path = write(tmp_path / "transcripts.jsonl", *lines)
-    assert [(record["id"], record["verdict"] is None) for record in episodes(path)] == [("a", True), ("b", False), ("c", False)]
+    assert [(record["id"], record["verdict"] is None) for record in episodes(path)] == [
+        ("a", True),
+        ("b", False),
+        ("c", False),
+    ]
     with TranscriptJournal(path) as journal:
-        assert {id: scored.passed for id, scored in journal.scored.items()} == {"b": True, "c": False}
+        assert {id: scored.passed for id, scored in journal.scored.items()} == {
+            "b": True,
+            "c": False,
+        }
 
 
 # ---- versions
@@ -169,7 +235,11 @@ def test_a_record_of_an_older_version_is_upgraded_or_refused(tmp_path: Path) -> 
         return {**record, "domain": "upgraded"}
 
     upgraded = older(old)
-    assert list(episodes(path, older)) == [upgraded, new] == [line.read(dict) for line in episode_lines(path, older=older)]
+    assert (
+        list(episodes(path, older))
+        == [upgraded, new]
+        == [line.read(dict) for line in episode_lines(path, older=older)]
+    )
     assert record_at(path, places(path)[0], older) == upgraded
     assert record_at(path, places(path)[1]) == new
     with pytest.raises(UserError, match=r"transcripts\.jsonl:1: an episode of an older version"):

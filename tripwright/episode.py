@@ -1,8 +1,9 @@
 """The product in one small file: a request, tools and limits in; a transcript and a verdict out.
 
-Training, evaluation, serving and every bridge open their episodes here and have them judged here. What a request is, which tools there are
-and how an answer is read and judged, a domain says with its `Task`. What an episode is *worth* is not said here: a trainer weighs the
-verdict it gets back (law 2).
+Training, evaluation, serving and every bridge open their episodes here and have them judged here.
+What a request is, which tools there are and how an answer is read and judged, a domain says with
+its `Task`. What an episode is *worth* is not said here: a trainer weighs the verdict it gets back
+(law 2).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ Asked = Mapping[str, tuple[str, ...]]  # group of a verdict → the facts that a
 
 
 class Task(Protocol):
-    """What an episode is about, whatever its domain: what is asked, where, with which tools, and how an answer is judged."""
+    """What an episode is about, whatever its domain: what is asked, where, with which tools, and
+    how an answer is judged."""
 
     @property
     def id(self) -> str:
@@ -45,7 +47,8 @@ class Task(Protocol):
 
     @property
     def compared_rules(self) -> tuple[str, ...]:
-        """Sets of rules by which a training run is watched side by side; () where there is one way to judge."""
+        """Sets of rules by which a training run is watched side by side; () where there is one way
+        to judge."""
         ...
 
     def renamed(self, id: str) -> Task: ...
@@ -59,7 +62,8 @@ class Task(Protocol):
         ...
 
     def asked(self, transcript: Transcript) -> Asked:
-        """The facts by which an unscored episode would have been judged; the worst case of a score counts them as failed."""
+        """The facts by which an unscored episode would have been judged; the worst case of a score
+        counts them as failed."""
         ...
 
     def passes(self, episode: Episode, rules: str) -> bool:
@@ -69,7 +73,8 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Episode:
-    """A finished episode. `verdict` is None where our side failed (unscored). `more` is what its domain adds to the record, as JSON."""
+    """A finished episode. `verdict` is None where our side failed (unscored). `more` is what its
+    domain adds to the record, as JSON."""
 
     task: Task
     transcript: Transcript
@@ -99,7 +104,11 @@ class Episode:
             "world": self.task.where,
             "transcript": self.transcript.to_json(),
             "verdict": self.verdict.record() if self.verdict is not None else None,
-            **({} if self.scored else {"asked": {group: list(names) for group, names in self.asked.items()}}),
+            **(
+                {}
+                if self.scored
+                else {"asked": {group: list(names) for group, names in self.asked.items()}}
+            ),
             **self.more,
         }
 
@@ -142,7 +151,8 @@ def play(
     faults: Faults | None = None,
     tools: Tools | None = None,
 ) -> Iterator[Episode]:
-    """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies of text."""
+    """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies
+    of text."""
     sessions = (open_session(task, dialect, chat, emptied_tools, faults, tools) for task in tasks)
     for session in policy.play(sessions):
         yield close_session(session, rules)
@@ -156,8 +166,9 @@ def open_session(
     faults: Faults | None = None,
     tools: Tools | None = None,
 ) -> Session:
-    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the task's id alone. `tools` are those of a
-    server that has the task's world, in the dialect's face and pages; without them the world at hand answers."""
+    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the
+    task's id alone. `tools` are those of a server that has the task's world, in the dialect's face
+    and pages; without them the world at hand answers."""
     tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:
         tools = FaultyTools(tools, faults, key=task.id)
@@ -170,7 +181,8 @@ def close_session(session: Session, rules: str = "official") -> Episode:
     if session.transcript.stop_reason is StopReason.UNSCORED:
         return task.unscored(session.transcript)
     episode = task.judged(session.transcript, session.dialect.plan_format, rules)
-    if not episode.scored:  # whatever should have judged it failed, and the transcript says so (law 4)
+    # whatever should have judged it failed, and the transcript says so (law 4)
+    if not episode.scored:
         episode.transcript.stop_reason = StopReason.UNSCORED
         episode.transcript.fault = episode.transcript.fault or "the task gave no verdict"
     return episode

@@ -1,4 +1,5 @@
-"""What a user can get wrong. The command line prints a `UserError` as one line and exits with code 2; nothing else does."""
+"""What a user can get wrong. The command line prints a `UserError` as one line and exits with code
+2; nothing else does."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ BLANKS = " \t\r\n"  # what JSON allows around a value
 
 
 class UserError(ValueError):
-    """Bad input from a person or a file: says what was asked, what was found and what would be accepted."""
+    """Bad input from a person or a file: says what was asked, what was found and what would be
+    accepted."""
 
 
 class NotJson(ValueError):
-    """Bytes that Python does not read as JSON: why, and where, in words for a bracket after "not JSON"."""
+    """Bytes that Python does not read as JSON: why, and where, in words for a bracket after "not
+    JSON"."""
 
 
 class TooDeep(NotJson):
@@ -28,12 +31,14 @@ class TooDeep(NotJson):
 def read_json(text: bytes) -> Any:
     """The value in one line or one file, UTF-8 with or without a byte order mark. Raises NotJson.
 
-    Trailing blanks are cut off first: where a text ends too early, that is at the end of its last line, not on a line after it.
+    Trailing blanks are cut off first: where a text ends too early, that is at the end of its last
+    line, not on a line after it.
     """
     try:
         return json.loads(text.decode("utf-8-sig").rstrip(BLANKS))
     except json.JSONDecodeError as error:
-        line = f"line {error.lineno} " if "\n" in error.doc else ""  # of one line, the caller knows the number
+        # of one line, the caller knows the number
+        line = f"line {error.lineno} " if "\n" in error.doc else ""
         raise NotJson(f"{error.msg} at {line}column {error.colno}") from None
     except UnicodeDecodeError as error:
         raise NotJson(f"not text in UTF-8 at byte {error.start + 1}") from None
@@ -44,7 +49,8 @@ def read_json(text: bytes) -> Any:
 
 
 def printable(value: Any) -> str:
-    """One line of bounded length, and no control characters from a model's text into somebody's terminal."""
+    """One line of bounded length, and no control characters from a model's text into somebody's
+    terminal."""
     try:
         said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -58,7 +64,9 @@ def described(value: Any) -> str:
     """What kind of JSON value was found, for a message."""
     if isinstance(value, dict):
         return "an object with " + (", ".join(ascii(key) for key in list(value)[:8]) or "nothing")
-    return {list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")
+    return {list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(
+        type(value), "a number"
+    )
 
 
 def first_problem(error: ValidationError) -> str:
@@ -70,4 +78,6 @@ def first_problem(error: ValidationError) -> str:
     except RecursionError:
         found = "something nested too deeply to show"
     message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
-    return f"field '{where}': {message}" + ("" if problem["type"] == "missing" else f" (found {found[:80]})")
+    return f"field '{where}': {message}" + (
+        "" if problem["type"] == "missing" else f" (found {found[:80]})"
+    )

@@ -1,5 +1,5 @@
-"""Files that a killed process leaves whole: written beside their place and moved into it, or appended to line by line (`Journal`) and
-taken up again. Every room may import this."""
+"""Files that a killed process leaves whole: written beside their place and moved into it, or
+appended to line by line (`Journal`) and taken up again. Every room may import this."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def json_object(path: Path) -> dict[str, Any] | None:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, value) for every line that is not empty. Raises UserError at the first that is no JSON."""
+    """(line number, value) for every line that is not empty. Raises UserError at the first that is
+    no JSON."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -52,8 +53,8 @@ class Line(NamedTuple):
 def whole_lines(path: Path) -> Iterator[Line]:
     """The lines of a file that is only ever appended to, but for empty ones.
 
-    What stands behind the last end of line was torn by a kill, or is still being written: it is no line yet. If it is a whole JSON object
-    then nothing of it is missing but its end, and it counts.
+    What stands behind the last end of line was torn by a kill, or is still being written: it is no
+    line yet. If it is a whole JSON object then nothing of it is missing but its end, and it counts.
     """
     offset = 0
     with path.open("rb", buffering=1 << 16) as lines:
@@ -70,11 +71,14 @@ def _is_object(text: bytes) -> bool:
         return False
 
 
-Take = Callable[[Any], object]  # is shown a record; raises KeyError, TypeError, ValueError or AttributeError where it is of another kind
+# is shown a record; raises KeyError, TypeError, ValueError or AttributeError where it is of another
+# kind
+Take = Callable[[Any], object]
 
 
 def _take_lines(path: Path, take: Take, foreign: str) -> Iterator[tuple[Line, object]]:
-    """Each line and what `take` says of it. Raises UserError that names the first line that is not of this file's kind: `foreign`."""
+    """Each line and what `take` says of it. Raises UserError that names the first line that is not
+    of this file's kind: `foreign`."""
     for line in whole_lines(path):
         try:
             yield line, take(read_json(line.text))
@@ -85,7 +89,8 @@ def _take_lines(path: Path, take: Take, foreign: str) -> Iterator[tuple[Line, ob
 
 
 def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
-    """Takes out of a journal the lines whose records `keep` refuses, and a torn last line. Other bad lines are refused, as by Journal."""
+    """Takes out of a journal the lines whose records `keep` refuses, and a torn last line. Other
+    bad lines are refused, as by Journal."""
     if not path.exists():
         return
     kept = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)
@@ -96,11 +101,13 @@ def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
 
 
 class Journal:
-    """A file of JSON lines that is only ever appended to, a whole line at a time: a kill at any moment costs at most the line under way.
+    """A file of JSON lines that is only ever appended to, a whole line at a time: a kill at any
+    moment costs at most the line under way.
 
-    Opening it shows each earlier record to `take`, cuts off what a kill left of the last line, and refuses any other bad line with its
-    place and `foreign`; until all is read nothing in the file is changed. One process has it: another is refused with `in_use`, or waits
-    with `wait`; with neither, whoever has locked the folder has it. `restart` leaves earlier records out and away.
+    Opening it shows each earlier record to `take`, cuts off what a kill left of the last line, and
+    refuses any other bad line with its place and `foreign`; until all is read nothing in the file
+    is changed. One process has it: another is refused with `in_use`, or waits with `wait`; with
+    neither, whoever has locked the folder has it. `restart` leaves earlier records out and away.
     """
 
     def __init__(
@@ -129,7 +136,8 @@ class Journal:
         self.close()
 
     def append(self, record: Any) -> None:
-        """Hands one line to the system. ASCII, so that any text comes back as it was, halves of a surrogate pair too."""
+        """Hands one line to the system. ASCII, so that any text comes back as it was, halves of a
+        surrogate pair too."""
         self._file.write(json.dumps(record).encode() + b"\n")
         self._file.flush()
 
@@ -168,4 +176,6 @@ def make_parent(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         file = next(parent for parent in path.parents if parent.exists() and not parent.is_dir())
-        raise UserError(f"'{path}' cannot be made: '{file}' is a file, expected a folder.") from None
+        raise UserError(
+            f"'{path}' cannot be made: '{file}' is a file, expected a folder."
+        ) from None

@@ -7,7 +7,8 @@ import time
 
 
 class StatusLine:
-    """Rewritten in place on a terminal, a new line now and then elsewhere; work that ends sooner than that shows nothing."""
+    """Rewritten in place on a terminal, a new line now and then elsewhere; work that ends sooner
+    than that shows nothing."""
 
     def __init__(self, terminal_seconds: float = 0.5, log_seconds: float = 20):
         self._terminal = sys.stderr.isatty()
@@ -24,7 +25,12 @@ class StatusLine:
         if now - self._shown_at < self._every:
             return
         self._shown_at, self._shown = now, True
-        print(f"\r\x1b[K{line}" if self._terminal else line, end="" if self._terminal else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r\x1b[K{line}" if self._terminal else line,
+            end="" if self._terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def end(self) -> None:
         if self._terminal and self._shown:

@@ -1,10 +1,13 @@
-"""A run folder: what its files are called, and the one way in which its episodes are read and written.
+"""A run folder: what its files are called, and the one way in which its episodes are read and
+written.
 
-`transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it is read. A torn last line is no line
-yet. An id that comes again is the same episode, tried again: its latest line counts. An unscored episode (law 4) stays among the others,
-with a verdict of null: the next start of the run tries it again, and whoever computes a rate leaves it out.
+`transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it
+is read. A torn last line is no line yet. An id that comes again is the same episode, tried again:
+its latest line counts. An unscored episode (law 4) stays among the others, with a verdict of null:
+the next start of the run tries it again, and whoever computes a rate leaves it out.
 
-Token ids make the files large, so a first look keeps of each line only its id and its place, and episodes are then read one at a time.
+Token ids make the files large, so a first look keeps of each line only its id and its place, and
+episodes are then read one at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import Journal, json_object, keep_lines, whole_lines
 
-TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"  # of every run
+# of every run
+TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"
 RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
 DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined
 
@@ -63,21 +67,24 @@ class Run:
         return self.version >= 2
 
     def check_version(self) -> None:
-        """Raises UserError for a folder that can be read and not be gone on with, and for one of a newer version."""
+        """Raises UserError for a folder that can be read and not be gone on with, and for one of a
+        newer version."""
         if self.version > VERSION:
             raise UserError(
-                f"'{self.folder}' was made by a newer version of tripwright (its run is of version {self.version}, and this one writes "
-                f"{VERSION}). Choose a new folder for --out."
+                f"'{self.folder}' was made by a newer version of tripwright (its run is of version"
+                f" {self.version}, and this one writes {VERSION}). Choose a new folder for --out."
             )
         if self.version != VERSION:
             raise UserError(
-                f"'{self.folder}' holds a run of version {self.version}, and episodes are now written in version {VERSION}: 'report' and "
-                "'compare' read it, 'run' cannot go on with it. Choose a new folder for --out."
+                f"'{self.folder}' holds a run of version {self.version}, and episodes are now"
+                f" written in version {VERSION}: 'report' and 'compare' read it, 'run' cannot go on"
+                " with it. Choose a new folder for --out."
             )
 
 
 class Place(NamedTuple):
-    """Where an episode's line begins: its number from 1, and the byte. `id` is None where the line does not say one."""
+    """Where an episode's line begins: its number from 1, and the byte. `id` is None where the line
+    does not say one."""
 
     id: str | None
     number: int
@@ -98,7 +105,8 @@ class EpisodeLine:
         return f"{self.path}:{self.place.number}"
 
     def record(self) -> Record:
-        """As VERSION has it. Raises UserError for a line that is no JSON object, and for an older version's where nobody reads those."""
+        """As VERSION has it. Raises UserError for a line that is no JSON object, and for an older
+        version's where nobody reads those."""
         try:
             record = read_json(self.text)
         except NotJson as problem:
@@ -108,11 +116,14 @@ class EpisodeLine:
         if "domain" in record or not record.keys() >= {"transcript", "verdict"}:
             return record
         if self.older is None:
-            raise UserError(f"{self.where}: an episode of an older version: 'report' and 'compare' read it.")
+            raise UserError(
+                f"{self.where}: an episode of an older version: 'report' and 'compare' read it."
+            )
         return self.older(record)
 
     def read(self, make: Callable[[Record], Made]) -> Made:
-        """What `make` makes of the record. What it does not find there is a UserError that names the line."""
+        """What `make` makes of the record. What it does not find there is a UserError that names
+        the line."""
         try:
             return make(self.record())
         except KeyError as missing:
@@ -127,16 +138,21 @@ class EpisodeLine:
 
 
 def transcripts_at(path: Path, what: str = "transcripts") -> Path:
-    """The file that a user named, by itself or by its run folder. Raises UserError where there is none; `what` was asked for."""
+    """The file that a user named, by itself or by its run folder. Raises UserError where there is
+    none; `what` was asked for."""
     file = path / TRANSCRIPTS if path.is_dir() else path
     if not file.is_file():
-        raise UserError(f"No {what} at '{path}'. Expected a run folder with its {TRANSCRIPTS}, or a file of such lines.")
+        raise UserError(
+            f"No {what} at '{path}'. Expected a run folder with its {TRANSCRIPTS}, or a file of"
+            " such lines."
+        )
     return file
 
 
 def places(path: Path, tries_again: bool = True) -> list[Place]:
-    """Where the latest line of each episode is, in the order of the file. A line without an id is an episode of its own, and so is every
-    line of a file where no id means another try (`tries_again`), as where people put training data together."""
+    """Where the latest line of each episode is, in the order of the file. A line without an id is
+    an episode of its own, and so is every line of a file where no id means another try
+    (`tries_again`), as where people put training data together."""
     latest: dict[str | int, Place] = {}
     for number, offset, text in whole_lines(path):
         id = _id_of(text)
@@ -146,9 +162,11 @@ def places(path: Path, tries_again: bool = True) -> list[Place]:
     return list(latest.values())
 
 
-def episode_lines(path: Path, at: Iterable[Place] | None = None, older: Upgrade | None = None) -> Iterator[EpisodeLine]:
-    """The latest line of each episode, in the order of the file; with `at`, the lines in these places and this order. `older` reads
-    records of older versions (`evals/older.py`)."""
+def episode_lines(
+    path: Path, at: Iterable[Place] | None = None, older: Upgrade | None = None
+) -> Iterator[EpisodeLine]:
+    """The latest line of each episode, in the order of the file; with `at`, the lines in these
+    places and this order. `older` reads records of older versions (`evals/older.py`)."""
     at = places(path) if at is None else at
     with path.open("rb", buffering=1 << 16) as lines:
         for place in at:
@@ -157,7 +175,8 @@ def episode_lines(path: Path, at: Iterable[Place] | None = None, older: Upgrade 
 
 
 def episodes(path: Path, older: Upgrade | None = None) -> Iterator[Record]:
-    """The latest record of each episode, one at a time, in the order of the file. Raises UserError for a line that is none."""
+    """The latest record of each episode, one at a time, in the order of the file. Raises UserError
+    for a line that is none."""
     for line in episode_lines(path, older=older):
         yield line.record()
 
@@ -176,7 +195,8 @@ class Scored(NamedTuple):
 
 
 class TranscriptJournal(Journal):
-    """A run's transcripts.jsonl, opened by one process to append episodes. `scored`: those that need not be played again, by id."""
+    """A run's transcripts.jsonl, opened by one process to append episodes. `scored`: those that
+    need not be played again, by id."""
 
     def __init__(self, path: Path):
         self.scored: dict[str, Scored] = {}
@@ -184,18 +204,23 @@ class TranscriptJournal(Journal):
             path,
             self._take,
             "not an episode of a run. Remove this line, or choose a new folder for --out.",
-            in_use=f"Another run is writing '{path}'. Wait for it, or choose a new folder for --out.",
+            in_use=(
+                f"Another run is writing '{path}'. Wait for it, or choose a new folder for --out."
+            ),
         )
 
     def _take(self, record: Any) -> None:
         id, verdict = id_in(record), record["verdict"]
         self.scored.pop(id, None)
         if verdict is not None:
-            self.scored[id] = Scored(bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {})
+            self.scored[id] = Scored(
+                bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {}
+            )
 
 
 def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
-    """Takes out what this stage had logged beyond `step`, where it goes on. Returns the seconds of work behind the last line that stays."""
+    """Takes out what this stage had logged beyond `step`, where it goes on. Returns the seconds of
+    work behind the last line that stays."""
     seconds = 0.0
 
     def led_here(row: Any) -> bool:

@@ -1,9 +1,11 @@
-"""What happened in one episode. A transcript stores token ids, loss mask and log-probabilities as emitted (law 5): text is decoded
-from them for parsing and for people, and is never encoded again. Whoever emits a token decides its mask.
+"""What happened in one episode. A transcript stores token ids, loss mask and log-probabilities as
+emitted (law 5): text is decoded from them for parsing and for people, and is never encoded again.
+Whoever emits a token decides its mask.
 
-Worked example, with `|` between segments: system+user prompt | assistant call | tool answer | assistant answer
-    loss_mask   0 0 0 0 0                  | 1 1 1 1 1      | 0 0 0 0     | 1 1 1 1
-The assistant segments end with the stop token as sampled (mask 1); what the chat template adds around them has mask 0.
+Worked example, with `|` between segments: system+user prompt | assistant call | tool answer |
+    assistant answer loss_mask   0 0 0 0 0                  | 1 1 1 1 1      | 0 0 0 0     | 1 1 1 1
+The assistant segments end with the stop token as sampled (mask 1); what the chat template adds
+around them has mask 0.
 """
 
 from __future__ import annotations
@@ -30,22 +32,29 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True)
 class Rows:
-    """What a model was shown of a tool's answer, as data: the fields, the precision and the rows that it saw, and nothing else. Fields
-    have the names of the world's records (`world/records.py`), whatever the text calls them.
+    """What a model was shown of a tool's answer, as data: the fields, the precision and the rows
+    that it saw, and nothing else. Fields have the names of the world's records
+    (`world/records.py`), whatever the text calls them.
 
-    Page 1 of a search that had found 5 flights, 2 on a page; and the same answer where a limit cut the text within its second row:
-        Rows("Flight", ("price_usd", "number"), ((120, "F3"), (95.5, "F7")), {"price_usd": "USD"}, total=5, pages=3)
-        Rows("Flight", ("price_usd", "number"), ((120, "F3"),), {"price_usd": "USD"}, total=None, pages=None)
-    Where nothing was found, or the call was wrong: Rows("", problem="no_flights", note="No flights from Boston to Salem on 2022-03-16.")
+    Page 1 of a search that had found 5 flights, 2 on a page; and the same answer where a limit cut
+        the text within its second row: Rows("Flight", ("price_usd", "number"), ((120, "F3"), (95.5,
+        "F7")), {"price_usd": "USD"}, total=5, pages=3) Rows("Flight", ("price_usd", "number"),
+        ((120, "F3"),), {"price_usd": "USD"}, total=None, pages=None) Where nothing was found, or
+        the call was wrong: Rows("", problem="no_flights", note="No flights from Boston to Salem on
+        2022-03-16.")
     """
 
-    kind: str = ""  # name of the records' class; "text": the answer is prose of somebody else's tool, which has no rows
+    # name of the records' class; "text": the answer is prose of somebody else's tool, which has no
+    # rows
+    kind: str = ""
     fields: tuple[str, ...] = ()
     values: Sequence[tuple[Any, ...]] = ()  # row by row; None where the answer does not say
     units: Mapping[str, str] = field(default_factory=dict)  # field → unit, where it has one
-    about: Mapping[str, Any] = field(default_factory=dict)  # what is said once, of all rows: the city of a heading
+    # what is said once, of all rows: the city of a heading
+    about: Mapping[str, Any] = field(default_factory=dict)
     first: int = 1  # the number of the first row among all `total`
-    total: int | None = 0  # how many were found, on all pages; None, as is `pages`, where the answer is cut
+    # how many were found, on all pages; None, as is `pages`, where the answer is cut
+    total: int | None = 0
     page: int = 1
     pages: int | None = 1
     problem: str | None = None  # why there are no rows, in a word (tools/errors.py)
@@ -59,9 +68,18 @@ class Rows:
         return [dict(zip(self.fields, row, strict=True)) for row in self.values]
 
     def cut(self, count: int) -> Rows:
-        """What is left of an answer that was cut after so many rows: how many there are stands at its end."""
+        """What is left of an answer that was cut after so many rows: how many there are stands at
+        its end."""
         about = self.about if count else {}
-        return replace(self, values=self.values[:count], about=about, total=None, pages=None, problem=None, note="")
+        return replace(
+            self,
+            values=self.values[:count],
+            about=about,
+            total=None,
+            pages=None,
+            problem=None,
+            note="",
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Without what is as usual: a transcript has many of them."""
@@ -70,7 +88,13 @@ class Rows:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Rows:
         """Raises TypeError for what is none."""
-        return cls(**{**record, "fields": tuple(record.get("fields", ())), "values": tuple(map(tuple, record.get("values", ())))})
+        return cls(
+            **{
+                **record,
+                "fields": tuple(record.get("fields", ())),
+                "values": tuple(map(tuple, record.get("values", ()))),
+            }
+        )
 
 
 _NO_ROWS = vars(Rows())
@@ -87,8 +111,10 @@ class ToolCall:
     arguments: dict[str, Any]
     result: str  # all of it; the tool's segment holds what the model was shown
     error: bool = False
-    fault: str | None = None  # what was done to this answer on purpose (tools/faults.py); the kind is its first word
-    rows: Rows | None = None  # what the model was shown, as data; None in folders of an older version
+    # what was done to this answer on purpose (tools/faults.py); the kind is its first word
+    fault: str | None = None
+    # what the model was shown, as data; None in folders of an older version
+    rows: Rows | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "rows": None if self.rows is None else self.rows.to_json()}
@@ -101,7 +127,8 @@ class ToolCall:
 
 @dataclass
 class Segment:
-    """One message: who wrote it, its text, and (where the policy gives them) its ids with log-probabilities."""
+    """One message: who wrote it, its text, and (where the policy gives them) its ids with
+    log-probabilities."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -109,7 +136,8 @@ class Segment:
     loss_mask: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)  # 0.0 where the mask is 0
     call: ToolCall | None = None
-    problem: StopReason | None = None  # of a turn that got an error message where another dialect ends the episode, for this reason
+    # of a turn that got an error message where another dialect ends the episode, for this reason
+    problem: StopReason | None = None
 
     def to_json(self) -> dict[str, Any]:
         lists = {name: list(getattr(self, name)) for name in ("token_ids", "loss_mask", "logprobs")}
@@ -122,7 +150,8 @@ class Transcript:
     stop_reason: StopReason | None = None
     answer: str | None = None  # the text inside <answer>…</answer>
     fault: str | None = None  # why it is unscored
-    usage: dict[str, float] = field(default_factory=dict)  # endpoint accounting: prompt_tokens, completion_tokens, seconds
+    # endpoint accounting: prompt_tokens, completion_tokens, seconds
+    usage: dict[str, float] = field(default_factory=dict)
     parent: str | None = None  # id of the episode it was forked from (row S7)
     forked_at: int | None = None  # how many tokens it shares with its parent, at the least
 
@@ -140,7 +169,8 @@ class Transcript:
 
     @property
     def has_tokens(self) -> bool:
-        """False for chat endpoints, which give no ids: such a transcript is text-only and not on-policy training data."""
+        """False for chat endpoints, which give no ids: such a transcript is text-only and not
+        on-policy training data."""
         return any(s.token_ids for s in self.segments)
 
     @property
@@ -158,9 +188,12 @@ class Transcript:
 
     @property
     def repeated_calls(self) -> int:
-        """Turns that asked again what had been answered, whether the dialect answers, refuses or ends the episode (`on_repeated`)."""
+        """Turns that asked again what had been answered, whether the dialect answers, refuses or
+        ends the episode (`on_repeated`)."""
         asked: set[str] = set()
-        count = self.problems.count(StopReason.REPEATED_CALL) + (self.stop_reason is StopReason.REPEATED_CALL)
+        count = self.problems.count(StopReason.REPEATED_CALL) + (
+            self.stop_reason is StopReason.REPEATED_CALL
+        )
         for call in self.calls:
             key = call_key(call.name, call.arguments)
             count += key in asked
@@ -174,7 +207,11 @@ class Transcript:
         return all(call.rows is not None for call in self.calls)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "segments": [segment.to_json() for segment in self.segments], "usage": dict(self.usage)}
+        return {
+            **vars(self),
+            "segments": [segment.to_json() for segment in self.segments],
+            "usage": dict(self.usage),
+        }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Transcript:

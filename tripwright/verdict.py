@@ -1,13 +1,16 @@
-"""What judging yields: facts about an answer in named groups, never numbers to learn from (rewards weigh them elsewhere).
+"""What judging yields: facts about an answer in named groups, never numbers to learn from (rewards
+weigh them elsewhere).
 
-A verdict is an ordered list of groups, and each group stands behind a gate: what has to pass before it is looked at.
+A verdict is an ordered list of groups, and each group stands behind a gate: what has to pass before
+it is looked at.
 
     TravelPlanner    format → commonsense → hard
     DeepTravel       format → trajectory → turns
 
-The subtle thing is the four states: not applicable (nobody asked) is neither passed nor failed, and not evaluated (the gate was shut) is
-not "passed" either. `asked` names the facts that an episode is held to, whether they were looked at or not: it is the denominator of every
-rate and every reward of ours.
+The subtle thing is the four states: not applicable (nobody asked) is neither passed nor failed, and
+not evaluated (the gate was shut) is not "passed" either. `asked` names the facts that an episode is
+held to, whether they were looked at or not: it is the denominator of every rate and every reward of
+ours.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where a rule is broken and why, in words a traveller understands. `day` counts from 1; None: the answer as a whole."""
+    """Where a rule is broken and why, in words a traveller understands. `day` counts from 1; None:
+    the answer as a whole."""
 
     day: int | None
     field: str | None  # the part of the answer: TravelPlanner's "breakfast", "transportation", …
@@ -62,8 +66,16 @@ class Fact:
         return True if self.state is State.PASSED else False if self.state is State.FAILED else None
 
     def record(self) -> dict[str, Any]:
-        record: dict[str, Any] = {"passed": self.passed, "state": str(self.state), "message": self.message}
-        return record | {"evidence": [each.record() for each in self.evidence]} if self.evidence else record
+        record: dict[str, Any] = {
+            "passed": self.passed,
+            "state": str(self.state),
+            "message": self.message,
+        }
+        return (
+            record | {"evidence": [each.record() for each in self.evidence]}
+            if self.evidence
+            else record
+        )
 
     @classmethod
     def held(cls, name: str, passed: bool, why_not: str) -> Fact:
@@ -72,12 +84,23 @@ class Fact:
 
     @classmethod
     def of(cls, name: str, result: Result) -> Fact:
-        state = State.NOT_APPLICABLE if result.passed is None else State.PASSED if result.passed else State.FAILED
+        state = (
+            State.NOT_APPLICABLE
+            if result.passed is None
+            else State.PASSED
+            if result.passed
+            else State.FAILED
+        )
         return cls(name, state, result.message, result.evidence)
 
     @classmethod
     def from_record(cls, name: str, record: Mapping[str, Any]) -> Fact:
-        return cls(name, State(record["state"]), record["message"], tuple(Evidence(**each) for each in record.get("evidence", ())))
+        return cls(
+            name,
+            State(record["state"]),
+            record["message"],
+            tuple(Evidence(**each) for each in record.get("evidence", ())),
+        )
 
 
 Facts = dict[str, Fact]
@@ -85,8 +108,9 @@ Facts = dict[str, Fact]
 
 @dataclass(frozen=True)
 class Group:
-    """Facts that are looked at together. `facts` is None where the gate was shut, or the rules crashed: nothing was evaluated. `gate` names
-    what must pass first: an earlier group, or one of its facts as "group.fact"."""
+    """Facts that are looked at together. `facts` is None where the gate was shut, or the rules
+    crashed: nothing was evaluated. `gate` names what must pass first: an earlier group, or one of
+    its facts as "group.fact"."""
 
     name: str
     asked: tuple[str, ...]
@@ -96,35 +120,60 @@ class Group:
     @property
     def passed_count(self) -> int:
         """How many facts passed; at most as many as were asked."""
-        return sum(fact.passed is True for fact in self.facts.values()) if self.facts is not None else 0
+        return (
+            sum(fact.passed is True for fact in self.facts.values())
+            if self.facts is not None
+            else 0
+        )
 
     @property
     def passed(self) -> bool:
         """Every fact that was asked passed."""
-        return self.facts is not None and all(name in self.facts and self.facts[name].passed is True for name in self.asked)
+        return self.facts is not None and all(
+            name in self.facts and self.facts[name].passed is True for name in self.asked
+        )
 
     def record(self) -> dict[str, Any]:
-        facts = None if self.facts is None else {name: fact.record() for name, fact in self.facts.items()}
-        return {"name": self.name, "gate": list(self.gate), "asked": list(self.asked), "facts": facts}
+        facts = (
+            None
+            if self.facts is None
+            else {name: fact.record() for name, fact in self.facts.items()}
+        )
+        return {
+            "name": self.name,
+            "gate": list(self.gate),
+            "asked": list(self.asked),
+            "facts": facts,
+        }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Group:
         facts = record["facts"]
-        read = None if facts is None else {name: Fact.from_record(name, fact) for name, fact in facts.items()}
+        read = (
+            None
+            if facts is None
+            else {name: Fact.from_record(name, fact) for name, fact in facts.items()}
+        )
         return cls(record["name"], tuple(record["asked"]), read, tuple(record["gate"]))
 
 
 def format_group(problem: str | None) -> Group:
     """The first group of a verdict. `problem` says why the answer could not be read."""
-    return Group(FORMAT, (SCHEMA,), {SCHEMA: Fact(SCHEMA, State.FAILED if problem is not None else State.PASSED, problem)})
+    return Group(
+        FORMAT,
+        (SCHEMA,),
+        {SCHEMA: Fact(SCHEMA, State.FAILED if problem is not None else State.PASSED, problem)},
+    )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`final` is the one place where it stands whether the episode passed. `rules` says who judged: "strict", "verified by rules".
+    """`final` is the one place where it stands whether the episode passed. `rules` says who judged:
+    "strict", "verified by rules".
 
-    `delivered`: there was something to judge. `error` is the kind of exception that the rules raised on this answer (the official code of
-    TravelPlanner does). `details` are the domain's own, as JSON: TravelPlanner's costs.
+    `delivered`: there was something to judge. `error` is the kind of exception that the rules
+    raised on this answer (the official code of TravelPlanner does). `details` are the domain's own,
+    as JSON: TravelPlanner's costs.
     """
 
     rules: str
@@ -136,19 +185,27 @@ class Verdict:
 
     def __post_init__(self) -> None:
         """Raises ValueError for a fact of two groups: figures of facts go by their names."""
-        if len({name for group in self.groups for name in group.asked}) < sum(len(group.asked) for group in self.groups):
+        if len({name for group in self.groups for name in group.asked}) < sum(
+            len(group.asked) for group in self.groups
+        ):
             groups: dict[str, str] = {}
             for group in self.groups:
                 for name in dict.fromkeys(group.asked):
                     if (other := groups.setdefault(name, group.name)) != group.name:
-                        raise ValueError(f"the fact '{name}' is in two groups of this verdict, '{other}' and '{group.name}'")
+                        raise ValueError(
+                            f"the fact '{name}' is in two groups of this verdict, '{other}' and"
+                            f" '{group.name}'"
+                        )
 
     def group(self, name: str) -> Group:
         """Raises KeyError, with the names that there are."""
         for group in self.groups:
             if group.name == name:
                 return group
-        raise KeyError(f"no group '{name}' in this verdict, which has {', '.join(group.name for group in self.groups)}")
+        raise KeyError(
+            f"no group '{name}' in this verdict, which has"
+            f" {', '.join(group.name for group in self.groups)}"
+        )
 
     def passed(self, names: Iterable[str]) -> bool:
         """Whether all of these groups passed."""
@@ -167,11 +224,24 @@ class Verdict:
 
     def record(self) -> dict[str, Any]:
         groups = [group.record() for group in self.groups]
-        said = {"rules": self.rules, "final": self.final, "delivered": self.delivered, "error": self.error, "groups": groups}
+        said = {
+            "rules": self.rules,
+            "final": self.final,
+            "delivered": self.delivered,
+            "error": self.error,
+            "groups": groups,
+        }
         return said | ({"details": dict(self.details)} if self.details else {})
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:
         """The verdict that `record` wrote."""
         groups = tuple(map(Group.from_record, record["groups"]))
-        return cls(record["rules"], groups, record["final"], record["delivered"], record["error"], record.get("details") or {})
+        return cls(
+            record["rules"],
+            groups,
+            record["final"],
+            record["delivered"],
+            record["error"],
+            record.get("details") or {},
+        )

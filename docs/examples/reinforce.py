@@ -1,4 +1,5 @@
-"""REINFORCE: the policy gradient with the step's mean reward as its baseline. An example of an algorithm in one file (docs/training.md)."""
+"""REINFORCE: the policy gradient with the step's mean reward as its baseline. An example of an
+algorithm in one file (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ class ReinforceSettings(RolloutSettings):
 
     def check(self, table: str) -> None:
         if self.passes > 1:
-            raise UserError(f"{table}.passes must be 1, found {self.passes}: nothing here corrects for a policy that has moved on.")
+            raise UserError(
+                f"{table}.passes must be 1, found {self.passes}: nothing here corrects for a policy"
+                " that has moved on."
+            )
 
 
 class Reinforce(RlLoop[ReinforceSettings]):
@@ -38,7 +42,10 @@ class Reinforce(RlLoop[ReinforceSettings]):
         ]
         mean = sum(reward.total for _, reward, _ in scored) / max(1, len(scored))
         baseline = mean if self.settings.baseline == "mean" else 0.0
-        rollouts = [Rollout(episode, reward, reward.total - baseline, number) for episode, reward, number in scored]
+        rollouts = [
+            Rollout(episode, reward, reward.total - baseline, number)
+            for episode, reward, number in scored
+        ]
         figures = self.update(rollouts, scale)
         return self.end_step(groups, rollouts, scale, {**figures, "baseline": baseline})
 
@@ -51,7 +58,9 @@ class Reinforce(RlLoop[ReinforceSettings]):
                 rows = minibatch[first : first + self.settings.rows]
                 batch = collate([r.row for r in rows]).to(self.decoder.device)
                 said_NT = batch.mask > 0
-                logprobs = logprobs_of(said_logits(self.decoder, batch, self.settings), batch.targets[said_NT])
+                logprobs = logprobs_of(
+                    said_logits(self.decoder, batch, self.settings), batch.targets[said_NT]
+                )
                 advantages_NT = by_target([[r.advantage] * len(r.row[0]) for r in rows], batch.mask)
                 (-(advantages_NT[said_NT] * logprobs).sum() / tokens).backward()
             norms.append(self.optimizers.step(scale))

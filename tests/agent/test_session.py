@@ -42,13 +42,31 @@ def world() -> World:
     return World.in_memory(build_tables("nano", 3))
 
 
-def open_session(world: World, dialect: Dialect | None = None, letters: bool = False, tools: Tools | None = None, **limits: Any) -> Session:
+def open_session(
+    world: World,
+    dialect: Dialect | None = None,
+    letters: bool = False,
+    tools: Tools | None = None,
+    **limits: Any,
+) -> Session:
     origin, destination = list(world.cities)[:2]
     query = Query(
-        org=origin, dest=destination, days=3, visiting_city_number=1, date=world.dates[:3], people_number=1, budget=1000, query="Plan it."
+        org=origin,
+        dest=destination,
+        days=3,
+        visiting_city_number=1,
+        date=world.dates[:3],
+        people_number=1,
+        budget=1000,
+        query="Plan it.",
     )
     dialect = replace(dialect or dialect_named("compact"), **limits)
-    return Session(query, tools or ToolBox(world, dialect.face), dialect, cast(ChatFormat, Letters()) if letters else None)
+    return Session(
+        query,
+        tools or ToolBox(world, dialect.face),
+        dialect,
+        cast(ChatFormat, Letters()) if letters else None,
+    )
 
 
 def say(session: Session, text: str) -> list[int]:
@@ -81,7 +99,10 @@ def test_what_is_neither_call_nor_answer_is_a_format_error(world: World) -> None
 def test_the_same_call_again_ends_it_however_it_is_spelt(world: World) -> None:
     session = open_session(world)
     say(session, sum_of(1))
-    say(session, '<tool_call>{ "arguments": {"expression": "1+1"}, "name": "calculator" }</tool_call>')
+    say(
+        session,
+        '<tool_call>{ "arguments": {"expression": "1+1"}, "name": "calculator" }</tool_call>',
+    )
     assert reason(session) is StopReason.REPEATED_CALL
     assert len(session.transcript.calls) == 1
 
@@ -136,10 +157,15 @@ def test_an_endpoint_can_say_so_too(world: World) -> None:
 def test_a_fault_of_ours_leaves_no_verdict(world: World) -> None:
     session = open_session(world)
     session.fail("the endpoint is dead")
-    assert reason(session) is StopReason.UNSCORED and session.transcript.fault == "the endpoint is dead"
+    assert (
+        reason(session) is StopReason.UNSCORED
+        and session.transcript.fault == "the endpoint is dead"
+    )
 
 
-def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(world: World) -> None:
+def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(
+    world: World,
+) -> None:
     session = open_session(world, letters=True, max_tool_tokens=4, context_tokens=10_000)
     text = sum_of(1)
     between = say(session, text)
@@ -147,8 +173,11 @@ def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_
     said = [*map(ord, text), STOP]
     transcript = session.transcript
     assert transcript.token_ids[-len(said) - len(between) :] == [*said, *between]
-    assert sum(transcript.loss_mask) == len(said) and transcript.loss_mask[-len(between) :] == [0] * len(between)
-    assert transcript.segments[-1].text == '{"re' and transcript.calls[0].result == '{"result":2}'  # what was read, what was answered
+    assert sum(transcript.loss_mask) == len(said) and transcript.loss_mask[-len(between) :] == [
+        0
+    ] * len(between)
+    # what was read, what was answered
+    assert transcript.segments[-1].text == '{"re' and transcript.calls[0].result == '{"result":2}'
     assert session.length == len(transcript.token_ids)
     assert Transcript.from_json(transcript.to_json()) == transcript
 
@@ -160,12 +189,22 @@ def test_an_unreadable_turn_can_be_answered_with_an_error(world: World) -> None:
     session = open_session(world, on_malformed="error", max_turns=3)
     say(session, "Hello")
     transcript = session.transcript
-    assert not session.done and transcript.problems == [StopReason.FORMAT_ERROR] and not transcript.calls
+    assert (
+        not session.done
+        and transcript.problems == [StopReason.FORMAT_ERROR]
+        and not transcript.calls
+    )
     said, told = transcript.segments[-2:]
     assert said.problem is StopReason.FORMAT_ERROR and (told.role, told.problem) == ("tool", None)
-    assert json.loads(told.text)["error"].startswith("This turn cannot be read: a turn holds one <tool_call> or one <answer>")
+    assert json.loads(told.text)["error"].startswith(
+        "This turn cannot be read: a turn holds one <tool_call> or one <answer>"
+    )
     say(session, sum_of(1))
-    assert not session.done and len(transcript.calls) == 1 and transcript.problems == [StopReason.FORMAT_ERROR]
+    assert (
+        not session.done
+        and len(transcript.calls) == 1
+        and transcript.problems == [StopReason.FORMAT_ERROR]
+    )
     say(session, "Hello")
     assert reason(session) is StopReason.MAX_TURNS  # within its limits
     assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
@@ -175,7 +214,11 @@ def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
     session = open_session(world, on_repeated="error", max_calls=1)
     for _ in range(3):
         say(session, sum_of(1))
-    assert not session.done and session.transcript.problems == [StopReason.REPEATED_CALL] * 2 and len(session.transcript.calls) == 1
+    assert (
+        not session.done
+        and session.transcript.problems == [StopReason.REPEATED_CALL] * 2
+        and len(session.transcript.calls) == 1
+    )
     say(session, sum_of(2))
     assert reason(session) is StopReason.MAX_CALLS
     say(other := open_session(world, on_repeated="error"), "Hello")
@@ -186,10 +229,15 @@ def test_an_error_message_has_ids_that_are_not_trained_on(world: World) -> None:
     session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     between = say(session, "Hello")
     told = session.transcript.segments[-1]
-    assert told.token_ids == between and not any(told.loss_mask) and session.length == len(session.transcript.token_ids)
+    assert (
+        told.token_ids == between
+        and not any(told.loss_mask)
+        and session.length == len(session.transcript.token_ids)
+    )
     cut = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     cut.take(Turn("x", [5], [0.0], cut=True))
-    assert reason(cut) is StopReason.MAX_TURN_TOKENS  # what was cut short has said nothing to answer to
+    # what was cut short has said nothing to answer to
+    assert reason(cut) is StopReason.MAX_TURN_TOKENS
 
 
 def test_old_transcripts_have_no_problems_and_no_parents(world: World) -> None:
@@ -216,14 +264,23 @@ def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world: World) -> N
     say(parent, sum_of(1))
     fork.continue_from(parent)
     assert fork.transcript.token_ids == parent.transcript.token_ids and fork.length == parent.length
-    assert (fork.transcript.parent, fork.transcript.forked_at) == ("q/0", parent.length) and parent.transcript.parent is None
-    assert Transcript.from_json(json.loads(json.dumps(fork.transcript.to_json()))) == fork.transcript
+    assert (fork.transcript.parent, fork.transcript.forked_at) == (
+        "q/0",
+        parent.length,
+    ) and parent.transcript.parent is None
+    assert (
+        Transcript.from_json(json.loads(json.dumps(fork.transcript.to_json()))) == fork.transcript
+    )
     before = parent.transcript.to_json()
     say(fork, sum_of(2))
-    assert parent.transcript.to_json() == before and parent.length == len(parent.transcript.token_ids)
+    assert parent.transcript.to_json() == before and parent.length == len(
+        parent.transcript.token_ids
+    )
     say(parent, sum_of(2))  # what the fork asked is not asked here
     say(fork, sum_of(1))  # what was asked before the fork is
-    assert not parent.done and reason(fork) is StopReason.REPEATED_CALL and fork.transcript.turns == 3
+    assert (
+        not parent.done and reason(fork) is StopReason.REPEATED_CALL and fork.transcript.turns == 3
+    )
 
 
 def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world: World) -> None:
@@ -259,7 +316,11 @@ def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, faul
     session = open_session(world, tools=Scripted(world, [fault, fault, None]))
     for _ in range(3):
         say(session, sum_of(1))
-    assert not session.done and [call.fault for call in session.transcript.calls] == [fault, fault, None]
+    assert not session.done and [call.fault for call in session.transcript.calls] == [
+        fault,
+        fault,
+        None,
+    ]
     say(session, sum_of(1))
     assert reason(session) is StopReason.REPEATED_CALL
 
@@ -273,10 +334,17 @@ def test_an_answer_that_came_counts_as_one(world: World, fault: str) -> None:
 
 
 def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
-    session = open_session(world, tools=FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1"), max_calls=3)
+    session = open_session(
+        world,
+        tools=FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1"),
+        max_calls=3,
+    )
     for _ in range(4):
         say(session, sum_of(1))
-    assert reason(session) is StopReason.MAX_CALLS and [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
+    assert (
+        reason(session) is StopReason.MAX_CALLS
+        and [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
+    )
 
 
 def test_faults_are_in_the_transcript_and_old_transcripts_have_none(world: World) -> None:
@@ -291,7 +359,10 @@ def test_faults_are_in_the_transcript_and_old_transcripts_have_none(world: World
 def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> None:
     session = open_session(world, tools=Scripted(world, [], down=True))
     say(session, sum_of(1))
-    assert reason(session) is StopReason.UNSCORED and session.transcript.fault == "http://localhost:1 does not answer"
+    assert (
+        reason(session) is StopReason.UNSCORED
+        and session.transcript.fault == "http://localhost:1 does not answer"
+    )
 
 
 # ---- the prompt
@@ -302,7 +373,11 @@ def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world: World) -> N
     session = open_session(world, dialect, tools=ToolBox(world, face_named("star"), page_rows=5))
     prompt = session.transcript.segments[0].text
     assert "{{" not in prompt and prompt.startswith("You are a helpful travel assistant.")
-    listed = [json.loads(line) for line in prompt.splitlines() if line.startswith('{"name"') and "parameters" in line]
+    listed = [
+        json.loads(line)
+        for line in prompt.splitlines()
+        if line.startswith('{"name"') and "parameters" in line
+    ]
     assert listed == [schema["function"] for schema in session.tools.schemas]
     assert "page" in listed[1]["parameters"]["properties"]
     assert open_session(world).transcript.segments[0].text == dialect_named("compact").system_prompt

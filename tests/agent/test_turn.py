@@ -1,4 +1,5 @@
-"""Reading a turn: one call or one answer, and whatever else a model writes is a value, never an exception."""
+"""Reading a turn: one call or one answer, and whatever else a model writes is a value, never an
+exception."""
 
 import json
 
@@ -46,20 +47,29 @@ def test_no_text_makes_it_raise(text: str) -> None:
 def test_what_is_written_is_read_back(name: str, arguments: dict[str, object]) -> None:
     text = write_call(name, arguments)
     read = read_turn("I think. " + text)
-    if text.count("<tool_call>") + text.count("<answer>") > 1 or text.count("</tool_call>") > 1 or len(text) > LONGEST_CALL:
+    if (
+        text.count("<tool_call>") + text.count("<answer>") > 1
+        or text.count("</tool_call>") > 1
+        or len(text) > LONGEST_CALL
+    ):
         return
     assert read == Call(name, arguments)
 
 
 @pytest.mark.parametrize("depth", [10, 200, 900, *range(950, 1010, 5), 1500])
 def test_depth_is_no_way_to_crash_it(depth: int) -> None:
-    read = read_turn(f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>')
+    read = read_turn(
+        f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>'
+    )
     if isinstance(read, Call):
         assert isinstance(read.key, str)
 
 
 def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
-    one, other = (read_turn(f'<tool_call>{{"name":"f","arguments":{a}}}</tool_call>') for a in ('{"x":1,"y":2}', '{ "y":2, "x":1 }'))
+    one, other = (
+        read_turn(f'<tool_call>{{"name":"f","arguments":{a}}}</tool_call>')
+        for a in ('{"x":1,"y":2}', '{ "y":2, "x":1 }')
+    )
     assert isinstance(one, Call) and isinstance(other, Call)
     assert one.key == other.key
 
@@ -75,18 +85,27 @@ def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
         '<tool_call>{"name":1,"arguments":{}}</tool_call>',
         "<answer>[]</answer><answer>[]</answer>",
         f"<answer>[]</answer>{write_call('a', {})}",
-        f"<tool_call>{json.dumps({'name': 'a', 'arguments': {'b': 'c' * LONGEST_CALL}})}</tool_call>",
+        (
+            f"<tool_call>{json.dumps({'name': 'a', 'arguments': {'b': 'c' * LONGEST_CALL}})}</tool_call>"  # noqa: E501
+        ),
     ],
 )
 def test_unreadable_turns(text: str) -> None:
     assert isinstance(read_turn(text), Unreadable)
 
 
-@pytest.mark.parametrize("thought", ["", "I need <tool_call> for this, then <answer>.", "a </tool_call> b", "Line 1\nLine 2"])
+@pytest.mark.parametrize(
+    "thought",
+    ["", "I need <tool_call> for this, then <answer>.", "a </tool_call> b", "Line 1\nLine 2"],
+)
 def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> None:
     call = '<tool_call>\n{"name": "SearchCity", "arguments": {"state": "Texas"}}\n</tool_call>'
-    assert read_turn(f"<think> {thought} </think>\n{call}") == Call("SearchCity", {"state": "Texas"})
-    assert read_turn(f"\n<think>{thought}</think><answer>Day 1: home</answer>") == Answer("Day 1: home")
+    assert read_turn(f"<think> {thought} </think>\n{call}") == Call(
+        "SearchCity", {"state": "Texas"}
+    )
+    assert read_turn(f"\n<think>{thought}</think><answer>Day 1: home</answer>") == Answer(
+        "Day 1: home"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +115,8 @@ def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> 
         "<think>" + write_call("a", {}) + "</think>",  # thought of, not called
         "<think>a</think>" + 2 * write_call("a", {}),
         "<think> <answer> </think><answer>1</answer><answer>2</answer>",
-        "First <answer> <think>a</think><answer>1</answer>",  # only a thought that opens the turn is one
+        # only a thought that opens the turn is one
+        "First <answer> <think>a</think><answer>1</answer>",
     ],
 )
 def test_thoughts_are_no_excuse(text: str) -> None:
@@ -106,4 +126,6 @@ def test_thoughts_are_no_excuse(text: str) -> None:
 def test_brackets_without_end_are_unreadable() -> None:
     wide = write_call("a", {"b": [[]] * 200})
     alternating = write_call("a", {"b": json.loads("[" + '"]",[' * 150 + "]" * 151)})
-    assert isinstance(read_turn(wide), Unreadable) and isinstance(read_turn(alternating), Unreadable)
+    assert isinstance(read_turn(wide), Unreadable) and isinstance(
+        read_turn(alternating), Unreadable
+    )

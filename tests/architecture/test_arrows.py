@@ -1,4 +1,5 @@
-"""The house plan: which room may import which, where torch may live, and how long a file or a function may grow."""
+"""The house plan: which room may import which, where torch may live, and how long a file or a
+function may grow."""
 
 from __future__ import annotations
 
@@ -13,25 +14,70 @@ PACKAGE = Path(__file__).resolve().parents[2] / "tripwright"
 
 # A room imports only rooms earlier in this list.
 ROOMS = (
-    *("transcript", "statistics", "llm", "world", "tools", "agent", "policies", "verdict", "episode", "runs", "rewards", "inference"),
-    *("domains", "evals", "learning", "rl", "sft", "training", "data", "bridges", "server", "cli", "__main__"),
+    *(
+        "transcript",
+        "statistics",
+        "llm",
+        "world",
+        "tools",
+        "agent",
+        "policies",
+        "verdict",
+        "episode",
+        "runs",
+        "rewards",
+        "inference",
+    ),
+    *(
+        "domains",
+        "evals",
+        "learning",
+        "rl",
+        "sft",
+        "training",
+        "data",
+        "bridges",
+        "server",
+        "cli",
+        "__main__",
+    ),
 )
 FREE = {"errors", "files", "progress", "__init__"}
-# Arrows that the order would allow and a law forbids. A trainer scores the episode it gets back; an evaluation never sees a weight.
+# Arrows that the order would allow and a law forbids. A trainer scores the episode it gets back; an
+# evaluation never sees a weight.
 FORBIDDEN = {
     ("episode", "rewards"),
     *(("evals", "rewards"), ("evals", "rl"), ("evals", "training"), ("data", "training")),
 }
-# Inside a domain, which parts never import which: a change to a tool cannot move a score; oracle and judge share no code.
-APART = {("rules", "tools"), ("oracle", "tools"), ("oracle", "rules"), ("tools", "rules"), ("tools", "oracle"), ("rules", "oracle")}
-OF_OTHER_ROOMS = {"verbs": "cli", "routes": "server"}  # parts of a domain that belong, by what they may import, to a later room
+# Inside a domain, which parts never import which: a change to a tool cannot move a score; oracle
+# and judge share no code.
+APART = {
+    ("rules", "tools"),
+    ("oracle", "tools"),
+    ("oracle", "rules"),
+    ("tools", "rules"),
+    ("tools", "oracle"),
+    ("rules", "oracle"),
+}
+# parts of a domain that belong, by what they may import, to a later room
+OF_OTHER_ROOMS = {"verbs": "cli", "routes": "server"}
 TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
 TRAIN_EXTRA_HOMES = (
-    *("tripwright.inference", "tripwright.learning", "tripwright.rl", "tripwright.sft", "tripwright.training"),
+    *(
+        "tripwright.inference",
+        "tripwright.learning",
+        "tripwright.rl",
+        "tripwright.sft",
+        "tripwright.training",
+    ),
     *("tripwright.data.tokens", "tripwright.bridges"),
 )
 
-DOMAINS = {path.name for path in (PACKAGE / "domains").iterdir() if path.is_dir() and not path.name.startswith("_")}
+DOMAINS = {
+    path.name
+    for path in (PACKAGE / "domains").iterdir()
+    if path.is_dir() and not path.name.startswith("_")
+}
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 60
@@ -54,7 +100,8 @@ def module_name(path: Path, package: Path) -> str:
 
 
 def imports_of(path: Path, package: Path = PACKAGE) -> Iterator[Import]:
-    """Every import in the file, inside functions and under TYPE_CHECKING too, with relative ones made absolute."""
+    """Every import in the file, inside functions and under TYPE_CHECKING too, with relative ones
+    made absolute."""
     name = module_name(path, package)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -64,8 +111,12 @@ def imports_of(path: Path, package: Path = PACKAGE) -> Iterator[Import]:
             base = node.module or ""
             if node.level:
                 here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-                base = ".".join([*here[: len(here) - node.level + 1], *([node.module] if node.module else [])])
-            if base == "tripwright":  # `from tripwright import world` names a room, `from tripwright import __version__` does not
+                base = ".".join(
+                    [*here[: len(here) - node.level + 1], *([node.module] if node.module else [])]
+                )
+            # `from tripwright import world` names a room, `from tripwright import __version__` does
+            # not
+            if base == "tripwright":
                 for alias in node.names:
                     yield Import(name, f"tripwright.{alias.name}", node.lineno)
             else:
@@ -73,27 +124,41 @@ def imports_of(path: Path, package: Path = PACKAGE) -> Iterator[Import]:
 
 
 def room_of(module: str) -> str:
-    """The part of a domain that is a verb or a route counts as of the command line's or the server's room."""
+    """The part of a domain that is a verb or a route counts as of the command line's or the
+    server's room."""
     parts = [*module.split("."), "__init__"]
-    return OF_OTHER_ROOMS.get(parts[3], "domains") if parts[1] == "domains" and len(parts) > 4 else parts[1]
+    return (
+        OF_OTHER_ROOMS.get(parts[3], "domains")
+        if parts[1] == "domains" and len(parts) > 4
+        else parts[1]
+    )
 
 
 def domain_of(module: str) -> tuple[str, str] | None:
     """(domain, part) of what lies in a domain's folder."""
     parts = module.split(".")
-    return (parts[2], parts[3] if len(parts) > 3 else "") if parts[1:2] == ["domains"] and len(parts) > 2 and parts[2] in DOMAINS else None
+    return (
+        (parts[2], parts[3] if len(parts) > 3 else "")
+        if parts[1:2] == ["domains"] and len(parts) > 2 and parts[2] in DOMAINS
+        else None
+    )
 
 
 def objection(found: Import) -> str | None:
     """Why this import may not be, or None."""
     top = found.imported.split(".")[0]
-    if top in TRAIN_EXTRA and not any(f"{found.importer}.".startswith((f"{home}.", f"{home}_")) for home in TRAIN_EXTRA_HOMES):
+    if top in TRAIN_EXTRA and not any(
+        f"{found.importer}.".startswith((f"{home}.", f"{home}_")) for home in TRAIN_EXTRA_HOMES
+    ):
         return f"{found}: the 'train' extra may be imported only in {', '.join(TRAIN_EXTRA_HOMES)}"
     if top != "tripwright":
         return None
     ours, theirs = domain_of(found.importer), domain_of(found.imported)
     if theirs is not None and (ours is None or ours[0] != theirs[0]):
-        return f"{found}: only domain '{theirs[0]}' itself imports it; others ask the registry, tripwright.domains"
+        return (
+            f"{found}: only domain '{theirs[0]}' itself imports it; others ask the registry,"
+            " tripwright.domains"
+        )
     if ours is not None and theirs is not None:
         if (ours[1], theirs[1]) in APART:
             return f"{found}: {ours[1]} never imports {theirs[1]}"
@@ -119,19 +184,27 @@ def too_long(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
     if len(lines) > MOST_FILE_LINES and EXCUSE not in lines[0]:
-        yield f"{path}: {len(lines)} lines, at most {MOST_FILE_LINES} (or say why on line 1: {EXCUSE}...)"
+        yield (
+            f"{path}: {len(lines)} lines, at most {MOST_FILE_LINES} (or say why on line 1:"
+            f" {EXCUSE}...)"
+        )
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
             length = node.end_lineno - node.lineno + 1
             if length > MOST_FUNCTION_LINES and EXCUSE not in lines[node.lineno - 1]:
-                yield f"{path}:{node.lineno}: {node.name} has {length} lines, at most {MOST_FUNCTION_LINES} (or say why: {EXCUSE}...)"
+                yield (
+                    f"{path}:{node.lineno}: {node.name} has {length} lines, at most"
+                    f" {MOST_FUNCTION_LINES} (or say why: {EXCUSE}...)"
+                )
 
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
 def test_no_arrow_points_the_wrong_way() -> None:
-    objections = [text for path in SOURCES for found in imports_of(path) if (text := objection(found))]
+    objections = [
+        text for path in SOURCES for found in imports_of(path) if (text := objection(found))
+    ]
     assert not objections, "\n" + "\n".join(objections)
 
 
@@ -141,7 +214,11 @@ def test_files_and_functions_stay_small() -> None:
 
 
 def test_every_module_says_why_it_exists() -> None:
-    silent = [str(path) for path in SOURCES if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [
+        str(path)
+        for path in SOURCES
+        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
     assert not silent, f"no module docstring: {silent}"
 
 
@@ -149,11 +226,27 @@ def test_every_module_says_why_it_exists() -> None:
     ("module", "source", "why"),
     [
         ("tools/face.py", "from tripwright.evals.run import run", "comes after"),
-        ("domains/travelplanner/rules/evaluate.py", "def f():\n    import tripwright.domains.travelplanner.tools.catalog", "never imports"),
-        ("domains/travelplanner/oracle/planner.py", "from tripwright.domains.travelplanner.rules import facts", "never imports"),
-        ("domains/travelplanner/task.py", "from tripwright.domains.deeptravel.request import TravelRequest", "only domain"),
+        (
+            "domains/travelplanner/rules/evaluate.py",
+            "def f():\n    import tripwright.domains.travelplanner.tools.catalog",
+            "never imports",
+        ),
+        (
+            "domains/travelplanner/oracle/planner.py",
+            "from tripwright.domains.travelplanner.rules import facts",
+            "never imports",
+        ),
+        (
+            "domains/travelplanner/task.py",
+            "from tripwright.domains.deeptravel.request import TravelRequest",
+            "only domain",
+        ),
         ("domains/travelplanner/task.py", "from tripwright.evals.run import run", "comes after"),
-        ("domains/travelplanner/task.py", "from tripwright.domains.travelplanner.verbs import score", "comes after"),
+        (
+            "domains/travelplanner/task.py",
+            "from tripwright.domains.travelplanner.verbs import score",
+            "comes after",
+        ),
         ("domains/travelplanner/verbs/score.py", "from tripwright.evals.run import run", None),
         ("training/stages.py", "from tripwright.domains.deeptravel import task", "only domain"),
         ("training/stages.py", "from tripwright.domains import DOMAINS", None),
@@ -163,11 +256,23 @@ def test_every_module_says_why_it_exists() -> None:
         ("errors.py", "import tripwright.world.store", "imports no room"),
         ("garden/rose.py", "import tripwright.world.store", "is no room"),
         ("rewards/shaped.py", "import torch.nn as nn", "'train' extra"),
-        ("domains/travelplanner/expert/direct.py", "from transformers import AutoModel", "'train' extra"),
+        (
+            "domains/travelplanner/expert/direct.py",
+            "from transformers import AutoModel",
+            "'train' extra",
+        ),
         ("inference/local.py", "import torch", None),
         ("rl/losses.py", "import torch\nfrom tripwright.rewards.shaped import reward", None),
-        ("domains/travelplanner/expert/direct.py", "from tripwright.domains.travelplanner.oracle.planner import solve", None),
-        ("cli/main.py", "from tripwright import __version__\nfrom tripwright.errors import UserError", None),
+        (
+            "domains/travelplanner/expert/direct.py",
+            "from tripwright.domains.travelplanner.oracle.planner import solve",
+            None,
+        ),
+        (
+            "cli/main.py",
+            "from tripwright import __version__\nfrom tripwright.errors import UserError",
+            None,
+        ),
         ("domains/travelplanner/__init__.py", "from .query import Query", None),
     ],
 )
@@ -175,7 +280,9 @@ def test_the_walker_sees(module: str, source: str, why: str | None, tmp_path: Pa
     path = tmp_path / "tripwright" / module
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source)
-    objections = [text for found in imports_of(path, tmp_path / "tripwright") if (text := objection(found))]
+    objections = [
+        text for found in imports_of(path, tmp_path / "tripwright") if (text := objection(found))
+    ]
     assert (why is None) == (not objections)
     assert why is None or why in objections[0]
 

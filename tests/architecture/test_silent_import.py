@@ -1,7 +1,9 @@
-"""Importing any module opens no file, prints nothing, changes no directory; and only the rooms of the 'train' extra load torch (law 7).
+"""Importing any module opens no file, prints nothing, changes no directory; and only the rooms of
+the 'train' extra load torch (law 7).
 
-Both are observed in a fresh interpreter with an audit hook. The import system itself opens files, and so do third-party packages
-while they load: an event counts only when the nearest frame that is neither is a line of tripwright.
+Both are observed in a fresh interpreter with an audit hook. The import system itself opens files,
+and so do third-party packages while they load: an event counts only when the nearest frame that is
+neither is a line of tripwright.
 """
 
 from __future__ import annotations
@@ -15,17 +17,34 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in (ROOT / "tripwright").rglob("*.py")
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in (ROOT / "tripwright").rglob("*.py")
 )
-NEEDS = {"tripwright.bridges.inspect_ai": "inspect_ai"}  # adapters whose framework need not be installed
+# adapters whose framework need not be installed
+NEEDS = {"tripwright.bridges.inspect_ai": "inspect_ai"}
 MODULES = [
     module
     for module in MODULES
-    if all(not f"{module}.".startswith(f"{home}.") or importlib.util.find_spec(extra) for home, extra in NEEDS.items())
+    if all(
+        not f"{module}.".startswith(f"{home}.") or importlib.util.find_spec(extra)
+        for home, extra in NEEDS.items()
+    )
 ]
 LOADS_TORCH = (
-    *("tripwright.inference", "tripwright.learning", "tripwright.rl", "tripwright.sft", "tripwright.training", "tripwright.bridges"),
-    *("tripwright.cli.train", "tripwright.cli.quickstart", "tripwright.cli.fit", "tripwright.cli.examine"),
+    *(
+        "tripwright.inference",
+        "tripwright.learning",
+        "tripwright.rl",
+        "tripwright.sft",
+        "tripwright.training",
+        "tripwright.bridges",
+    ),
+    *(
+        "tripwright.cli.train",
+        "tripwright.cli.quickstart",
+        "tripwright.cli.fit",
+        "tripwright.cli.examine",
+    ),
 )
 
 WATCH = """
@@ -52,10 +71,12 @@ for module in sys.argv[3:]:
     if "torch" in sys.modules and not before:
         print("LOADS TORCH", module, file=sys.stderr)
 print("\\n".join(seen), file=sys.stderr, end="")
-"""
+"""  # noqa: E501
 
 
-def import_in_fresh_interpreter(modules: list[str], package: Path = ROOT / "tripwright") -> tuple[str, list[str]]:
+def import_in_fresh_interpreter(
+    modules: list[str], package: Path = ROOT / "tripwright"
+) -> tuple[str, list[str]]:
     """(what it printed, what else it did)"""
     standard_library = str(Path(importlib.util.__file__).parents[1])
     command = [sys.executable, "-c", WATCH, str(package), standard_library, *modules]
@@ -69,7 +90,10 @@ def is_heavy(module: str) -> bool:
 
 
 def test_light_rooms_import_silently_and_without_torch() -> None:
-    assert import_in_fresh_interpreter([module for module in MODULES if not is_heavy(module)]) == ("", [])
+    assert import_in_fresh_interpreter([module for module in MODULES if not is_heavy(module)]) == (
+        "",
+        [],
+    )
 
 
 def test_heavy_rooms_import_silently() -> None:
@@ -100,6 +124,8 @@ def test_the_watcher_sees(source: str, trace: str, tmp_path: Path) -> None:
 def test_the_watcher_forgives_the_import_system(tmp_path: Path) -> None:
     package = tmp_path / "quiet"
     package.mkdir()
-    (package / "__init__.py").write_text("import dataclasses, json, sqlite3, typing\nfrom quiet import inner\n")
+    (package / "__init__.py").write_text(
+        "import dataclasses, json, sqlite3, typing\nfrom quiet import inner\n"
+    )
     (package / "inner.py").write_text("import decimal\n")
     assert import_in_fresh_interpreter(["quiet"], package) == ("", [])

@@ -1,4 +1,5 @@
-"""How much a newcomer reads before a change: the table of docs/architecture.md, held to the files as they are."""
+"""How much a newcomer reads before a change: the table of docs/architecture.md, held to the files
+as they are."""
 
 from __future__ import annotations
 
@@ -21,23 +22,40 @@ def lines_of(*files: str) -> int:
         ("a weight of TravelPlanner's reward", ["domains/travelplanner/rewards.py"], 99),
         ("a weight of DeepTravel's reward", ["domains/deeptravel/rewards.py"], 99),
         ("a reward that looks at turns", ["rewards/reward.py"], 149),
-        ("an algorithm", ["rl/algorithms.py", "rl/rejection.py", "rl/rl_loop.py", "rl/rollouts.py", "rl/settings.py"], 399),
+        (
+            "an algorithm",
+            [
+                "rl/algorithms.py",
+                "rl/rejection.py",
+                "rl/rl_loop.py",
+                "rl/rollouts.py",
+                "rl/settings.py",
+            ],
+            399,
+        ),
     ],
 )
 def test_few_lines_are_read_for(change: str, files: list[str], most: int) -> None:
-    assert lines_of(*files) <= most, f"to change {change} one reads {lines_of(*files)} lines in {', '.join(files)}"
+    assert lines_of(*files) <= most, (
+        f"to change {change} one reads {lines_of(*files)} lines in {', '.join(files)}"
+    )
 
 
 def test_a_small_domain_is_one_folder_of_300_lines() -> None:
     blocks = re.findall(
-        r"^### `dinner/\w+\.py`\n\n```python\n(.*?)^```", (ROOT / "docs" / "new-domain.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^### `dinner/\w+\.py`\n\n```python\n(.*?)^```",
+        (ROOT / "docs" / "new-domain.md").read_text(),
+        re.MULTILINE | re.DOTALL,
     )
     assert len(blocks) > 4 and sum(len(block.splitlines()) for block in blocks) <= 300
 
 
 def test_nothing_outside_the_domains_asks_which_domain_it_is() -> None:
-    """Neither by a name in quotes nor by the form of its answers. The registry names them, and folders of before there were domains."""
-    names = "|".join(path.name for path in (PACKAGE / "domains").iterdir() if (path / "domain.py").is_file())
+    """Neither by a name in quotes nor by the form of its answers. The registry names them, and
+    folders of before there were domains."""
+    names = "|".join(
+        path.name for path in (PACKAGE / "domains").iterdir() if (path / "domain.py").is_file()
+    )
     asks = re.compile(rf"""["']({names})["']|plan_format\s*(==|!=|in)""")
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"

@@ -1,4 +1,5 @@
-"""Our tasks in Inspect AI: the same episodes with the same figures as `tripwright run`, whoever plays; nothing lost that can be kept."""
+"""Our tasks in Inspect AI: the same episodes with the same figures as `tripwright run`, whoever
+plays; nothing lost that can be kept."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("inspect_ai", reason="Inspect AI is an extra: pip install 'tripwright[inspect]'")
+pytest.importorskip(
+    "inspect_ai", reason="Inspect AI is an extra: pip install 'tripwright[inspect]'"
+)
 
 from inspect_ai import Task, eval
 from inspect_ai._util.error import PrerequisiteError
@@ -39,8 +42,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world, eight queries and six travellers' requests in it."""
     folder = tmp_path_factory.mktemp("inspect")
     world = build_world(folder / "world", "nano", 2)
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 8, 1)))
-    made = ["request", "make", "--world", str(folder / "world"), "--n", "6", "--constraints", "mixed", "--levels", "2:1:1"]
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 8, 1))
+    )
+    made = [
+        "request",
+        "make",
+        "--world",
+        str(folder / "world"),
+        "--n",
+        "6",
+        "--constraints",
+        "mixed",
+        "--levels",
+        "2:1:1",
+    ]
     assert main([*made, "--out", str(folder / "requests.jsonl")]) == 0
     return folder
 
@@ -51,7 +67,13 @@ def world(folder: Path) -> World:
 
 
 def evaluated(task: Task, tmp_path: Path, **settings: Any) -> EvalLog:
-    (log,) = eval(task, model=settings.pop("model", "mockllm/model"), log_dir=str(tmp_path / "logs"), display="none", **settings)
+    (log,) = eval(
+        task,
+        model=settings.pop("model", "mockllm/model"),
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+        **settings,
+    )
     return log
 
 
@@ -59,8 +81,24 @@ def of_trips(folder: Path, **settings: Any) -> Task:
     return trips(queries=str(folder / "queries.jsonl"), world=str(folder / "world"), **settings)
 
 
-def run_score(folder: Path, out: Path, *words: str, queries: str = "queries.jsonl") -> dict[str, Any]:
-    assert main(["run", "--queries", str(folder / queries), "--world", str(folder / "world"), "--out", str(out), *words]) == 0
+def run_score(
+    folder: Path, out: Path, *words: str, queries: str = "queries.jsonl"
+) -> dict[str, Any]:
+    assert (
+        main(
+            [
+                "run",
+                "--queries",
+                str(folder / queries),
+                "--world",
+                str(folder / "world"),
+                "--out",
+                str(out),
+                *words,
+            ]
+        )
+        == 0
+    )
     score: dict[str, Any] = json.loads((out / "score.json").read_text())
     return score
 
@@ -74,10 +112,22 @@ def figures(log: EvalLog) -> dict[str, float]:
 
 def expected(score: dict[str, Any]) -> dict[str, float]:
     """What Inspect is to say of a score.json."""
-    named = {**score["metrics"], **{f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()}}
-    shares = {name: found["value"] for name, found in score["constraints"].items() if found["value"] is not None}
+    named = {
+        **score["metrics"],
+        **{f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()},
+    }
+    shares = {
+        name: found["value"]
+        for name, found in score["constraints"].items()
+        if found["value"] is not None
+    }
     ends = (("", "value"), ("_low", "low"), ("_high", "high"))
-    return shares | {f"{name}{end}": found[key] for name, found in named.items() if found["value"] is not None for end, key in ends}
+    return shares | {
+        f"{name}{end}": found[key]
+        for name, found in named.items()
+        if found["value"] is not None
+        for end, key in ends
+    }
 
 
 def accuracy(log: EvalLog) -> float:
@@ -91,13 +141,20 @@ def records(log: EvalLog) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("policy", "rules"), [("expert", "official"), ("cheapest-row", "strict")])
-def test_the_same_episodes_have_the_same_figures(policy: str, rules: str, folder: Path, tmp_path: Path) -> None:
+def test_the_same_episodes_have_the_same_figures(
+    policy: str, rules: str, folder: Path, tmp_path: Path
+) -> None:
     words = ("--policy", policy, "--rules", rules, "--dialect", "compact", "--samples", "2")
     score = run_score(folder, tmp_path / "run", *words)
-    log = evaluated(of_trips(folder, policy=policy, rules=rules, dialect="compact", samples=2), tmp_path)
+    log = evaluated(
+        of_trips(folder, policy=policy, rules=rules, dialect="compact", samples=2), tmp_path
+    )
     assert figures(log) == pytest.approx(expected(score))
     assert accuracy(log) == pytest.approx(score["metrics"]["final"]["value"])
-    lines = [json.loads(line) for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()
+    ]
     assert records(log) == {line["id"]: line for line in lines}
     card = json.loads((tmp_path / "run" / "run_card.json").read_text())
     ours = (log.eval.metadata or {})["run_card"]
@@ -107,19 +164,28 @@ def test_the_same_episodes_have_the_same_figures(policy: str, rules: str, folder
 def test_travellers_requests_too(folder: Path, tmp_path: Path) -> None:
     words = ("--policy", "errand-expert", "--dialect", "deeptravel")
     score = run_score(folder, tmp_path / "run", *words, queries="requests.jsonl")
-    task = trips(queries=str(folder / "requests.jsonl"), world=str(folder / "world"), policy="errand-expert", dialect="deeptravel")
+    task = trips(
+        queries=str(folder / "requests.jsonl"),
+        world=str(folder / "world"),
+        policy="errand-expert",
+        dialect="deeptravel",
+    )
     log = evaluated(task, tmp_path)
     assert figures(log) == pytest.approx(expected(score)) and score["metrics"]["final"]["n"] == 6
 
 
 def test_a_run_folder_is_shown_as_it_was_played(folder: Path, tmp_path: Path) -> None:
-    score = run_score(folder, tmp_path / "run", "--policy", "first-row", "--dialect", "compact", "--samples", "3")
+    score = run_score(
+        folder, tmp_path / "run", "--policy", "first-row", "--dialect", "compact", "--samples", "3"
+    )
     path = tmp_path / "run" / "transcripts.jsonl"
     with path.open("a") as lines:
         lines.write('{"id": "torn')
     log = evaluated(played(run=str(tmp_path / "run")), tmp_path)
     assert figures(log) == pytest.approx(expected(score))
-    assert len(log.samples or []) == 24 and (log.eval.metadata or {})["run_card"] == score["run_card"]
+    assert (
+        len(log.samples or []) == 24 and (log.eval.metadata or {})["run_card"] == score["run_card"]
+    )
 
 
 def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
@@ -128,19 +194,31 @@ def test_every_verdict_is_explained(folder: Path, tmp_path: Path) -> None:
         record, final, facts = sample.store[EPISODE], sample.scores["final"], sample.scores["facts"]
         assert (final.value == "C") is record["verdict"]["final"]
         groups = record["verdict"]["groups"][1:]
-        failed = [name for group in groups for name, fact in (group["facts"] or {}).items() if fact["passed"] is False]
+        failed = [
+            name
+            for group in groups
+            for name, fact in (group["facts"] or {}).items()
+            if fact["passed"] is False
+        ]
         assert all(f" {name}: failed" in final.explanation for name in failed)
         assert all(facts.value[name] == 0 for name in failed) and facts.value["delivered"] == 1
         assert json.loads(final.answer) == record["plan"]
         assert [message.role for message in sample.messages][:2] == ["system", "user"]
         assert sample.messages[1].text == record["request"]["query"]
-        calls = [call for message in sample.messages for call in getattr(message, "tool_calls", None) or ()]
-        assert [call.function for call in calls] == [s["call"]["name"] for s in record["transcript"]["segments"] if s.get("call")]
+        calls = [
+            call
+            for message in sample.messages
+            for call in getattr(message, "tool_calls", None) or ()
+        ]
+        assert [call.function for call in calls] == [
+            s["call"]["name"] for s in record["transcript"]["segments"] if s.get("call")
+        ]
     assert any(sample.scores["final"].value == "I" for sample in log.samples or [])
 
 
 class TokenPolicy:
-    """Plays the expert's turns as a local model would: with ids and log-probabilities, as many sessions at once as there are."""
+    """Plays the expert's turns as a local model would: with ids and log-probabilities, as many
+    sessions at once as there are."""
 
     name = "tokens"
 
@@ -151,28 +229,44 @@ class TokenPolicy:
         batch = list(sessions)
         self.batches.append(len(batch))
         for session in batch:
-            for number, text in enumerate(expert_turns(session.query, self._world, face_named("planner_r1"))):  # type: ignore[arg-type]
+            for number, text in enumerate(
+                expert_turns(session.query, self._world, face_named("planner_r1"))
+            ):  # type: ignore[arg-type]
                 session.take(Turn(text, [number, 7, len(text)], [-0.25, -1e-9, -math.pi]))
             yield session
 
 
-def test_token_ids_and_log_probabilities_are_kept(folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_ids_and_log_probabilities_are_kept(
+    folder: Path, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tripwright.bridges.inspect_ai import tasks
     from tripwright.evals.choose import Chosen
 
     policy = TokenPolicy(world)
-    monkeypatch.setattr(tasks, "choose_policy", lambda *given: Chosen(policy, None, {"kind": "tokens"}, {}))
+    monkeypatch.setattr(
+        tasks, "choose_policy", lambda *given: Chosen(policy, None, {"kind": "tokens"}, {})
+    )
     log = evaluated(of_trips(folder, policy="local"), tmp_path, max_samples=8)
     assert accuracy(log) == 1.0 and sum(policy.batches) == 8
     for record in records(log).values():
-        said = [segment for segment in record["transcript"]["segments"] if segment["role"] == "assistant"]
-        assert [segment["token_ids"][:2] for segment in said] == [[number, 7] for number in range(len(said))]
-        assert all(segment["logprobs"] == [-0.25, -1e-9, -math.pi] and segment["loss_mask"] == [1, 1, 1] for segment in said)
+        said = [
+            segment
+            for segment in record["transcript"]["segments"]
+            if segment["role"] == "assistant"
+        ]
+        assert [segment["token_ids"][:2] for segment in said] == [
+            [number, 7] for number in range(len(said))
+        ]
+        assert all(
+            segment["logprobs"] == [-0.25, -1e-9, -math.pi] and segment["loss_mask"] == [1, 1, 1]
+            for segment in said
+        )
     assert figures(log)["completion_tokens_mean"] == pytest.approx(3 * figures(log)["turns_mean"])
 
 
 def test_who_waits_is_played_with_the_first(world: World, folder: Path) -> None:
-    """Three sessions that come while one is being played are the next batch; a policy that fails fails each of them."""
+    """Three sessions that come while one is being played are the next batch; a policy that fails
+    fails each of them."""
     began, go_on = threading.Event(), threading.Event()
 
     class Slow(TokenPolicy):
@@ -218,7 +312,9 @@ class Expert:
 
     def __init__(self, world: World, folder: Path) -> None:
         queries = read_queries(folder / "queries.jsonl")
-        self.turns = {query.query: expert_turns(query, world, face_named("planner_r1")) for query in queries}
+        self.turns = {
+            query.query: expert_turns(query, world, face_named("planner_r1")) for query in queries
+        }
         self.sent: dict[str, list[Any]] = {}
         self.status = 200
 
@@ -231,18 +327,38 @@ class Expert:
             return self.status, b'{"error": {"message": "out of memory"}}', {}
         messages = request["messages"]
         self.sent.setdefault(messages[1]["content"], []).append([messages, request.get("tools")])
-        text, call = self.turn(messages[1]["content"], sum(message["role"] == "assistant" for message in messages))
+        text, call = self.turn(
+            messages[1]["content"], sum(message["role"] == "assistant" for message in messages)
+        )
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if call:
-            message["tool_calls"] = [{"id": "a", "type": "function", "function": {**call, "arguments": json.dumps(call["arguments"])}}]
+            message["tool_calls"] = [
+                {
+                    "id": "a",
+                    "type": "function",
+                    "function": {**call, "arguments": json.dumps(call["arguments"])},
+                }
+            ]
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 7}}).encode(), {}
+        return (
+            200,
+            json.dumps(
+                {"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 7}}
+            ).encode(),
+            {},
+        )
 
-    def mock(self, messages: list[Any], tools: list[Any], choice: Any, config: GenerateConfig) -> ModelOutput:
+    def mock(
+        self, messages: list[Any], tools: list[Any], choice: Any, config: GenerateConfig
+    ) -> ModelOutput:
         self.sent.setdefault(messages[1].text, []).append([messages, tools])
-        text, call = self.turn(messages[1].text, sum(message.role == "assistant" for message in messages))
+        text, call = self.turn(
+            messages[1].text, sum(message.role == "assistant" for message in messages)
+        )
         if call:
-            return counted(ModelOutput.for_tool_call("mock", call["name"], call["arguments"], content=text))
+            return counted(
+                ModelOutput.for_tool_call("mock", call["name"], call["arguments"], content=text)
+            )
         return counted(ModelOutput.from_content("mock", text))
 
 
@@ -260,46 +376,79 @@ def as_sent(messages: list[Any]) -> list[Any]:
         if message.role == "tool":
             said["tool_call_id"] = message.tool_call_id
         if getattr(message, "tool_calls", None):
-            functions = [(call.id, {"name": call.function, "arguments": json.dumps(call.arguments)}) for call in message.tool_calls]
-            said["tool_calls"] = [{"id": id, "type": "function", "function": function} for id, function in functions]
+            functions = [
+                (call.id, {"name": call.function, "arguments": json.dumps(call.arguments)})
+                for call in message.tool_calls
+            ]
+            said["tool_calls"] = [
+                {"id": id, "type": "function", "function": function} for id, function in functions
+            ]
         plain.append(said)
     return plain
 
 
-def test_inspects_own_model_is_sent_what_our_client_sends(folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]) -> None:
+def test_inspects_own_model_is_sent_what_our_client_sends(
+    folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]
+) -> None:
     ours, inspects = Expert(world, folder), Expert(world, folder)
     endpoint = ("--policy", "endpoint", "--model", "m", "--base-url", serve(ours.answer))
     score = run_score(folder, tmp_path / "run", *endpoint)
-    log = evaluated(of_trips(folder), tmp_path, model=get_model("mockllm/model", custom_outputs=inspects.mock))
+    log = evaluated(
+        of_trips(folder), tmp_path, model=get_model("mockllm/model", custom_outputs=inspects.mock)
+    )
     assert accuracy(log) == score["metrics"]["final"]["value"] == 1.0
     assert ours.sent.keys() == inspects.sent.keys()
     for request, turns in ours.sent.items():
-        assert [as_sent(messages) for messages, _ in inspects.sent[request]] == [messages for messages, _ in turns]
-        assert {tool.name for tool in inspects.sent[request][0][1]} == {tool["function"]["name"] for tool in turns[0][1]}
+        assert [as_sent(messages) for messages, _ in inspects.sent[request]] == [
+            messages for messages, _ in turns
+        ]
+        assert {tool.name for tool in inspects.sent[request][0][1]} == {
+            tool["function"]["name"] for tool in turns[0][1]
+        }
     assert figures(log) == pytest.approx(expected(score)), "tokens as counted, too"
-    lines = [json.loads(line) for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()]
-    texts = {line["id"]: [segment["text"] for segment in line["transcript"]["segments"]] for line in lines}
-    assert texts == {id: [segment["text"] for segment in record["transcript"]["segments"]] for id, record in records(log).items()}
+    lines = [
+        json.loads(line)
+        for line in (tmp_path / "run" / "transcripts.jsonl").read_text().splitlines()
+    ]
+    texts = {
+        line["id"]: [segment["text"] for segment in line["transcript"]["segments"]]
+        for line in lines
+    }
+    assert texts == {
+        id: [segment["text"] for segment in record["transcript"]["segments"]]
+        for id, record in records(log).items()
+    }
 
 
 def test_a_model_that_says_nothing_of_use_fails_its_episodes(folder: Path, tmp_path: Path) -> None:
-    model = get_model("mockllm/model", custom_outputs=lambda *given: counted(ModelOutput.from_content("mock", "I would love to!")))
+    model = get_model(
+        "mockllm/model",
+        custom_outputs=lambda *given: counted(ModelOutput.from_content("mock", "I would love to!")),
+    )
     log = evaluated(of_trips(folder), tmp_path, model=model)
     assert accuracy(log) == 0.0 and figures(log)["delivery"] == 0.0
-    assert {record["transcript"]["stop_reason"] for record in records(log).values()} == {"format_error"}
+    assert {record["transcript"]["stop_reason"] for record in records(log).values()} == {
+        "format_error"
+    }
 
 
 @pytest.mark.parametrize("face", faces())
 def test_no_part_of_a_tools_schema_is_lost(face: str) -> None:
-    """One thing is added: an object takes no further arguments, which providers need who read calls strictly."""
+    """One thing is added: an object takes no further arguments, which providers need who read calls
+    strictly."""
     schemas = faces()[face].schemas(paged=True)
-    sent = [{"type": "function", "function": tool.model_dump(exclude_none=True)} for tool in tool_infos(schemas)]
+    sent = [
+        {"type": "function", "function": tool.model_dump(exclude_none=True)}
+        for tool in tool_infos(schemas)
+    ]
     for schema in schemas:
         schema["function"]["parameters"]["additionalProperties"] = False
     assert sent == schemas
 
 
-def test_a_dead_endpoint_is_an_error_and_no_failure(folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]) -> None:
+def test_a_dead_endpoint_is_an_error_and_no_failure(
+    folder: Path, world: World, tmp_path: Path, serve: Callable[..., str]
+) -> None:
     """Its samples leave every rate, and are tried again where Inspect is asked to."""
     expert, statuses = Expert(world, folder), [400]
 
@@ -312,7 +461,10 @@ def test_a_dead_endpoint_is_an_error_and_no_failure(folder: Path, world: World, 
     log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1)
     failed = [sample for sample in log.samples or [] if sample.error]
     assert len(failed) == 1 and "rejected" in failed[0].error.message and not failed[0].scores
-    assert figures(log)["final"] == accuracy(log) == 1.0 and failed[0].store[EPISODE]["verdict"] is None
+    assert (
+        figures(log)["final"] == accuracy(log) == 1.0
+        and failed[0].store[EPISODE]["verdict"] is None
+    )
     statuses.append(400)
     log = evaluated(of_trips(folder, **settings), tmp_path, max_samples=1, retry_on_error=1)
     assert not any(sample.error for sample in log.samples or []) and accuracy(log) == 1.0
@@ -331,7 +483,9 @@ def test_a_dead_endpoint_is_an_error_and_no_failure(folder: Path, world: World, 
         ({"queries": "none.jsonl"}, "No query file at 'none.jsonl'"),
     ],
 )
-def test_a_mistake_is_one_line(settings: dict[str, Any], said: str, folder: Path, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line(
+    settings: dict[str, Any], said: str, folder: Path, tmp_path: Path
+) -> None:
     given = {"queries": str(folder / "queries.jsonl"), "world": str(folder / "world"), **settings}
     with pytest.raises(PrerequisiteError, match="(?s)^[^\n]*$") as error:
         trips(**given)
@@ -346,6 +500,9 @@ def test_requests_are_read_as_run_reads_them(folder: Path, tmp_path: Path) -> No
     record = json.loads(first)
     lines = [json.dumps({**record, "date": record["date"][:-1]}), *rest]
     (tmp_path / "short.jsonl").write_text("".join(line + "\n" for line in lines))
-    said = f"{tmp_path / 'short.jsonl'}:1: the request is for {record['days']} days and gives {record['days'] - 1} dates."
+    said = (
+        f"{tmp_path / 'short.jsonl'}:1: the request is for {record['days']} days and gives"
+        f" {record['days'] - 1} dates."
+    )
     with pytest.raises(PrerequisiteError, match=f"^{re.escape(said)}$"):
         trips(queries=str(tmp_path / "short.jsonl"), world=str(folder / "world"))

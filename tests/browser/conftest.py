@@ -1,4 +1,5 @@
-"""Debian's Chromium without a window, driven over its debugging pipe: a page that people use is tested as people use it."""
+"""Debian's Chromium without a window, driven over its debugging pipe: a page that people use is
+tested as people use it."""
 
 from __future__ import annotations
 
@@ -17,13 +18,27 @@ import pytest
 
 PATIENCE_SECONDS = 60
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage", "--remote-debugging-pipe"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-background-networking",
+    ),
+    *(
+        "--disable-component-update",
+        "--disable-sync",
+        "--disable-extensions",
+        "--disable-dev-shm-usage",
+        "--remote-debugging-pipe",
+    ),
 )
 
 
 class Browser:
-    """One Chromium with one page at a time. Messages are JSON, each ended by a zero byte (the DevTools protocol's pipe)."""
+    """One Chromium with one page at a time. Messages are JSON, each ended by a zero byte (the
+    DevTools protocol's pipe)."""
 
     def __init__(self, program: str, profile: Path):
         reads, self._to = os.pipe()
@@ -40,7 +55,8 @@ class Browser:
         self._number, self._unread = 0, b""
         self._session: str | None = None
         self.requested: list[str] = []  # addresses that the page asked for
-        self.complaints: list[str] = []  # errors and uncaught exceptions of the page, refused loads among them
+        # errors and uncaught exceptions of the page, refused loads among them
+        self.complaints: list[str] = []
 
     def ask(self, method: str, **parameters: Any) -> Any:
         self._number += 1
@@ -59,14 +75,27 @@ class Browser:
         """A fresh page with storage of its own."""
         self._session = None
         context = self.ask("Target.createBrowserContext")["browserContextId"]
-        target = self.ask("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        target = self.ask("Target.createTarget", url="about:blank", browserContextId=context)[
+            "targetId"
+        ]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{domain}.enable")
         mobile = width < 600
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
         schemes = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.ask("Emulation.setEmulatedMedia", features=[*schemes, {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.ask(
+            "Emulation.setEmulatedMedia",
+            features=[*schemes, {"name": "prefers-reduced-motion", "value": "reduce"}],
+        )
         self.requested.clear()
         self.complaints.clear()
         self.ask("Page.navigate", url=url)
@@ -74,7 +103,9 @@ class Browser:
 
     def js(self, expression: str) -> Any:
         """The value of an expression in the page."""
-        found = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        found = self.ask(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
@@ -85,7 +116,9 @@ class Browser:
             time.sleep(0.02)
 
     def _instead(self, expression: str) -> str:
-        state = self.js("[document.activeElement.id, document.visibilityState, document.body.innerText]")
+        state = self.js(
+            "[document.activeElement.id, document.visibilityState, document.body.innerText]"
+        )
         return f"it never came true: {expression}; focus, visibility and text: {state}; complaints: {self.complaints}"
 
     def text(self, selector: str) -> str:
@@ -98,13 +131,28 @@ class Browser:
             " const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
         )
         for kind in ("mousePressed", "mouseReleased"):
-            self.ask("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+            self.ask(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=place[0],
+                y=place[1],
+                button="left",
+                clickCount=1,
+            )
 
     def press(self, *keys: str) -> None:
         for key in keys:
             text = "\r" if key == "Enter" else key if len(key) == 1 else ""
-            code = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9}.get(key, ord(key.upper()[0]))
-            self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
+            code = {"Enter": 13, "Escape": 27, "Backspace": 8, "Tab": 9}.get(
+                key, ord(key.upper()[0])
+            )
+            self.ask(
+                "Input.dispatchKeyEvent",
+                type="keyDown",
+                key=key,
+                text=text,
+                windowsVirtualKeyCode=code,
+            )
             self.ask("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def type(self, text: str) -> None:
@@ -125,7 +173,9 @@ class Browser:
     def _read(self) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while b"\0" not in self._unread:
-            assert select.select([self._from], [], [], max(0, deadline - time.monotonic()))[0], "the browser does not answer"
+            assert select.select([self._from], [], [], max(0, deadline - time.monotonic()))[0], (
+                "the browser does not answer"
+            )
             read = os.read(self._from, 1 << 20)
             assert read, "the browser has ended"
             self._unread += read
@@ -144,7 +194,11 @@ class Browser:
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    program = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if program is None or shutil.which("bash") is None:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
     found = Browser(program, tmp_path_factory.mktemp("profile"))

@@ -13,13 +13,21 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.evals.report import write_report
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
-HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+HOSTILE = (
+    "</script><img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+)
 REQUESTS = 40
 
 
 def errand_line() -> dict[str, Any]:
-    """A traveller's request: an answer in markdown whose second card names no row, and a verifier's findings."""
-    flights = Rows("FlightOffer", ("number", "departs_at", "price"), (("F1", "07:10", 100), ("F2", "08:20", 120)), total=2)
+    """A traveller's request: an answer in markdown whose second card names no row, and a verifier's
+    findings."""
+    flights = Rows(
+        "FlightOffer",
+        ("number", "departs_at", "price"),
+        (("F1", "07:10", 100), ("F2", "08:20", 120)),
+        total=2,
+    )
     rows = json.dumps({"rows": flights.values, "source": "made up"})
     call = ToolCall("flight_search", {"depart_city_name": "Ashford"}, rows, rows=flights)
     said = f"### Outbound\n- **F2** at 08:20 [call 1, row 2], [call 1, row 9] {HOSTILE}"
@@ -29,21 +37,47 @@ def errand_line() -> dict[str, Any]:
         Segment("tool", rows),
         Segment("assistant", f"<answer>{said}</answer>"),
     ]
-    problem = {"kind": "price", "message": "The price is not that of the row.", "said": "99 USD", "call": 1, "row": 1}
+    problem = {
+        "kind": "price",
+        "message": "The price is not that of the row.",
+        "said": "99 USD",
+        "call": 1,
+        "row": 1,
+    }
     return {
         "id": "errand",
         "domain": "deeptravel",
-        "request": {"query": "To Berryton, please.", "origin": "Ashford", "destination": "Berryton"},
+        "request": {
+            "query": "To Berryton, please.",
+            "origin": "Ashford",
+            "destination": "Berryton",
+        },
         "world": "made-up",
         "transcript": Transcript(segments, StopReason.ANSWER, said).to_json(),
-        "verdict": verdict_record(False, {"trajectory": {"logic": fact_record(False, "Too late.")}, "turns": ["flight_search"]}),
-        "verifier": {"trajectory": {"conclusion": "dissatisfied_logic", "problems": [problem], "reason": "Too late."}, "turns": []},
+        "verdict": verdict_record(
+            False,
+            {"trajectory": {"logic": fact_record(False, "Too late.")}, "turns": ["flight_search"]},
+        ),
+        "verifier": {
+            "trajectory": {
+                "conclusion": "dissatisfied_logic",
+                "problems": [problem],
+                "reason": "Too late.",
+            },
+            "turns": [],
+        },
     }
 
 
 @pytest.fixture
-def report(opened: Callable[..., Any], tmp_path: Path, trip_line: Callable[..., Any], lines_to: Callable[..., Path]) -> Callable[..., Any]:
-    """report(anchor, transcripts=…, …) → the browser with the page of a run of two evaluations on 40 requests, and one errand."""
+def report(
+    opened: Callable[..., Any],
+    tmp_path: Path,
+    trip_line: Callable[..., Any],
+    lines_to: Callable[..., Path],
+) -> Callable[..., Any]:
+    """report(anchor, transcripts=…, …) → the browser with the page of a run of two evaluations on
+    40 requests, and one errand."""
 
     def go(anchor: str = "", transcripts: str | None = None, **size: Any) -> Any:
         for name, passing in (("after_rl", 3), ("after_sft", 5)):
@@ -57,9 +91,14 @@ def report(opened: Callable[..., Any], tmp_path: Path, trip_line: Callable[..., 
                 )
                 for i in range(REQUESTS)
             ]
-            lines_to(tmp_path / "run" / "eval" / name / "transcripts.jsonl", [*trips, trip_line("odd", HOSTILE, None, HOSTILE)])
+            lines_to(
+                tmp_path / "run" / "eval" / name / "transcripts.jsonl",
+                [*trips, trip_line("odd", HOSTILE, None, HOSTILE)],
+            )
         lines_to(tmp_path / "run" / "eval" / "errands" / "transcripts.jsonl", [errand_line()])
-        (tmp_path / "run" / "eval" / "after_rl" / "score.json").write_text('{"metrics": {}, "n": 41}')
+        (tmp_path / "run" / "eval" / "after_rl" / "score.json").write_text(
+            '{"metrics": {}, "n": 41}'
+        )
         page = opened(write_report(tmp_path / "run", transcripts).as_uri() + anchor, **size)
         page.until("document.querySelector('#browser:not([hidden]) .detail .head')")
         return page
@@ -73,7 +112,9 @@ def tally(page: Any) -> str:
 
 def choose(page: Any, label: str, words: str) -> None:
     """Picks the option that begins with these words."""
-    page.js(f"((label, words) => {{ {CHOOSE} box.dispatchEvent(new Event('change')); }})({json.dumps(label)}, {json.dumps(words)})")
+    page.js(
+        f"((label, words) => {{ {CHOOSE} box.dispatchEvent(new Event('change')); }})({json.dumps(label)}, {json.dumps(words)})"
+    )
 
 
 def quiet(page: Any) -> None:
@@ -100,7 +141,9 @@ def test_keys_go_through_episodes_search_and_come_back(report: Callable[..., Any
     page = report()
     page.press("j")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
-    assert page.js("location.hash") == "#episode=after_rl%2Ft01" and "Trip number 1." in page.text(".detail .head h3")
+    assert page.js("location.hash") == "#episode=after_rl%2Ft01" and "Trip number 1." in page.text(
+        ".detail .head h3"
+    )
     page.press("k")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t00'")
     page.press("/")
@@ -124,14 +167,24 @@ def test_words_are_found_in_everything_that_was_said(report: Callable[..., Any])
     quiet(page)
 
 
-def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place(report: Callable[..., Any]) -> None:
+def test_an_episode_shows_plan_verdict_and_turns_with_what_is_wrong_in_its_place(
+    report: Callable[..., Any],
+) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/t01'")
     assert "valid restaurants: needed a restaurant of Berryton" in page.text(".day.broken dd.wrong")
-    assert "Blue Door is not in Berryton." in page.text(".facts .fail") and "Costs $260 of a budget of $900" in page.text(".total")
+    assert "Blue Door is not in Berryton." in page.text(
+        ".facts .fail"
+    ) and "Costs $260 of a budget of $900" in page.text(".total")
     assert page.text(".refused") == "✗ refused: format error"
-    assert page.js("[...document.querySelectorAll('.detail details.call')].map((c) => c.open)") == [False, False]
-    assert "error" in page.text(".detail details.call.failed summary") and page.text(".turns .said") == "I look for a flight first."
+    assert page.js("[...document.querySelectorAll('.detail details.call')].map((c) => c.open)") == [
+        False,
+        False,
+    ]
+    assert (
+        "error" in page.text(".detail details.call.failed summary")
+        and page.text(".turns .said") == "I look for a flight first."
+    )
     page.click(".detail details.call summary")
     page.until("document.querySelectorAll('.detail details.call tr[data-row]').length === 2")
     quiet(page)
@@ -141,12 +194,16 @@ def test_tokens_show_mask_and_probability(report: Callable[..., Any]) -> None:
     page = report("#episode=after_rl%2Ft01")
     page.press("t")
     page.until("document.querySelector('.tok')")
-    assert page.js("[...document.querySelectorAll('.tok')].map((t) => [t.className, t.style.getPropertyValue('--doubt')])") == [
+    assert page.js(
+        "[...document.querySelectorAll('.tok')].map((t) => [t.className, t.style.getPropertyValue('--doubt')])"
+    ) == [
         ["tok", "0.03"],
         ["tok", "0.83"],
         ["tok out", "0.00"],
     ]
-    assert "3 tokens, 2 trained on" in page.text(".tokenview") and page.js("location.hash").endswith("&tokens=1")
+    assert "3 tokens, 2 trained on" in page.text(".tokenview") and page.js(
+        "location.hash"
+    ).endswith("&tokens=1")
     quiet(page)
 
 
@@ -158,23 +215,32 @@ def test_two_evaluations_are_compared_on_the_same_request(report: Callable[..., 
     page.press("j")
     page.until("document.querySelector('.detail table.diff')")
     assert page.js("location.hash") == "#episode=after_rl%2Ft03&with=after_sft%2Ft03"
-    assert "valid restaurants" in page.text("tr.differs th") and page.js("document.querySelectorAll('.sides .side').length") == 2
+    assert (
+        "valid restaurants" in page.text("tr.differs th")
+        and page.js("document.querySelectorAll('.sides .side').length") == 2
+    )
     words = page.js(
         "[...document.querySelector('table[aria-label=\"Calls side by side\"]').tBodies[0].rows].map((r) => r.cells[2].textContent)"
     )
     assert sorted(words) == ["only on the left", "only on the right", "same"]
-    assert page.js("[...document.querySelectorAll('.sides details.call.differs')].map((c) => c.dataset.call)") == ["1", "1"]
+    assert page.js(
+        "[...document.querySelectorAll('.sides details.call.differs')].map((c) => c.dataset.call)"
+    ) == ["1", "1"]
     quiet(page)
 
 
-def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(report: Callable[..., Any]) -> None:
+def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(
+    report: Callable[..., Any],
+) -> None:
     page = report("#episode=errands%2Ferrand")
     page.until("document.querySelector('.detail').dataset.episode === 'errands/errand'")
     page.click(".md .chip")
     assert page.text("tr.lit").split() == ["2", "F2", "08:20", "120"]
     page.js("document.querySelectorAll('.md .chip')[1].click()")
     assert page.text(".chip.missing") == "call 1, row 9 ✗ no such row"
-    assert "The price is not that of the row." in page.text(".finding.broken") and "<img src=x" in page.text(".md")
+    assert "The price is not that of the row." in page.text(
+        ".finding.broken"
+    ) and "<img src=x" in page.text(".md")
     assert page.text(".detail .came h4") == "The answer"
     quiet(page)
 
@@ -182,26 +248,47 @@ def test_a_card_opens_the_row_it_stands_on_or_says_there_is_none(report: Callabl
 def test_what_a_model_wrote_runs_nothing(report: Callable[..., Any]) -> None:
     page = report("#episode=after_rl%2Fodd")
     page.until("document.querySelector('.detail').dataset.episode === 'after_rl/odd'")
-    assert "<img src=x onerror=" in page.text(".detail .head h3") and "<img src=x onerror=" in page.text(".turns .said")
+    assert "<img src=x onerror=" in page.text(
+        ".detail .head h3"
+    ) and "<img src=x onerror=" in page.text(".turns .said")
     page.js("[...document.querySelectorAll('.detail summary')].forEach((s) => s.click())")
-    assert page.js("document.querySelectorAll('#browser img, #browser script, #browser iframe').length") == 0
+    assert (
+        page.js(
+            "document.querySelectorAll('#browser img, #browser script, #browser iframe').length"
+        )
+        == 0
+    )
     quiet(page)
 
 
-def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_includes_it(report: Callable[..., Any]) -> None:
+def test_an_episode_whose_text_is_left_out_is_listed_and_says_which_command_includes_it(
+    report: Callable[..., Any],
+) -> None:
     page = report("#episode=after_rl%2Ft01", transcripts="0")
-    assert "is not in this page" in page.text(".detail .none") and "--transcripts all" in page.text(".detail .none code")
+    assert "is not in this page" in page.text(".detail .none") and "--transcripts all" in page.text(
+        ".detail .none code"
+    )
     assert "text not included" in page.text(".row")
     quiet(page)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1440, False), (1440, True)])
+@pytest.mark.parametrize(
+    ("width", "dark"), [(390, False), (390, True), (1440, False), (1440, True)]
+)
 def test_the_page_fits_and_can_be_read(width: int, dark: bool, report: Callable[..., Any]) -> None:
-    for anchor in ("#episode=after_rl%2Ft01&tokens=1", "#episode=after_rl%2Ft03&with=after_sft%2Ft03", "#episode=errands%2Ferrand"):
+    for anchor in (
+        "#episode=after_rl%2Ft01&tokens=1",
+        "#episode=after_rl%2Ft03&with=after_sft%2Ft03",
+        "#episode=errands%2Ferrand",
+    ):
         page = report(anchor, width=width, height=844, dark=dark)
         page.until("document.querySelector('#browser.reading .detail .head')")
-        page.js("[...document.querySelectorAll('.detail details')].forEach((d) => d.unfold && d.unfold())")
-        assert page.js("document.documentElement.scrollWidth") <= width, "the page is wider than the screen"
+        page.js(
+            "[...document.querySelectorAll('.detail details')].forEach((d) => d.unfold && d.unfold())"
+        )
+        assert page.js("document.documentElement.scrollWidth") <= width, (
+            "the page is wider than the screen"
+        )
         assert page.js(FAINT) == [], "text is too faint"
         assert page.js(NAMELESS) == [], "a control has no name for those who hear the page"
 
@@ -219,8 +306,15 @@ def test_colours_follow_the_system_and_can_be_switched(report: Callable[..., Any
 def test_on_paper_the_browser_is_a_note(report: Callable[..., Any]) -> None:
     page = report()
     page.ask("Emulation.setEmulatedMedia", media="print")
-    assert page.js("[...document.querySelectorAll('#browser, #few, nav, .theme')].filter((e) => e.checkVisibility()).length") == 0
-    assert "on a screen" in page.text(".printed") and page.js("document.querySelector('.printed').checkVisibility()")
+    assert (
+        page.js(
+            "[...document.querySelectorAll('#browser, #few, nav, .theme')].filter((e) => e.checkVisibility()).length"
+        )
+        == 0
+    )
+    assert "on a screen" in page.text(".printed") and page.js(
+        "document.querySelector('.printed').checkVisibility()"
+    )
 
 
 def test_on_a_phone_list_and_episode_take_turns(report: Callable[..., Any]) -> None:
@@ -243,7 +337,8 @@ NAMELESS = """[...document.querySelectorAll('button, input, select, [role=listbo
   !(e.getAttribute('aria-label') || (e.tagName === 'BUTTON' && e.textContent.trim()) ||
     (e.labels && [...e.labels].some((l) => l.textContent.trim())))).map((e) => e.outerHTML)"""
 
-# WCAG 2 AA: 4.5 to 1 between the colour of a text and the ground it stands on; colours come as rgb() or, mixed, as color(srgb …).
+# WCAG 2 AA: 4.5 to 1 between the colour of a text and the ground it stands on; colours come as
+# rgb() or, mixed, as color(srgb …).
 FAINT = """(() => {
   const parts = (c) => c.match(/[\\d.]+(?:e-?\\d+)?/g).map(Number);
   const rgb = (c) => c.startsWith('color(') ? parts(c).map((n, i) => (i < 3 ? n * 255 : n)) : parts(c);

@@ -14,13 +14,13 @@ import pytest
 uvicorn = pytest.importorskip("uvicorn")
 pytest.importorskip("starlette")
 
-from tripwright.evals.study.dimensions import paper_dimensions  # noqa: E402
-from tripwright.evals.study.folder import Study  # noqa: E402
-from tripwright.evals.study.labels import read  # noqa: E402
-from tripwright.evals.study.sample import make_study, sources  # noqa: E402
-from tripwright.server.study import make_app  # noqa: E402
-from tripwright.server.supervisor import open_port, url_of  # noqa: E402
-from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript  # noqa: E402
+from tripwright.evals.study.dimensions import paper_dimensions
+from tripwright.evals.study.folder import Study
+from tripwright.evals.study.labels import read
+from tripwright.evals.study.sample import make_study, sources
+from tripwright.server.study import make_app
+from tripwright.server.supervisor import open_port, url_of
+from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><script>document.title='owned'</script>
 
@@ -29,7 +29,10 @@ ANSWER = """To Berryton and back. <img src=x onerror="document.title='owned'"><s
 - **Why**: near the station
 - **Evidence**: [call 2, row 3], [call 2, row 70]
 """
-OFFERS = tuple(("Kendale Inn" if n == 3 else f"Hotel {n}", 100.0 + n, "<b>Main Street</b>") for n in range(1, 31))
+OFFERS = tuple(
+    ("Kendale Inn" if n == 3 else f"Hotel {n}", 100.0 + n, "<b>Main Street</b>")
+    for n in range(1, 31)
+)
 HOTELS = Rows("HotelOffer", ("name", "price", "address"), OFFERS, total=30)
 
 
@@ -46,10 +49,21 @@ class Served:
 
 def line(number: int) -> dict[str, Any]:
     calls = [
-        ToolCall("flight_search", {"depart_city_name": "Ashford"}, json.dumps({"error": "No such city."}), error=True),
-        ToolCall("hotel_search", {"city_name": "Berryton"}, json.dumps(HOTELS.records()), rows=HOTELS),
+        ToolCall(
+            "flight_search",
+            {"depart_city_name": "Ashford"},
+            json.dumps({"error": "No such city."}),
+            error=True,
+        ),
+        ToolCall(
+            "hotel_search", {"city_name": "Berryton"}, json.dumps(HOTELS.records()), rows=HOTELS
+        ),
     ]
-    segments = [segment for call in calls for segment in (Segment("assistant", "", call=call), Segment("tool", call.result))]
+    segments = [
+        segment
+        for call in calls
+        for segment in (Segment("assistant", "", call=call), Segment("tool", call.result))
+    ]
     transcript = Transcript(segments, StopReason.ANSWER, ANSWER, usage={"seconds": 250.0})
     return {
         "id": f"id-{number}",
@@ -64,7 +78,9 @@ def served(tmp_path: Path) -> Iterator[Served]:
     (tmp_path / "run.jsonl").write_text("".join(json.dumps(line(n)) + "\n" for n in range(3)))
     make_study(sources([tmp_path / "run.jsonl"]), tmp_path / "study", paper_dimensions())
     with open_port("127.0.0.1", 0) as listener:
-        server = uvicorn.Server(uvicorn.Config(make_app(str(tmp_path / "study")), log_level="warning"))
+        server = uvicorn.Server(
+            uvicorn.Config(make_app(str(tmp_path / "study")), log_level="warning")
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         yield Served(Study.open(tmp_path / "study"), url_of(listener) + "/", server)
@@ -78,7 +94,9 @@ def labelling(opened: Callable[..., Any], served: Served) -> Callable[..., Any]:
 
     def go(rater: str, **size: Any) -> Any:
         page = opened(served.url, **size)
-        page.until("!document.getElementById('welcome').hidden && document.activeElement.id === 'name'")
+        page.until(
+            "!document.getElementById('welcome').hidden && document.activeElement.id === 'name'"
+        )
         page.js("document.getElementById('name').value = ''")
         page.type(rater)
         page.press("Enter")
@@ -94,7 +112,8 @@ def saved(page: Any) -> None:
 
 def test_keys_label_and_every_change_is_on_disk(labelling: Any, served: Served) -> None:
     page, first = labelling("Ann"), served.study.order("ann")[0]
-    assert page.js("document.activeElement.id") == "reading"  # not the hidden name field: no key is lost
+    # not the hidden name field: no key is lost
+    assert page.js("document.activeElement.id") == "reading"
     page.press("1", "2", "2")
     saved(page)
     assert served.said("ann") == {first: {"intention": True, "completeness": False}}
@@ -121,7 +140,9 @@ def test_the_mouse_labels_and_a_second_click_takes_it_back(labelling: Any, serve
     assert served.said("ann") == {first: {}}
 
 
-def test_a_rater_goes_on_where_they_stopped_and_others_start_afresh(labelling: Any, served: Served) -> None:
+def test_a_rater_goes_on_where_they_stopped_and_others_start_afresh(
+    labelling: Any, served: Served
+) -> None:
     page = labelling("Ann")
     page.press(*"1234567")
     saved(page)
@@ -131,7 +152,10 @@ def test_a_rater_goes_on_where_they_stopped_and_others_start_afresh(labelling: A
     again.until("document.getElementById('place').textContent === 'Trip 1 of 3'")
     assert again.js("document.querySelectorAll('#dimensions input:checked').length") == 7
     other = labelling("Bob")
-    assert other.text("#done") == "0 of 3 done" and other.js("document.querySelectorAll('#dimensions input:checked').length") == 0
+    assert (
+        other.text("#done") == "0 of 3 done"
+        and other.js("document.querySelectorAll('#dimensions input:checked').length") == 0
+    )
 
 
 def test_an_old_state_that_comes_late_undoes_nothing(labelling: Any, served: Served) -> None:
@@ -154,7 +178,10 @@ def test_a_card_opens_the_row_it_stands_on(labelling: Any) -> None:
     page = labelling("Ann")
     page.click("button.chip")
     assert page.text("tr.lit").split("\t")[:2] == ["3", "Kendale Inn"]
-    assert "Kendale Inn" in page.text("tr.whole") and page.js("document.activeElement.closest('tr').dataset.row") == "3"
+    assert (
+        "Kendale Inn" in page.text("tr.whole")
+        and page.js("document.activeElement.closest('tr').dataset.row") == "3"
+    )
     place = page.js(
         "(() => { const r = document.querySelector('tr.lit').getBoundingClientRect(); return [r.top, innerHeight - r.bottom]; })()"
     )
@@ -178,11 +205,18 @@ def test_search_finds_rows_of_tool_answers(labelling: Any) -> None:
     assert page.js("[...document.querySelectorAll('#calls tr[data-row]')].every((r) => !r.hidden)")
 
 
-def test_what_a_model_wrote_runs_nothing_and_nothing_is_asked_of_others(labelling: Any, served: Served) -> None:
+def test_what_a_model_wrote_runs_nothing_and_nothing_is_asked_of_others(
+    labelling: Any, served: Served
+) -> None:
     page = labelling("Ann")
     page.press("f")
-    assert "<img src=x onerror=" in page.text("#reading") and "<b>Main Street</b>" in page.text("#calls")
-    assert page.js("document.title") != "owned" and page.js("document.querySelectorAll('#work img, #work script').length") == 0
+    assert "<img src=x onerror=" in page.text("#reading") and "<b>Main Street</b>" in page.text(
+        "#calls"
+    )
+    assert (
+        page.js("document.title") != "owned"
+        and page.js("document.querySelectorAll('#work img, #work script').length") == 0
+    )
     assert page.requested and all(url.startswith((served.url, "data:,")) for url in page.requested)
     assert page.complaints == []
     assert page.text(".took") == "took 250 s, more than 200 s"
@@ -190,21 +224,39 @@ def test_what_a_model_wrote_runs_nothing_and_nothing_is_asked_of_others(labellin
 
 def test_a_label_waits_until_the_server_is_back(labelling: Any, served: Served) -> None:
     page, first = labelling("Ann"), served.study.order("ann")[0]
-    page.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    page.ask(
+        "Network.emulateNetworkConditions",
+        offline=True,
+        latency=0,
+        downloadThroughput=-1,
+        uploadThroughput=-1,
+    )
     page.press("1")
     page.until("document.getElementById('saved').textContent.startsWith('Not saved')")
     page.press("2")
     assert served.said("ann") == {}
-    page.ask("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+    page.ask(
+        "Network.emulateNetworkConditions",
+        offline=False,
+        latency=0,
+        downloadThroughput=-1,
+        uploadThroughput=-1,
+    )
     saved(page)
     assert served.said("ann") == {first: {"intention": True, "completeness": True}}
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1000, False), (1440, True)])
-def test_the_page_fits_and_can_be_read(width: int, dark: bool, labelling: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("width", "dark"), [(390, False), (390, True), (1000, False), (1440, True)]
+)
+def test_the_page_fits_and_can_be_read(
+    width: int, dark: bool, labelling: Any, tmp_path: Path
+) -> None:
     page = labelling("Ann", width=width, height=844, dark=dark)
     page.click("button.chip")
-    assert page.js("document.documentElement.scrollWidth") <= width, "the page is wider than the screen"
+    assert page.js("document.documentElement.scrollWidth") <= width, (
+        "the page is wider than the screen"
+    )
     assert page.js(NAMELESS) == [], "a control has no name for those who hear the page"
     assert page.js(CONTRAST) == [], "text is too faint"
     if width == 390:

@@ -1,4 +1,5 @@
-"""`tripwright world browse` and `world info --verify`: what is unknown is not called none, and nobody waits for a number."""
+"""`tripwright world browse` and `world info --verify`: what is unknown is not called none, and
+nobody waits for a number."""
 
 from __future__ import annotations
 
@@ -17,21 +18,39 @@ DAY = "2022-03-01"
 
 
 def flight(number: int, origin: str, destination: str, date: str = DAY) -> tuple[str, ...]:
-    return (f"F{number}", "100", "08:00", "09:00", "1 hours 0 minutes", date, origin, destination, "106.0")
+    return (
+        f"F{number}",
+        "100",
+        "08:00",
+        "09:00",
+        "1 hours 0 minutes",
+        date,
+        origin,
+        destination,
+        "106.0",
+    )
 
 
 @pytest.fixture
 def partly_known(tmp_path: Path) -> str:
-    """Three cities; of one day, the searches Aston to Brook (one flight) and Brook to Aston (none) are known."""
+    """Three cities; of one day, the searches Aston to Brook (one flight) and Brook to Aston (none)
+    are known."""
     cities = [("Aston", "W"), ("Brook", "E"), ("Cove", "E")]
     stay = ("Nook", "Private room", "131.5", "1.0", "2.0", "No smoking", "1", "Aston")
     known = [("Aston", "Brook", DAY), ("Brook", "Aston", DAY)]
-    write_world(tmp_path / "w", WorldTables(cities, [flight(1, "Aston", "Brook")], [], [], [], [stay], covered_searches=known))
+    write_world(
+        tmp_path / "w",
+        WorldTables(
+            cities, [flight(1, "Aston", "Brook")], [], [], [], [stay], covered_searches=known
+        ),
+    )
     return str(tmp_path / "w")
 
 
 @pytest.mark.parametrize("as_json", [[], ["--json"]])
-def test_an_unknown_day_is_not_called_no_flights(partly_known: str, as_json: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_day_is_not_called_no_flights(
+    partly_known: str, as_json: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     for asked in (
         ["--from", "Cove", "--date", DAY],
         ["--from", "Aston", "--date", "2022-03-02"],
@@ -39,7 +58,10 @@ def test_an_unknown_day_is_not_called_no_flights(partly_known: str, as_json: lis
     ):
         assert main(["world", "browse", partly_known, "flights", *asked, *as_json]) == 2
         said = capsys.readouterr().err
-        assert f"Flights from {asked[1]} on {asked[3]} are outside this world's records." in said and said.count("\n") == 1
+        assert (
+            f"Flights from {asked[1]} on {asked[3]} are outside this world's records." in said
+            and said.count("\n") == 1
+        )
 
 
 def test_a_partly_known_day_says_so(partly_known: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,21 +70,43 @@ def test_a_partly_known_day_says_so(partly_known: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "1 flight\n" + partly % "Aston"
     assert main(["world", "browse", partly_known, "flights", "--from", "Brook", "--date", DAY]) == 0
     assert capsys.readouterr().err == "no flights match\n" + partly % "Brook"
-    assert main(["world", "browse", partly_known, "flights", "--from", "Brook", "--to", "Aston", "--date", DAY]) == 0
+    assert (
+        main(
+            [
+                "world",
+                "browse",
+                partly_known,
+                "flights",
+                "--from",
+                "Brook",
+                "--to",
+                "Aston",
+                "--date",
+                DAY,
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().err == "no flights match\n"
     assert main(["world", "browse", partly_known, "routes", "--from", "Cove"]) == 0
     assert "may be unknown" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("date", ["2022-13-45", "2022-02-30", "20220301", "March"])
-def test_a_day_that_does_not_exist_is_one_line(partly_known: str, date: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["world", "browse", partly_known, "flights", "--from", "Aston", "--date", date]) == 2
+def test_a_day_that_does_not_exist_is_one_line(
+    partly_known: str, date: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["world", "browse", partly_known, "flights", "--from", "Aston", "--date", date]) == 2
+    )
     out, err = capsys.readouterr()
     assert not out and f"--date '{date}' is no day of the calendar" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("what", "one"), [("cities", "city"), ("hotels", "hotel")])
-def test_one_row_is_counted_in_the_singular(partly_known: str, what: str, one: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_row_is_counted_in_the_singular(
+    partly_known: str, what: str, one: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["world", "browse", partly_known, what, "--city", "Aston"]) == 0
     assert capsys.readouterr().err == f"1 {one}\n"
 
@@ -75,7 +119,9 @@ def test_routes_that_are_not_shown_are_not_added_up(
     write_world(tmp_path / "w", WorldTables(cities, flights, [], [], [], []))
     asked: list[Any] = []
     look_up = World.flights
-    monkeypatch.setattr(World, "flights", lambda self, *search: asked.append(search) or look_up(self, *search))
+    monkeypatch.setattr(
+        World, "flights", lambda self, *search: asked.append(search) or look_up(self, *search)
+    )
     command = ["world", "browse", str(tmp_path / "w"), "routes", "--limit", "3"]
     assert main(command) == 0
     assert capsys.readouterr().err == "3 of 29 routes; --limit 0 shows all\n"
@@ -84,9 +130,13 @@ def test_routes_that_are_not_shown_are_not_added_up(
     assert capsys.readouterr().err == "the first 3 routes; --limit 0 shows all\n"
 
 
-def test_a_long_check_says_that_it_goes_on(partly_known: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_check_says_that_it_goes_on(
+    partly_known: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown: list[str] = []
-    monkeypatch.setattr("tripwright.progress.StatusLine.show", lambda self, line: shown.append(line))
+    monkeypatch.setattr(
+        "tripwright.progress.StatusLine.show", lambda self, line: shown.append(line)
+    )
 
     def slow(world: World) -> tuple[str, str]:
         while not shown:

@@ -21,29 +21,50 @@ def recipe(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_enough_memory_is_exit_code_0_and_too_little_1(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_enough_memory_is_exit_code_0_and_too_little_1(
+    recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["fit", recipe, "--memory", "200", "--device", "cuda", "--tokens", "500"]) == 0
     text = capsys.readouterr().out
     assert "8,190.7 million parameters, 4 bytes each while they are trained" in text
     assert "It fits: " in text and "time not estimated" in text
     assert main(["fit", recipe, "--memory", "24", "--device", "cuda", "--tokens", "500"]) == 1
     text = capsys.readouterr().out
-    assert "It does not fit: " in text and "  sft.rows = 1  → " in text and 'model.pretrained = "Qwen/Qwen3-' in text
+    assert (
+        "It does not fit: " in text
+        and "  sft.rows = 1  → " in text
+        and 'model.pretrained = "Qwen/Qwen3-' in text
+    )
 
 
-def test_the_figures_for_programs_are_those_in_the_words(recipe: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", recipe, "--memory", "10", "--device", "cuda", "--tokens", "500", "--json"]) == 1
+def test_the_figures_for_programs_are_those_in_the_words(
+    recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["fit", recipe, "--memory", "10", "--device", "cuda", "--tokens", "500", "--json"])
+        == 1
+    )
     found = json.loads(capsys.readouterr().out)
-    assert found["model"]["parameters"] == 8_190_735_360 and found["available_gb"] == 10 and found["fits"] is False
+    assert (
+        found["model"]["parameters"] == 8_190_735_360
+        and found["available_gb"] == 10
+        and found["fits"] is False
+    )
     assert found["peak_gb"] == pytest.approx(max(stage["peak"] for stage in found["memory"]) / 1e9)
-    assert found["changes"][0]["setting"] == "sft.rows = 1" and found["changes"][0]["peak_gb"] < found["peak_gb"]
+    assert (
+        found["changes"][0]["setting"] == "sft.rows = 1"
+        and found["changes"][0]["peak_gb"] < found["peak_gb"]
+    )
     assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None
 
 
-def test_time_is_estimated_on_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_is_estimated_on_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "small.toml"
     path.write_text(
-        'threads = 1\n[model.shape]\nhidden = 32\nlayers = 1\nhead_size = 16\nfeed_forward = 48\n[sft]\nsteps = 5\ndtype = "float32"\n'
+        "threads = 1\n[model.shape]\nhidden = 32\nlayers = 1\nhead_size = 16\nfeed_forward ="
+        ' 48\n[sft]\nsteps = 5\ndtype = "float32"\n'
     )
     assert main(["fit", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -1,4 +1,5 @@
-"""`tripwright format` as a user types it: by the parser, and by a real endpoint that dies, lies and comes back."""
+"""`tripwright format` as a user types it: by the parser, and by a real endpoint that dies, lies and
+comes back."""
 
 from __future__ import annotations
 
@@ -27,10 +28,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for query in make_queries(world, 6, 1):
         days = parse_days((query.model_extra or {})["oracle"]["plan"]).days or []
         plan = to_official(days, city_lookup(world))
-        lines.append({"query": query.record(), "itinerary": render_itinerary(query, plan), "plan": plan})
+        lines.append(
+            {"query": query.record(), "itinerary": render_itinerary(query, plan), "plan": plan}
+        )
     lines[2] |= {"itinerary": "I am sorry, I cannot plan this.", "plan": None}
     lines[4] |= {"itinerary": None, "plan": None}
-    (folder / "itineraries.jsonl").write_text("".join(json.dumps({k: line[k] for k in ("query", "itinerary")}) + "\n" for line in lines))
+    (folder / "itineraries.jsonl").write_text(
+        "".join(json.dumps({k: line[k] for k in ("query", "itinerary")}) + "\n" for line in lines)
+    )
     (folder / "expected.json").write_text(json.dumps([line["plan"] for line in lines]))
     return folder
 
@@ -40,7 +45,9 @@ class Formatter:
 
     def __init__(self, folder: Path, serve: Callable[..., str]) -> None:
         self.mood, self.requests = "well", 0
-        asked = [json.loads(line) for line in (folder / "itineraries.jsonl").read_text().splitlines()]
+        asked = [
+            json.loads(line) for line in (folder / "itineraries.jsonl").read_text().splitlines()
+        ]
         plans = json.loads((folder / "expected.json").read_text())
         self.plans = {line["itinerary"]: plan for line, plan in zip(asked, plans, strict=True)}
         self.url = serve(self.answer)
@@ -50,7 +57,9 @@ class Formatter:
         itinerary = request["messages"][-1]["content"].partition("The itinerary:\n")[2]
         failing = self.mood == "sick" or (self.mood == "half" and self.requests % 2)
         content = json.dumps(self.plans.get(itinerary) or [])
-        raw = json.dumps({"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}).encode()
+        raw = json.dumps(
+            {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+        ).encode()
         return 500 if failing else 200, raw, {}
 
 
@@ -64,7 +73,17 @@ def command(folder: Path, out: Path, *words: str) -> list[str]:
 
 
 def by(formatter: Formatter, *words: str) -> list[str]:
-    return ["--model", "m", "--base-url", formatter.url, "--retries", "0", "--concurrency", "1", *words]
+    return [
+        "--model",
+        "m",
+        "--base-url",
+        formatter.url,
+        "--retries",
+        "0",
+        "--concurrency",
+        "1",
+        *words,
+    ]
 
 
 def plans(out: Path) -> list[Any]:
@@ -77,23 +96,37 @@ def expected(folder: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("with_world", [False, True])
-def test_the_parser_and_then_the_judge(folder: Path, tmp_path: Path, with_world: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_parser_and_then_the_judge(
+    folder: Path, tmp_path: Path, with_world: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "new" / "plans.jsonl"
-    assert main(command(folder, out, *(["--world", str(folder / "world")] if with_world else []))) == 0
+    assert (
+        main(command(folder, out, *(["--world", str(folder / "world")] if with_world else []))) == 0
+    )
     told = capsys.readouterr()
     assert "6 itineraries: 4 plans, 2 not readable" in told.out
     assert "line 3: no line begins a day" in told.err and "6/6 itineraries" in told.err
     assert plans(out) == expected(folder)
     assert [path.name for path in out.parent.iterdir()] == ["plans.jsonl"]
-    assert main(["score", str(out), "--world", str(folder / "world"), "--rules", "official", "--json"]) == 0
+    assert (
+        main(["score", str(out), "--world", str(folder / "world"), "--rules", "official", "--json"])
+        == 0
+    )
     judged = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["final"] for line in judged[:6]] == [plan is not None for plan in expected(folder)]
 
 
-def test_a_model_reads_them(folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_reads_them(
+    folder: Path, tmp_path: Path, formatter: Formatter, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "plans.jsonl"
     assert main(command(folder, out, *by(formatter, "--json"))) == 0
-    assert json.loads(capsys.readouterr().out) == {"itineraries": 6, "plans": 4, "unreadable": 2, "unscored": 0}
+    assert json.loads(capsys.readouterr().out) == {
+        "itineraries": 6,
+        "plans": 4,
+        "unreadable": 2,
+        "unscored": 0,
+    }
     assert plans(out) == expected(folder)
 
 
@@ -111,7 +144,10 @@ def test_what_the_model_was_not_asked_is_asked_by_the_same_command(
     formatter.mood, asked = "well", formatter.requests
     assert main(command(folder, out, *by(formatter))) == 0
     assert formatter.requests - asked == 3  # what is there is not asked again
-    assert plans(out) == expected(folder) and "3 of 6 itineraries are there already" in capsys.readouterr().err
+    assert (
+        plans(out) == expected(folder)
+        and "3 of 6 itineraries are there already" in capsys.readouterr().err
+    )
 
 
 def test_a_file_of_something_else_is_not_touched(
@@ -136,7 +172,9 @@ def test_a_file_of_something_else_is_not_touched(
         ('{"query": {}, "itinerary": ""}', "in.jsonl:1: query field 'org'"),
     ],
 )
-def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, text: str | None, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line_and_leave_nothing(
+    tmp_path: Path, text: str | None, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "in.jsonl"
     if text is not None:
         path.write_text(text)
@@ -147,7 +185,9 @@ def test_mistakes_are_one_line_and_leave_nothing(tmp_path: Path, text: str | Non
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_model_needs_its_endpoint(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_needs_its_endpoint(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(command(folder, tmp_path / "out.jsonl", "--model", "m")) == 2
     assert "--model and --base-url go together" in capsys.readouterr().err
 
@@ -163,6 +203,8 @@ def test_a_request_without_its_text_can_be_formatted(tmp_path: Path) -> None:
         "budget": None,
         "query": None,
     }
-    (tmp_path / "in.jsonl").write_text(json.dumps({"query": query, "itinerary": "Day 1\n- Lunch: X"}))
+    (tmp_path / "in.jsonl").write_text(
+        json.dumps({"query": query, "itinerary": "Day 1\n- Lunch: X"})
+    )
     assert main(["format", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl")]) == 0
     assert plans(tmp_path / "out.jsonl")[0][0]["lunch"] == "X, A"

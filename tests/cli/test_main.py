@@ -1,4 +1,5 @@
-"""The front door: help without loading anything, one line per user mistake, the promised exit codes."""
+"""The front door: help without loading anything, one line per user mistake, the promised exit
+codes."""
 
 from __future__ import annotations
 
@@ -65,7 +66,10 @@ def verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Verb]:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "playthings_of_main", raising=False)
     names = ["greet", "refuse", "failed_check", "interrupted", "missing_file", "bug", "chatter"]
-    rows = [Verb(name.replace("_", "-"), "playthings_of_main", name, f"Line about {name}.") for name in names]
+    rows = [
+        Verb(name.replace("_", "-"), "playthings_of_main", name, f"Line about {name}.")
+        for name in names
+    ]
     return [
         *rows,
         Verb("world greet", "playthings_of_main", "greet", "Greet in a group."),
@@ -74,7 +78,9 @@ def verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Verb]:
     ]
 
 
-def test_help_lists_what_exists_and_loads_none_of_it(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_what_exists_and_loads_none_of_it(
+    verbs: list[Verb], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["--help"], verbs) == 0
     page = capsys.readouterr().out
     assert "Line about greet." in page and "heavy" in page and "world" in page
@@ -88,12 +94,18 @@ def test_no_words_at_all_is_help(verbs: list[Verb], capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("words", [["greet"], ["world", "greet"]])
-def test_a_verb_runs_and_its_help_keeps_the_example_lines(words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verb_runs_and_its_help_keeps_the_example_lines(
+    words: list[str], verbs: list[Verb], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([*words, "Ada", "--times", "2"], verbs) == 0
     assert capsys.readouterr().out == "hello hello Ada\n"
     assert main([*words, "--help"], verbs) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert "tripwright greet Ada" in lines and "tripwright greet Ada --times 2" in lines and "\b" not in lines
+    assert (
+        "tripwright greet Ada" in lines
+        and "tripwright greet Ada --times 2" in lines
+        and "\b" not in lines
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,8 +113,16 @@ def test_a_verb_runs_and_its_help_keeps_the_example_lines(words: list[str], verb
     [
         (["refuse"], 2, "tripwright: Unknown city 'Bostn'. Did you mean 'Boston'?"),
         (["failed-check"], 1, ""),
-        (["missing-file"], 2, "tripwright: cannot use '/nowhere/plans.jsonl': No such file or directory."),
-        (["heavy"], 2, "tripwright: training needs the 'train' extra: pip install 'tripwright[train]'"),
+        (
+            ["missing-file"],
+            2,
+            "tripwright: cannot use '/nowhere/plans.jsonl': No such file or directory.",
+        ),
+        (
+            ["heavy"],
+            2,
+            "tripwright: training needs the 'train' extra: pip install 'tripwright[train]'",
+        ),
         (["greet"], 2, "(see 'tripwright greet --help')"),
         (["greet", "Ada", "--times", "many"], 2, "(see 'tripwright greet --help')"),
         (["greet", "Ada", "--tmes", "2"], 2, "--tmes"),
@@ -122,7 +142,9 @@ def test_an_expected_failure_is_one_line_and_its_code(
     assert not message or printed.err.startswith("tripwright: ")
 
 
-def test_an_interrupt_says_how_to_go_on(verbs: list[Verb], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_says_how_to_go_on(
+    verbs: list[Verb], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["interrupted"], verbs) == 130
     assert "stopped; run the same command to continue" in capsys.readouterr().err
 
@@ -140,12 +162,19 @@ def test_a_missing_module_of_no_extra_is_a_bug(verbs: list[Verb], tmp_path: Path
 
 def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> None:
     script = (
-        "import sys; from tripwright.cli.main import Verb, main; "
-        "sys.exit(main(['chatter'], [Verb('chatter', 'playthings_of_main', 'chatter', ''), Verb('x', 'playthings_of_main', 'bug', '')]))"
+        "import sys; from tripwright.cli.main import Verb, main; sys.exit(main(['chatter'],"
+        " [Verb('chatter', 'playthings_of_main', 'chatter', ''), Verb('x', 'playthings_of_main',"
+        " 'bug', '')]))"
     )
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
@@ -155,9 +184,14 @@ def test_a_reader_that_leaves_is_no_error(verbs: list[Verb], tmp_path: Path) -> 
 
 def info_of_a_world(folder: Path, redirect: str) -> tuple[int, str]:
     assert main(["world", "build", str(folder)]) == 0
-    command = f"{shlex.quote(sys.executable)} -m tripwright world info {shlex.quote(str(folder))} {redirect}"
+    command = (
+        f"{shlex.quote(sys.executable)} -m tripwright world info {shlex.quote(str(folder))}"
+        f" {redirect}"
+    )
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=root, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, cwd=root, timeout=60
+    )
     return done.returncode, done.stderr
 
 
@@ -167,7 +201,10 @@ def test_a_closed_output_wants_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    assert info_of_a_world(tmp_path / "w", ">/dev/full") == (2, "tripwright: cannot write everything: No space left on device.\n")
+    assert info_of_a_world(tmp_path / "w", ">/dev/full") == (
+        2,
+        "tripwright: cannot write everything: No space left on device.\n",
+    )
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,33 +222,45 @@ def test_every_verb_has_help_with_examples(verb: Verb, capsys: pytest.CaptureFix
         pytest.skip(f"needs one of {', '.join(sorted(EXTRAS))}")
     assert code == 0, printed.err
     examples = printed.out.partition("Examples:")[2]
-    assert f"tripwright {verb.words}" in examples, f"the docstring of {verb.module}.{verb.function} needs 'Examples:' with a command line"
+    assert f"tripwright {verb.words}" in examples, (
+        f"the docstring of {verb.module}.{verb.function} needs 'Examples:' with a command line"
+    )
 
 
 def test_help_and_light_verbs_start_without_torch() -> None:
     light_verbs = {"world info", "tool", "query make", "solve", "score"}
-    light = [verb.words for verb in all_verbs() if verb.words in light_verbs and importlib.util.find_spec(verb.module)]
-    folders = {"tripwright.domains.travelplanner", "tripwright.domains.deeptravel"}  # whose files are empty
+    light = [
+        verb.words
+        for verb in all_verbs()
+        if verb.words in light_verbs and importlib.util.find_spec(verb.module)
+    ]
+    # whose files are empty
+    folders = {"tripwright.domains.travelplanner", "tripwright.domains.deeptravel"}
     script = (
-        "import sys; from tripwright.cli.main import main\n"
-        f"for words in {['', *light]!r}:\n"
-        "    assert main([*words.split(), '--help']) == 0, words\n"
-        "    assert 'torch' not in sys.modules, words\n"
-        "    opened = {name for name in sys.modules if name.startswith('tripwright.domains.') and not name.endswith('.verbs')}\n"
-        f"    assert words not in ('', 'world info') or opened <= {folders!r}, words\n"
+        f"import sys; from tripwright.cli.main import main\nfor words in {['', *light]!r}:\n   "
+        " assert main([*words.split(), '--help']) == 0, words\n    assert 'torch' not in"
+        " sys.modules, words\n    opened = {name for name in sys.modules if"
+        " name.startswith('tripwright.domains.') and not name.endswith('.verbs')}\n    assert"
+        f" words not in ('', 'world info') or opened <= {folders!r}, words\n"
     )
     root = Path(__file__).resolve().parents[2]
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=root, timeout=60
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
-    """Named by its entry point; the module that holds the domain is not loaded for a list of verbs, and need not be there."""
+    """Named by its entry point; the module that holds the domain is not loaded for a list of verbs,
+    and need not be there."""
     verbs = tmp_path / "dinner" / "verbs"
     verbs.mkdir(parents=True)
     (tmp_path / "dinner" / "__init__.py").touch()
     row = 'Verb("dinner cook", f"{__name__}.cook", "cook", "Cook for a party.")'
-    (verbs / "__init__.py").write_text(f'from tripwright.cli.verbs import Verb\nVERBS = ({row},)\nGROUPS = {{"dinner": "Cook and eat."}}\n')
+    (verbs / "__init__.py").write_text(
+        f'from tripwright.cli.verbs import Verb\nVERBS = ({row},)\nGROUPS = {{"dinner": "Cook and'
+        ' eat."}\n'
+    )
     (verbs / "cook.py").write_text('def cook() -> None:\n    """Cook."""\n    print("soup")\n')
     info = tmp_path / "dinner-1.dist-info"
     info.mkdir()
@@ -220,7 +269,13 @@ def test_a_domain_of_another_package_brings_its_verbs(tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"}
     told = [
-        subprocess.run([sys.executable, "-m", "tripwright", *words], capture_output=True, text=True, env=environment, timeout=60).stdout
+        subprocess.run(
+            [sys.executable, "-m", "tripwright", *words],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+        ).stdout
         for words in (["--help"], ["dinner", "--help"], ["dinner", "cook"])
     ]
     assert "Cook and eat." in told[0] and "Cook for a party." in told[1] and told[2] == "soup\n"

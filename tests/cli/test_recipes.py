@@ -1,4 +1,5 @@
-"""`tripwright recipes`: what comes with the package, listed without the 'train' extra, printed and copied."""
+"""`tripwright recipes`: what comes with the package, listed without the 'train' extra, printed and
+copied."""
 
 from __future__ import annotations
 
@@ -26,12 +27,20 @@ def listed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 def test_all_are_listed_with_what_they_do_and_need(capsys: pytest.CaptureFixture[str]) -> None:
     found = listed(capsys)
-    assert {recipe["name"] for recipe in found} == {p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")}
+    assert {recipe["name"] for recipe in found} == {
+        p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")
+    }
     assert [recipe["name"] for recipe in found][0].startswith("nano/")
-    assert all(all(recipe[key] for key in ("command", "does", "rows", "needs", "memory", "time", "path")) for recipe in found)
+    assert all(
+        all(recipe[key] for key in ("command", "does", "rows", "needs", "memory", "time", "path"))
+        for recipe in found
+    )
     assert main(["recipes"]) == 0
     text = capsys.readouterr().out
-    assert all(f"{recipe['name']}  [{', '.join(recipe['rows'])}]\n  {recipe['does']}\n" in text for recipe in found)
+    assert all(
+        f"{recipe['name']}  [{', '.join(recipe['rows'])}]\n  {recipe['does']}\n" in text
+        for recipe in found
+    )
 
 
 def test_the_command_of_each_names_its_own_file(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,22 +50,31 @@ def test_the_command_of_each_names_its_own_file(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("name", ["nano/grpo", "recipes/nano/grpo.toml"])
-def test_one_is_printed_and_copied(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_is_printed_and_copied(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = (FOLDER / "nano" / "grpo.toml").read_text()
     assert main(["recipes", name]) == 0 and capsys.readouterr().out == text
     copied = tmp_path / "mine.toml"
     assert main(["recipes", name, "--out", str(copied)]) == 0 and copied.read_text() == text
-    assert main(["recipes", name, "--out", str(copied)]) == 2 and "is there already" in capsys.readouterr().err
+    assert (
+        main(["recipes", name, "--out", str(copied)]) == 2
+        and "is there already" in capsys.readouterr().err
+    )
 
 
-def test_a_name_that_is_none_is_told_with_the_names_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_none_is_told_with_the_names_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["recipes", "nano/gpro"]) == 2
     error = capsys.readouterr().err
     assert "No recipe 'nano/gpro'. Did you mean nano/grpo or" in error and error.count("\n") == 1
     assert main(["recipes", "--out", "x.toml"]) == 2 and "name it" in capsys.readouterr().err
 
 
-def test_they_are_found_in_an_installed_package_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_found_in_an_installed_package_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module = tmp_path / "site" / "tripwright" / "cli" / "recipes.py"
     monkeypatch.setattr(verb, "__file__", str(module))
     with pytest.raises(UserError, match="No recipes at"):
@@ -68,10 +86,15 @@ def test_they_are_found_in_an_installed_package_first(tmp_path: Path, monkeypatc
 
 
 def test_listing_them_needs_no_torch() -> None:
-    code = "import sys; from tripwright.cli.main import main; main(['recipes']); assert 'torch' not in sys.modules"
+    code = (
+        "import sys; from tripwright.cli.main import main; main(['recipes']); assert 'torch' not in"
+        " sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_a_wheel_carries_them() -> None:
     project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == {"recipes": "tripwright/recipes"}
+    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == {
+        "recipes": "tripwright/recipes"
+    }

@@ -1,4 +1,5 @@
-"""`score` and `submission` as a user meets them: figures on stdout, problems on stderr, and the promised exit codes."""
+"""`score` and `submission` as a user meets them: figures on stdout, problems on stderr, and the
+promised exit codes."""
 
 from __future__ import annotations
 
@@ -21,17 +22,26 @@ from tripwright.world.store import World
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world, three requests, their plans (official format), and the same plans with a bus nobody runs on the first day."""
+    """A world, three requests, their plans (official format), and the same plans with a bus nobody
+    runs on the first day."""
     folder = tmp_path_factory.mktemp("place")
     world = write_world(folder / "w", build_tables("nano", 3))
     requests = list(make_queries(world, 3, 2))
     plans = [official(plan_days(request, solve(request, world)), world) for request in requests]
     records = [request.record() for request in requests]
     write(folder / "q.jsonl", records)
-    write(folder / "plans.jsonl", [{"query": query, "plan": plan} for query, plan in zip(records, plans, strict=True)])
-    hacked = [[day | {"transportation": bus(day["transportation"])} for day in plan] for plan in plans]
+    write(
+        folder / "plans.jsonl",
+        [{"query": query, "plan": plan} for query, plan in zip(records, plans, strict=True)],
+    )
+    hacked = [
+        [day | {"transportation": bus(day["transportation"])} for day in plan] for plan in plans
+    ]
     write(folder / "empty.jsonl", [])
-    write(folder / "hacked.jsonl", [{"query": query, "plan": plan} for query, plan in zip(records, hacked, strict=True)])
+    write(
+        folder / "hacked.jsonl",
+        [{"query": query, "plan": plan} for query, plan in zip(records, hacked, strict=True)],
+    )
     return folder
 
 
@@ -55,17 +65,26 @@ def run(place: Path, words: str, capsys: pytest.CaptureFixture[str]) -> tuple[in
     return code, printed.out, printed.err
 
 
-def test_a_part_of_a_split_is_scored_and_said_to_be_one(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_of_a_split_is_scored_and_said_to_be_one(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = run(place, "score {p}/plans.jsonl --world {p}/w --split validation", capsys)
     assert code == 0
-    assert "3 of 180 validation queries answered: 177 missing count as not delivered under the official denominators." in err
+    assert (
+        "3 of 180 validation queries answered: 177 missing count as not delivered under the"
+        " official denominators." in err
+    )
     assert "final pass rate      1.7%  3/180          100.0%  3/3" in out
     assert "  3 days " in out
     assert "is_valid_information_in_sandbox" in out
 
 
-def test_the_hacking_meter_shows_where_the_bus_gets_through(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(place, "score {p}/hacked.jsonl --world {p}/w --compare official strict --json", capsys)
+def test_the_hacking_meter_shows_where_the_bus_gets_through(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(
+        place, "score {p}/hacked.jsonl --world {p}/w --compare official strict --json", capsys
+    )
     assert code == 0
     *compared, summary = [json.loads(line) for line in out.splitlines()]
     assert [line["final"] for line in compared] == [{"official": True, "strict": False}] * 3
@@ -73,47 +92,77 @@ def test_the_hacking_meter_shows_where_the_bus_gets_through(place: Path, capsys:
     assert summary["final"]["gap"] == 1.0
     assert summary["final"]["only_official"]["lines"] == [1, 2, 3]
     assert summary["final"]["only_strict"]["n"] == 0
-    holes = {name: gap["only_official"] for name, gap in summary["constraints"].items() if gap["only_official"]["failed"]}
-    assert holes and all(hole["failed"] + hole["not_reached"] == hole["n"] for hole in holes.values())
+    holes = {
+        name: gap["only_official"]
+        for name, gap in summary["constraints"].items()
+        if gap["only_official"]["failed"]
+    }
+    assert holes and all(
+        hole["failed"] + hole["not_reached"] == hole["n"] for hole in holes.values()
+    )
     for name, gap in summary["constraints"].items():
         for rules in ("official", "strict"):
             assert gap[rules]["numerator"] <= gap[rules]["denominator"], name
-    code, out, _ = run(place, "score {p}/hacked.jsonl --world {p}/w --compare official strict", capsys)
+    code, out, _ = run(
+        place, "score {p}/hacked.jsonl --world {p}/w --compare official strict", capsys
+    )
     assert code == 0
     assert out.count("passes official, fails strict") == 3
     assert "100.0%" in out and "+100.0%" in out
 
 
 def test_honest_plans_open_no_gap(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(place, "score {p}/plans.jsonl --world {p}/w --compare official strict --json", capsys)
+    code, out, _ = run(
+        place, "score {p}/plans.jsonl --world {p}/w --compare official strict --json", capsys
+    )
     summary = json.loads(out.splitlines()[-1])
     assert code == 0
-    assert (summary["final"]["official"]["numerator"], summary["final"]["strict"]["numerator"]) == (3, 3)
+    assert (summary["final"]["official"]["numerator"], summary["final"]["strict"]["numerator"]) == (
+        3,
+        3,
+    )
     assert summary["final"]["only_official"]["lines"] == []
 
 
-def test_a_submission_is_written_checked_and_scored(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(place, "submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}/new/s.jsonl", capsys)
+def test_a_submission_is_written_checked_and_scored(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(
+        place,
+        "submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}/new/s.jsonl",
+        capsys,
+    )
     assert (code, out.strip().partition(": ")[2]) == (0, "3 plans for 3 requests")
     code, out, _ = run(place, "submission check {p}/new/s.jsonl --queries {p}/q.jsonl", capsys)
     assert (code, out.strip().partition(": ")[2]) == (0, "the format is right")
-    code, out, _ = run(place, "score {p}/new/s.jsonl --queries {p}/q.jsonl --world {p}/w --json", capsys)
+    code, out, _ = run(
+        place, "score {p}/new/s.jsonl --queries {p}/q.jsonl --world {p}/w --json", capsys
+    )
     assert (code, json.loads(out.splitlines()[-1])["final_pass_rate"]["numerator"]) == (0, 3)
     code, out, _ = run(place, "submission check {p}/plans.jsonl", capsys)
     assert code == 1
     assert f"{place}/plans.jsonl:1: 'idx' must be a whole number, found nothing" in out
     code, out, _ = run(place, "submission check {p}/plans.jsonl --json", capsys)
     assert code == 1
-    assert json.loads(out.splitlines()[-1]) == {"kind": "summary", "problems": len(out.splitlines()) - 1}
+    assert json.loads(out.splitlines()[-1]) == {
+        "kind": "summary",
+        "problems": len(out.splitlines()) - 1,
+    }
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("score {p}/plans.jsonl --world {p}/w --split dev", "Unknown split 'dev'. Available: train, validation, test."),
+        (
+            "score {p}/plans.jsonl --world {p}/w --split dev",
+            "Unknown split 'dev'. Available: train, validation, test.",
+        ),
         ("score {p}/plans.jsonl --world {p}/w --compare official nice", "Unknown rules 'nice'"),
         ("score {p}/plans.jsonl --world {p}/w --compare strict strict", "Nothing to compare"),
-        ("score {p}/plans.jsonl --world {p}/w --rules strict --compare official star", "leave --rules out"),
+        (
+            "score {p}/plans.jsonl --world {p}/w --rules strict --compare official star",
+            "leave --rules out",
+        ),
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/none", "No query file at"),
         ("submission write {p}/empty.jsonl --queries {p}/q.jsonl --out {p}/s.jsonl", "No plan in"),
         ("submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}", "is a folder"),
@@ -121,7 +170,9 @@ def test_a_submission_is_written_checked_and_scored(place: Path, capsys: pytest.
         ("submission check {p}/none", "No submission file at"),
     ],
 )
-def test_a_mistake_is_one_line(place: Path, capsys: pytest.CaptureFixture[str], words: str, said: str) -> None:
+def test_a_mistake_is_one_line(
+    place: Path, capsys: pytest.CaptureFixture[str], words: str, said: str
+) -> None:
     before = sorted(place.iterdir())
     code, _, err = run(place, words, capsys)
     assert code == 2
@@ -141,11 +192,20 @@ def test_bad_lines_are_named_with_their_numbers_and_the_rest_is_done(
     assert json.loads(out.splitlines()[-1])["n"] == 2
     assert "line 2: org 'Rivendell' is no city of world" in err
     (tmp_path / "bad.jsonl").write_text("\n".join(["oops", *good]))
-    code, _, err = run(place, f"submission write {tmp_path}/bad.jsonl --queries {{p}}/q.jsonl --out {tmp_path}/s.jsonl", capsys)
+    code, _, err = run(
+        place,
+        f"submission write {tmp_path}/bad.jsonl --queries {{p}}/q.jsonl --out {tmp_path}/s.jsonl",
+        capsys,
+    )
     assert code == 2
     assert "line 1: not JSON" in err
     assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 3
-    many = [json.dumps({"query": {**json.loads(good[0])["query"], "query": f"request {n}"}, "plan": None}) for n in range(46)]
+    many = [
+        json.dumps(
+            {"query": {**json.loads(good[0])["query"], "query": f"request {n}"}, "plan": None}
+        )
+        for n in range(46)
+    ]
     (tmp_path / "many.jsonl").write_text("\n".join(many))
     code, _, err = run(place, f"score {tmp_path}/many.jsonl --world {{p}}/w --split train", capsys)
     assert code == 2

@@ -1,4 +1,5 @@
-"""`tripwright show`: one plan on a terminal and as a page, whatever it holds, with what is wrong where it is wrong."""
+"""`tripwright show`: one plan on a terminal and as a page, whatever it holds, with what is wrong
+where it is wrong."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines[3]["plan"] = None
     (folder / "plans.jsonl").write_text("\n".join(json.dumps(line) for line in lines) + "\n")
     (folder / "plan.json").write_text(json.dumps(lines[0]["plan"], indent=1))
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in queries)
+    )
     assert (
         main(
             [
@@ -60,7 +63,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def official(query: Query, world: World) -> list[dict[str, Any]]:
-    return to_official(parse_days((query.model_extra or {})["oracle"]["plan"]).days or [], city_lookup(world))
+    return to_official(
+        parse_days((query.model_extra or {})["oracle"]["plan"]).days or [], city_lookup(world)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +95,11 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.seen.append(tag)
-        self.links += [str(value) for name, value in attributes if name in ("src", "href") or name.startswith("on")]
+        self.links += [
+            str(value)
+            for name, value in attributes
+            if name in ("src", "href") or name.startswith("on")
+        ]
         if tag not in ("meta", "br", "link", "img"):
             self.open.append(tag)
 
@@ -100,7 +109,11 @@ class Tags(HTMLParser):
 
 def safe(page: str) -> None:
     tags = Tags(page)
-    assert not tags.open and not tags.links and not {"script", "img", "link", "iframe"} & set(tags.seen)
+    assert (
+        not tags.open
+        and not tags.links
+        and not {"script", "img", "link", "iframe"} & set(tags.seen)
+    )
     page.encode()
 
 
@@ -108,16 +121,37 @@ def safe(page: str) -> None:
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_a_sound_plan_with_its_prices(folder: Path, world: World, query: Query, rules: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sound_plan_with_its_prices(
+    folder: Path, world: World, query: Query, rules: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     verdict = judge(query, official(query, world), world, rules)  # type: ignore[arg-type]
-    page = shown(capsys, str(folder / "plans.jsonl"), "--world", str(folder / "world"), "--line", "1", "--rules", rules)
+    page = shown(
+        capsys,
+        str(folder / "plans.jsonl"),
+        "--world",
+        str(folder / "world"),
+        "--line",
+        "1",
+        "--rules",
+        rules,
+    )
     assert f"✓ passes the {rules} rules" in page and "✗" not in page and verdict.final
     assert sum(cost.total_usd for cost in verdict.costs) == pytest.approx(verdict.total_cost)
     for cost in verdict.costs:
-        line = next(line for line in page.splitlines() if f"${cost.total_usd:,.2f}  " in line and cost.what.split(" from ")[0] in line)
+        line = next(
+            line
+            for line in page.splitlines()
+            if f"${cost.total_usd:,.2f}  " in line and cost.what.split(" from ")[0] in line
+        )
         assert cost.count == 1 or f"({cost.count} × ${cost.unit_usd:,.2f})" in line
     assert f"${verdict.total_cost:,.2f}  ✓ $" in page and f"of ${query.budget:,.2f} left" in page
-    assert page.index("Day 1") < page.index("Day 2") < page.index("Day 3") < page.index("Costs") < page.index("Commonsense constraints")
+    assert (
+        page.index("Day 1")
+        < page.index("Day 2")
+        < page.index("Day 3")
+        < page.index("Costs")
+        < page.index("Commonsense constraints")
+    )
 
 
 def test_what_is_wrong_stands_under_what_it_concerns(query: Query, world: World) -> None:
@@ -134,56 +168,112 @@ def test_what_is_wrong_stands_under_what_it_concerns(query: Query, world: World)
         "is_not_absent": Fact("is_not_absent", State.FAILED, "bad", evidence),
         "a_new_rule": Fact("a_new_rule", State.FAILED, "Says why."),
     }
-    hard = {"valid_cost": Fact("valid_cost", State.PASSED), "valid_cuisine": Fact("valid_cuisine", State.NOT_APPLICABLE)}
+    hard = {
+        "valid_cost": Fact("valid_cost", State.PASSED),
+        "valid_cuisine": Fact("valid_cuisine", State.NOT_APPLICABLE),
+    }
     verdict = PlanVerdict(
-        "strict", True, facts, hard, 2000.5, None, False, (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1))
+        "strict",
+        True,
+        facts,
+        hard,
+        2000.5,
+        None,
+        False,
+        (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1)),
     )
-    lines = [line.strip() for line in plan_text(plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)).splitlines()]
+    lines = [
+        line.strip()
+        for line in plan_text(
+            plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)
+        ).splitlines()
+    ]
     assert lines[1] == "✗ fails the strict rules: 2 constraints are broken"
     lake = next(i for i, line in enumerate(lines) if line.endswith("Lake, X"))
     assert lines[lake + 1 : lake + 3] == ["✗ Complete information: needed a place in Y", "Tower, X"]
-    dinner = next(i for i, line in enumerate(lines) if line.startswith("dinner") and line.endswith("-"))
+    dinner = next(
+        i for i, line in enumerate(lines) if line.startswith("dinner") and line.endswith("-")
+    )
     assert lines[dinner + 1] == "✗ Complete information: needed a dinner (found nothing)"
     third = next(i for i, line in enumerate(lines) if line.startswith("✗ Day 3"))
     assert lines[third + 1] == "✗ Complete information: needed an easy day"
     assert any(line.startswith("✓ Day 1") for line in lines) and any(
         line.startswith("✗ Day 2") and line.endswith("$2,000.50") for line in lines
     )
-    assert any(line.startswith("lunch") and "$20.50" in line and line.endswith("(2 × $10.25)") for line in lines)
+    assert any(
+        line.startswith("lunch") and "$20.50" in line and line.endswith("(2 × $10.25)")
+        for line in lines
+    )
     assert "total          $2,000.50  ✗ $0.50 over the budget of $2,000.00" in lines
     end = lines[lines.index("Commonsense constraints") :]
     assert end[1:6] == [
-        "✗ Complete information", "see day 2, 3", "day 9, lunch: needed less (found too much)", "needed $8 (found $9)", "✗ A new rule",
-    ]  # fmt: skip
+        "✗ Complete information",
+        "see day 2, 3",
+        "day 9, lunch: needed less (found too much)",
+        "needed $8 (found $9)",
+        "✗ A new rule",
+    ]
     assert end[6] == "Says why." and "– Cuisine: not asked for" in end
 
 
-def test_colours_are_only_for_terminals(query: Query, world: World, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    view = plan_view(query, official(query, world), judge(query, official(query, world), world, "strict"))
+def test_colours_are_only_for_terminals(
+    query: Query, world: World, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view = plan_view(
+        query, official(query, world), judge(query, official(query, world), world, "strict")
+    )
     assert "\x1b[32m✓ passes" in plan_text(view, colour=True)
-    assert "\x1b" not in shown(capsys, str(folder / "plans.jsonl"), "--world", str(folder / "world"))
+    assert "\x1b" not in shown(
+        capsys, str(folder / "plans.jsonl"), "--world", str(folder / "world")
+    )
 
 
 def test_a_day_that_the_plan_lacks_is_shown(query: Query, world: World) -> None:
     plan = official(query, world)[:1]
     view = plan_view(query, plan, judge(query, plan, world, "strict"))
-    assert [day.title for day in view.days] == [f"Day {n} {date}" for n, date in enumerate(query.date, start=1)]
-    assert view.days[1].city == "nothing planned" and [day.sign for day in view.days][1:] == ["", ""]
+    assert [day.title for day in view.days] == [
+        f"Day {n} {date}" for n, date in enumerate(query.date, start=1)
+    ]
+    assert view.days[1].city == "nothing planned" and [day.sign for day in view.days][1:] == [
+        "",
+        "",
+    ]
 
 
 ANYTHING = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12),
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=12),
         st.sampled_from(["<script>", "豪华卧室, X", "\ud800", "-"]),
     ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
-)  # fmt: skip
-KEYS = ("days", "current_city", "city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+)
+KEYS = (
+    "days",
+    "current_city",
+    "city",
+    "transportation",
+    "breakfast",
+    "attraction",
+    "lunch",
+    "dinner",
+    "accommodation",
+)
 
 
 @settings(max_examples=40, deadline=None)
-@given(plan=st.lists(st.one_of(ANYTHING, st.dictionaries(st.sampled_from(KEYS), ANYTHING)), max_size=5), rules=st.sampled_from(RULES))
+@given(
+    plan=st.lists(
+        st.one_of(ANYTHING, st.dictionaries(st.sampled_from(KEYS), ANYTHING)), max_size=5
+    ),
+    rules=st.sampled_from(RULES),
+)
 def test_any_plan_can_be_shown(plan: list[Any], rules: str) -> None:
     fields = {
         "org": "Homer",
@@ -206,7 +296,16 @@ def test_any_plan_can_be_shown(plan: list[Any], rules: str) -> None:
 def _small_world() -> World:
     from tripwright.world.records import WorldTables
 
-    return World.in_memory(WorldTables([("Homer", "H"), ("Aston", "W")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], []))
+    return World.in_memory(
+        WorldTables(
+            [("Homer", "H"), ("Aston", "W")],
+            [],
+            [],
+            [("Grill", "Aston", "Tea", "10", "4.0")],
+            [],
+            [],
+        )
+    )
 
 
 WORLD = _small_world()
@@ -215,9 +314,19 @@ WORLD = _small_world()
 # ---- the files
 
 
-def test_a_page_of_its_own(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_of_its_own(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "new" / "page.html"
-    words = [str(folder / "plans.jsonl"), "--line", "1", "--world", str(folder / "world"), "--html", str(page)]
+    words = [
+        str(folder / "plans.jsonl"),
+        "--line",
+        "1",
+        "--world",
+        str(folder / "world"),
+        "--html",
+        str(page),
+    ]
     text = shown(capsys, *words)
     html = page.read_text()
     safe(html)
@@ -230,31 +339,58 @@ def test_a_page_of_its_own(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
 
 def test_plans_of_every_kind_of_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = ["--world", str(folder / "world")]
-    assert "Day 1" in (second := shown(capsys, str(folder / "plans.jsonl"), "--line", "2", *world)) and "✓ passes" in second  # P3
+    # P3
+    assert (
+        "Day 1" in (second := shown(capsys, str(folder / "plans.jsonl"), "--line", "2", *world))
+        and "✓ passes" in second
+    )
     assert "There is no plan." in shown(capsys, str(folder / "plans.jsonl"), "--line", "4", *world)
     alone = shown(capsys, str(folder / "plan.json"), *world)
     assert "Not judged: the file holds no trip request" in alone and "Day 1" in alone
     by_id = shown(capsys, str(folder / "run" / "transcripts.jsonl"), "--line", "q000002", *world)
-    assert by_id == shown(capsys, str(folder / "run" / "transcripts.jsonl"), "--line", "2", *world) and "✓ passes" in by_id
+    assert (
+        by_id == shown(capsys, str(folder / "run" / "transcripts.jsonl"), "--line", "2", *world)
+        and "✓ passes" in by_id
+    )
 
 
-def test_without_a_world_the_plan_is_shown_and_how_to_have_it_judged(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_world_the_plan_is_shown_and_how_to_have_it_judged(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = shown(capsys, str(folder / "plans.jsonl"))
-    assert "Not judged: add --world DIR" in page and "Day 3" in page and "✓" not in page and "$" not in page.split("\n", 1)[1]
+    assert (
+        "Not judged: add --world DIR" in page
+        and "Day 3" in page
+        and "✓" not in page
+        and "$" not in page.split("\n", 1)[1]
+    )
 
 
-def test_a_plan_off_its_schema_is_shown_and_not_delivered(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_off_its_schema_is_shown_and_not_delivered(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     line = json.loads((folder / "plans.jsonl").read_text().splitlines()[1])
     line["plan"][0]["lunch"] = 5
     (tmp_path / "p.json").write_text(json.dumps(line))
     page = shown(capsys, str(tmp_path / "p.json"), "--world", str(folder / "world"))
-    assert "could not be read: day 1: field 'lunch'" in page and "✗ fails" in page and "✓" not in page
+    assert (
+        "could not be read: day 1: field 'lunch'" in page and "✗ fails" in page and "✓" not in page
+    )
     words = ["show", str(tmp_path / "p.json"), "--world", str(folder / "world"), "--json"]
     assert main(words) == 0 and json.loads(capsys.readouterr().out)["error"] == "BadPlan"
 
 
-def test_the_verdict_as_json_is_that_of_score(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = [str(folder / "plans.jsonl"), "--world", str(folder / "world"), "--rules", "official", "--json"]
+def test_the_verdict_as_json_is_that_of_score(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        str(folder / "plans.jsonl"),
+        "--world",
+        str(folder / "world"),
+        "--rules",
+        "official",
+        "--json",
+    ]
     assert main(["score", *words]) == 0
     third = json.loads(capsys.readouterr().out.splitlines()[2])
     shown_verdict = json.loads(shown(capsys, *words, "--line", "3"))
@@ -267,7 +403,10 @@ def test_the_verdict_as_json_is_that_of_score(folder: Path, capsys: pytest.Captu
         ("{folder}/none.json", "No file at"),
         ("{folder}/plans.jsonl --line 99", "has no line '99': it has 4 lines"),
         ("{folder}/plan.json --line 1", "--line is for .jsonl files"),
-        ("{folder}/world/manifest.json", 'expected a list of days, or an object with "query" and "plan"'),
+        (
+            "{folder}/world/manifest.json",
+            'expected a list of days, or an object with "query" and "plan"',
+        ),
         ("{folder}/plans.jsonl --rules lax", "Unknown rules 'lax'"),
         ("{folder}/plans.jsonl --json", "needs --world"),
         ("{folder}/plans.jsonl --world {folder}/none", "none"),
@@ -275,7 +414,9 @@ def test_the_verdict_as_json_is_that_of_score(folder: Path, capsys: pytest.Captu
         ("{folder}/world/world.sqlite", "not JSON"),
     ],
 )
-def test_mistakes_are_one_line(folder: Path, words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(
+    folder: Path, words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = sorted(folder.iterdir())
     assert main(["show", *words.format(folder=folder).split()]) == 2
     problem = capsys.readouterr().err
@@ -285,16 +426,32 @@ def test_mistakes_are_one_line(folder: Path, words: str, told: str, capsys: pyte
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("p.json", '[{},\n {"days": 1},\n oops]\n', "p.json: not JSON (Expecting value at line 3 column 2)."),
-        ("p.json", '[{},\n {"days": \n\n', "p.json: not JSON (Expecting value at line 2 column 10)."),
+        (
+            "p.json",
+            '[{},\n {"days": 1},\n oops]\n',
+            "p.json: not JSON (Expecting value at line 3 column 2).",
+        ),
+        (
+            "p.json",
+            '[{},\n {"days": \n\n',
+            "p.json: not JSON (Expecting value at line 2 column 10).",
+        ),
         ("p.json", '[{"days": 1}, oops]\r\n', "p.json: not JSON (Expecting value at column 15)."),
-        ("p.jsonl", '{"plan": null}\n{"plan": \n', "p.jsonl:2: not JSON (Expecting value at column 9)."),
+        (
+            "p.jsonl",
+            '{"plan": null}\n{"plan": \n',
+            "p.jsonl:2: not JSON (Expecting value at column 9).",
+        ),
         ("p.json", "[\x0c]", "p.json: not JSON (Expecting value at column 2)."),
         ("p.json", "[]\x0c", "p.json: not JSON (Extra data at column 3)."),
         ("p.json", "[" * 100_000, "p.json: nested too deeply to be a plan."),
     ],
 )
-def test_where_a_file_is_not_json(tmp_path: Path, name: str, text: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_a_file_is_not_json(
+    tmp_path: Path, name: str, text: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / name).write_bytes(text.encode())
-    assert main(["show", str(tmp_path / name), *(["--line", "2"] if name == "p.jsonl" else [])]) == 2
+    assert (
+        main(["show", str(tmp_path / name), *(["--line", "2"] if name == "p.jsonl" else [])]) == 2
+    )
     assert capsys.readouterr().err.endswith(f"{told}\n")

@@ -24,25 +24,36 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world, and four requests: one that can be met, one too poor, one that two wishes forbid, one from nowhere."""
+    """A world, and four requests: one that can be met, one too poor, one that two wishes forbid,
+    one from nowhere."""
     folder = tmp_path_factory.mktemp("why")
     world = build_world(folder / "world", "nano", 2)
     met = next(iter(make_queries(world, 1, 1)))
     cost_usd = solve(met, world).cost_usd
     assert cost_usd is not None
-    hopeless = {"cuisine": ["Martian"], "house rule": "parties", "room type": "shared room", "transportation": "no flight"}
+    hopeless = {
+        "cuisine": ["Martian"],
+        "house rule": "parties",
+        "room type": "shared room",
+        "transportation": "no flight",
+    }
     queries = [
         met,
         met.model_copy(update={"budget": int(cost_usd) - 1}),
         Query.model_validate(met.record() | {"local_constraint": hopeless, "budget": 1}),
         met.model_copy(update={"org": "Atlan\ttis"}),
     ]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in queries)
+    )
     return folder
 
 
 def told(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), *words]) == 0
+    assert (
+        main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), *words])
+        == 0
+    )
     return capsys.readouterr().out
 
 
@@ -53,27 +64,55 @@ def records(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> li
 FIELDS = {"line", "status", "plan", "cost_usd", "seconds", "why"}
 
 
-def test_why_adds_the_conflict_and_proved_changes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_adds_the_conflict_and_proved_changes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     world, queries = World.open(folder / "world"), read_queries(folder / "queries.jsonl")
     met, poor, hopeless, nowhere = records(folder, capsys, "--why")
     assert set(met) == FIELDS | {"explanation", "changes"}
     assert (met["status"], met["explanation"], met["changes"]) == ("feasible", None, [])
     assert all(each["status"] == "infeasible" and each["why"] for each in (poor, hopeless, nowhere))
 
-    assert poor["explanation"]["conflict"][0].startswith("budget: $") and "the cheapest plan costs $" in poor["explanation"]["words"]
+    assert (
+        poor["explanation"]["conflict"][0].startswith("budget: $")
+        and "the cheapest plan costs $" in poor["explanation"]["words"]
+    )
     first = poor["changes"][0]
-    assert (first["kind"], first["query"]["budget"], first["words"].split()[:2]) == ("budget", queries[1].budget + 1, ["budget", "+$1"])
+    assert (first["kind"], first["query"]["budget"], first["words"].split()[:2]) == (
+        "budget",
+        queries[1].budget + 1,
+        ["budget", "+$1"],
+    )
     for change in poor["changes"]:
         changed = Query.model_validate(change["query"])
         (folder / "changed.jsonl").write_text(json.dumps(changed.record()) + "\n")
-        assert main(["solve", str(folder / "changed.jsonl"), "--world", str(folder / "world"), "--cheapest", "--json"]) == 0
+        assert (
+            main(
+                [
+                    "solve",
+                    str(folder / "changed.jsonl"),
+                    "--world",
+                    str(folder / "world"),
+                    "--cheapest",
+                    "--json",
+                ]
+            )
+            == 0
+        )
         again = json.loads(capsys.readouterr().out)
         assert again["cost_usd"] == change["cost_usd"]
-        assert judge(changed, again["plan"], world, "strict").final and judge(changed, again["plan"], world).final
+        assert (
+            judge(changed, again["plan"], world, "strict").final
+            and judge(changed, again["plan"], world).final
+        )
 
-    assert "cuisine: Martian" in [each for also in _all(hopeless["explanation"]) for each in also["conflict"]]
+    assert "cuisine: Martian" in [
+        each for also in _all(hopeless["explanation"]) for each in also["conflict"]
+    ]
     assert len(_all(hopeless["explanation"])) > 1 and hopeless["changes"] == []
-    assert nowhere["explanation"]["malformed"] and nowhere["explanation"]["conflict"] == ["origin: Atlan\ttis"]
+    assert nowhere["explanation"]["malformed"] and nowhere["explanation"]["conflict"] == [
+        "origin: Atlan\ttis"
+    ]
 
 
 def _all(explanation: dict[str, Any]) -> list[dict[str, Any]]:
@@ -89,7 +128,9 @@ def test_the_page_says_the_same_to_people(folder: Path, capsys: pytest.CaptureFi
     assert "possible after" not in told(folder, capsys)
 
 
-def test_k_gives_the_cheapest_different_plans_within_the_budget(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_k_gives_the_cheapest_different_plans_within_the_budget(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     world, (query, *_) = World.open(folder / "world"), read_queries(folder / "queries.jsonl")
     met, poor, *_ = records(folder, capsys, "--k", "3")
     assert set(met) == FIELDS | {"plans"} and met["status"] == "optimal"
@@ -102,18 +143,36 @@ def test_k_gives_the_cheapest_different_plans_within_the_budget(folder: Path, ca
         assert verdict.final and verdict.total_cost == pytest.approx(each["cost_usd"])
     assert poor["plans"] == [] and poor["status"] == "infeasible"
     page = told(folder, capsys, "--k", "3")
-    assert f"Plan 1 of {len(costs)}: ${costs[0]:,.2f}\n\nDay 1" in page and page.count("Day 1 ") == len(costs)
-    assert main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), "--k", "0"]) == 2
+    assert f"Plan 1 of {len(costs)}: ${costs[0]:,.2f}\n\nDay 1" in page and page.count(
+        "Day 1 "
+    ) == len(costs)
+    assert (
+        main(["solve", str(folder / "queries.jsonl"), "--world", str(folder / "world"), "--k", "0"])
+        == 2
+    )
     assert "--k" in capsys.readouterr().err
 
 
 def test_answers_come_one_by_one_and_a_reader_may_leave(folder: Path) -> None:
-    """The second answer is still to be written when the reader has the first and goes: no traceback, exit code 141."""
+    """The second answer is still to be written when the reader has the first and goes: no
+    traceback, exit code 141."""
     lines = (folder / "queries.jsonl").read_text().splitlines(keepends=True)
     (folder / "many.jsonl").write_text(lines[0] * 300)
-    command = [sys.executable, "-m", "tripwright", "solve", str(folder / "many.jsonl"), "--world", str(folder / "world"), "--json", "--why"]
+    command = [
+        sys.executable,
+        "-m",
+        "tripwright",
+        "solve",
+        str(folder / "many.jsonl"),
+        "--world",
+        str(folder / "world"),
+        "--json",
+        "--why",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
     assert process.stdout is not None and process.stderr is not None
     assert json.loads(process.stdout.readline())["line"] == 1
     process.stdout.close()

@@ -1,4 +1,5 @@
-"""`tripwright train` and `sft` as commands: what they refuse, and how they are stopped and continued."""
+"""`tripwright train` and `sft` as commands: what they refuse, and how they are stopped and
+continued."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tripwright.cli.main import main
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.trainer import FineTuning  # noqa: E402
+from tripwright.sft.trainer import FineTuning
 
 RECIPE = """
 threads = 1
@@ -41,7 +42,7 @@ steps = 2
 prompts = 2
 group = 2
 rows = 2
-"""
+"""  # noqa: E501
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +60,22 @@ def recipe(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["train", "sft"])
-def test_resume_demands_a_run(verb: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_demands_a_run(
+    verb: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([verb, str(recipe), "--out", str(tmp_path / "run"), "--resume"]) == 2
     said = capsys.readouterr().err
-    assert "--resume: nothing to go on with in" in said and "Leave --resume out to begin" in said and said.count("\n") == 1
+    assert (
+        "--resume: nothing to go on with in" in said
+        and "Leave --resume out to begin" in said
+        and said.count("\n") == 1
+    )
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")])
+@pytest.mark.parametrize(
+    ("verb", "words"), [("train", "no [grpo], [ppo] or [rft] table"), ("sft", "no [sft] table")]
+)
 def test_a_recipe_without_the_stage_is_refused(
     verb: str, words: str, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,22 +84,34 @@ def test_a_recipe_without_the_stage_is_refused(
     assert words in capsys.readouterr().err and not (tmp_path / "run").exists()
 
 
-def test_an_engine_that_is_not_there_is_refused(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_engine_that_is_not_there_is_refused(
+    recipe: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["train", str(recipe), "--engine", "cloud"]) == 2
     assert "Accepted: local" in capsys.readouterr().err
 
 
 def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    recipe: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A real process and SIGTERM; then, in this one, Ctrl-C."""
     recipe.write_text(RECIPE.replace("steps = 2", "steps = 100000", 1))
     arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
     metrics = tmp_path / "run" / "metrics.jsonl"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen([sys.executable, "-m", "tripwright", *arguments], env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tripwright", *arguments],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
-            while process.poll() is None and not (metrics.is_file() and metrics.read_text().count("\n") >= 3):
+            while process.poll() is None and not (
+                metrics.is_file() and metrics.read_text().count("\n") >= 3
+            ):
                 time.sleep(0.05)
             process.send_signal(signal.SIGTERM)
             said = process.communicate(timeout=60)[1]
@@ -99,7 +120,9 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
     assert process.returncode == 143, said
     assert "finishing this step, then writing a checkpoint" in said and "Traceback" not in said
     step = metrics.read_text().count("\n")
-    assert [place.name for place in (tmp_path / "run").glob("checkpoints/sft/*")] == [f"step-{step:06d}"]
+    assert [place.name for place in (tmp_path / "run").glob("checkpoints/sft/*")] == [
+        f"step-{step:06d}"
+    ]
 
     take_step = FineTuning.take_step
 
@@ -111,10 +134,15 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
     assert main([*arguments, "--resume"]) == 130
     said = capsys.readouterr().err
     assert f"sft: going on after step {step}" in said and "run the same command to continue" in said
-    assert metrics.read_text().count("\n") == step + 1 and (tmp_path / "run" / "checkpoints" / "sft" / f"step-{step + 1:06d}").is_dir()
+    assert (
+        metrics.read_text().count("\n") == step + 1
+        and (tmp_path / "run" / "checkpoints" / "sft" / f"step-{step + 1:06d}").is_dir()
+    )
 
 
-def test_a_finished_run_is_left_as_it_is(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_finished_run_is_left_as_it_is(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = ["sft", str(recipe), "--out", str(tmp_path / "run")]
     assert main(arguments) == 0
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
@@ -126,9 +154,16 @@ def test_a_finished_run_is_left_as_it_is(recipe: Path, tmp_path: Path, capsys: p
     assert "holds a run of another recipe: sft.rows_per_step: 2 -> 3" in capsys.readouterr().err
 
 
-def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Until something was trained, nothing hangs on the recipe and the data of a start that was refused."""
-    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": "<answer>[]</answer>"}]
+def test_a_mistake_in_the_data_is_mended_in_the_same_folder(
+    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Until something was trained, nothing hangs on the recipe and the data of a start that was
+    refused."""
+    turns = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "<answer>[]</answer>"},
+    ]
     data, out = tmp_path / "mine.jsonl", tmp_path / "run"
     data.write_text(json.dumps({"messages": turns}) + "\n{broken\n")
     recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{data}"'))
@@ -147,9 +182,26 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe: Path, tmp_pa
 def test_a_run_folder_is_a_source_of_data(recipe: Path, tmp_path: Path) -> None:
     played = tmp_path / "played"
     played.mkdir()
-    turns = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": "<answer>[]</answer>"}]
-    segments = [{"role": t["role"], "text": t["content"], "token_ids": [], "loss_mask": [], "logprobs": [], "call": None} for t in turns]
-    episode = {"id": "a", "transcript": {"segments": segments, "stop_reason": "answer", "answer": "[]"}}
+    turns = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "<answer>[]</answer>"},
+    ]
+    segments = [
+        {
+            "role": t["role"],
+            "text": t["content"],
+            "token_ids": [],
+            "loss_mask": [],
+            "logprobs": [],
+            "call": None,
+        }
+        for t in turns
+    ]
+    episode = {
+        "id": "a",
+        "transcript": {"segments": segments, "stop_reason": "answer", "answer": "[]"},
+    }
     (played / "transcripts.jsonl").write_text(json.dumps(episode) + "\n")
     recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{played}"'))
     assert main(["sft", str(recipe), "--out", str(tmp_path / "run")]) == 0
@@ -162,4 +214,7 @@ def test_a_model_that_is_not_there_is_told_before_anything_is_made(
     recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))
     assert main(["train", str(recipe), "--out", str(tmp_path / "run")]) == 2
     said = capsys.readouterr().err
-    assert f"model.pretrained: no folder '{name}'. Make it first" in said and not (tmp_path / "run").exists()
+    assert (
+        f"model.pretrained: no folder '{name}'. Make it first" in said
+        and not (tmp_path / "run").exists()
+    )

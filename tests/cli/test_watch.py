@@ -1,4 +1,5 @@
-"""`tripwright watch`: one frame, a file that grows and is cut, the local page. The runs are made up: test data, not measurements."""
+"""`tripwright watch`: one frame, a file that grows and is cut, the local page. The runs are made
+up: test data, not measurements."""
 
 from __future__ import annotations
 
@@ -29,21 +30,53 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def row(step: int, **changed: Any) -> dict[str, Any]:
-    figures = {"reward_mean": 1 + step / 50, "pass_rate": 0.2 + step / 200, "entropy": 0.4, "kept_groups": 0.6, "grad_norm": 0.3}
-    lengths = {"turns_mean": 6.0, "completion_tokens_mean": 180.0, "stop_reasons": {"answer": 0.97, "max_turns": 0.03}}
+    figures = {
+        "reward_mean": 1 + step / 50,
+        "pass_rate": 0.2 + step / 200,
+        "entropy": 0.4,
+        "kept_groups": 0.6,
+        "grad_norm": 0.3,
+    }
+    lengths = {
+        "turns_mean": 6.0,
+        "completion_tokens_mean": 180.0,
+        "stop_reasons": {"answer": 0.97, "max_turns": 0.03},
+    }
     speed = {"tokens_per_second": 1000.0, "peak_memory_mb": 900.0}
-    return {"stage": "rl", "step": step, "seconds": 100 + 30.0 * step, **figures, **lengths, **speed, **changed}
+    return {
+        "stage": "rl",
+        "step": step,
+        "seconds": 100 + 30.0 * step,
+        **figures,
+        **lengths,
+        **speed,
+        **changed,
+    }
 
 
 def write(folder: Path, rows: list[dict[str, Any]], recipe: dict[str, Any] | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    settings = recipe or {"sft": {"steps": 10}, "grpo": {"prompts": 8, "steps": 60, "max_minutes": None}}
+    (folder / "metrics.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8"
+    )
+    settings = recipe or {
+        "sft": {"steps": 10},
+        "grpo": {"prompts": 8, "steps": 60, "max_minutes": None},
+    }
     (folder / "recipe.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder
 
 
-SFT = [{"stage": "sft", "step": step, "seconds": 10.0 * step, "loss": 2.0 / step, "tokens_per_second": 3000.0} for step in range(1, 11)]
+SFT = [
+    {
+        "stage": "sft",
+        "step": step,
+        "seconds": 10.0 * step,
+        "loss": 2.0 / step,
+        "tokens_per_second": 3000.0,
+    }
+    for step in range(1, 11)
+]
 
 
 @pytest.fixture
@@ -67,16 +100,24 @@ def test_one_frame_tells_stage_time_left_figures_and_the_episodes_shape(run, cap
         "peak memory",
     ):
         assert words in text, words
-    assert "episodes of step 30: 6 turns; 180 tokens written; ended by answer 97%, max turns 3%" in text
+    assert (
+        "episodes of step 30: 6 turns; 180 tokens written; ended by answer 97%, max turns 3%"
+        in text
+    )
     assert "35.0% (20.5% to 35.0%)" in text and any(block in text for block in BLOCKS)
     assert "!" not in text and "\x1b" not in text
 
 
 def test_warnings_are_shown_with_their_advice(tmp_path, capsys):
-    rows = [row(step, stop_reasons={"answer": 0.6, "context_overflow": 0.4}) for step in range(1, 21)]
+    rows = [
+        row(step, stop_reasons={"answer": 0.6, "context_overflow": 0.4}) for step in range(1, 21)
+    ]
     assert main(["watch", str(write(tmp_path / "b", rows)), "--once"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "! since step 1: 40.0% of episodes are stopped by length (context_tokens 40.0%). Episodes are cut off" in text
+    assert (
+        "! since step 1: 40.0% of episodes are stopped by length (context_tokens 40.0%). Episodes"
+        " are cut off" in text
+    )
 
 
 def test_lines_fit_the_width_and_an_ascii_terminal_gets_ascii(run, tmp_path):
@@ -86,7 +127,10 @@ def test_lines_fit_the_width_and_an_ascii_terminal_gets_ascii(run, tmp_path):
         assert max(map(len, frame(watched, width).splitlines())) <= width
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
-        [sys.executable, "-m", "tripwright", "watch", str(run), "--once"], capture_output=True, env=environment, check=True
+        [sys.executable, "-m", "tripwright", "watch", str(run), "--once"],
+        capture_output=True,
+        env=environment,
+        check=True,
     )
     assert b"step 30 of 60" in done.stdout and done.stdout.isascii()
 
@@ -99,9 +143,18 @@ def test_sparklines_average_and_never_overflow():
 
 
 def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
-    by_time = read(write(tmp_path / "a", [*SFT, row(1), row(11)], {"grpo": {"prompts": 8, "steps": None, "max_minutes": 11}}), "a")
+    by_time = read(
+        write(
+            tmp_path / "a",
+            [*SFT, row(1), row(11)],
+            {"grpo": {"prompts": 8, "steps": None, "max_minutes": 11}},
+        ),
+        "a",
+    )
     assert by_time.share_done == pytest.approx(0.5) and by_time.seconds_left == pytest.approx(330)
-    endless = read(write(tmp_path / "b", [row(1), row(2)], {"grpo": {"prompts": 8, "steps": None}}), "b")
+    endless = read(
+        write(tmp_path / "b", [row(1), row(2)], {"grpo": {"prompts": 8, "steps": None}}), "b"
+    )
     assert endless.share_done is None and endless.seconds_left is None
     (tmp_path / "b" / "recipe.json").unlink()
     assert "step 2" in frame([read(tmp_path / "b", "b")], 80)
@@ -116,7 +169,9 @@ def test_a_run_that_has_not_begun_is_no_error(tmp_path, capsys):
 def test_a_run_that_is_cut_by_a_resume_is_read_anew(run):
     before = signature(run)
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (run / "metrics.jsonl").write_text("".join(lines[:-10]) + '{"stage": "rl", "st', encoding="utf-8")
+    (run / "metrics.jsonl").write_text(
+        "".join(lines[:-10]) + '{"stage": "rl", "st', encoding="utf-8"
+    )
     assert signature(run) != before
     assert read(run, "a").last["step"] == 20 and len(read(run, "a").stage_rows) == 20
 
@@ -182,7 +237,12 @@ def test_the_page_is_drawn_anew_when_the_run_grows_and_only_then(run):
         status, headers, page = get("/")
         assert status == 200 and 'fetch("now?seen="' in page
         status, headers, body = get("/now")
-        assert status == 200 and body.count("<svg") > 8 and "step 30 of 60" in body and "Before RL" in body
+        assert (
+            status == 200
+            and body.count("<svg") > 8
+            and "step 30 of 60" in body
+            and "Before RL" in body
+        )
         assert get(f"/now?seen={headers['X-Seen']}")[0] == 204
         with (run / "metrics.jsonl").open("a", encoding="utf-8") as out:
             out.write(json.dumps(row(31)) + "\n")
@@ -197,7 +257,12 @@ def test_several_runs_share_their_charts(run, tmp_path):
         body = get("/now")[2]
     reward = body[body.index("Reward<") :]
     chart = reward[: reward.index("</svg>")]
-    assert 'class="line s0"' in chart and 'class="line s1"' in chart and ">a</tspan>" in chart and ">b</tspan>" in chart
+    assert (
+        'class="line s0"' in chart
+        and 'class="line s1"' in chart
+        and ">a</tspan>" in chart
+        and ">b</tspan>" in chart
+    )
 
 
 def test_the_page_asks_nobody_else_and_runs_only_its_own_script(tmp_path):
@@ -211,7 +276,10 @@ def test_the_page_asks_nobody_else_and_runs_only_its_own_script(tmp_path):
     assert len(script) == 1
     digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in headers["Content-Security-Policy"]
-    assert "default-src 'none'" in headers["Content-Security-Policy"] and "connect-src 'self'" in headers["Content-Security-Policy"]
+    assert (
+        "default-src 'none'" in headers["Content-Security-Policy"]
+        and "connect-src 'self'" in headers["Content-Security-Policy"]
+    )
     assert "<img" not in body and "onerror=alert(1)&gt;" in body and "<script" not in body
     assert set(re.findall(r"https?://[^\s\"'<]*", page + body)) <= {"http://www.w3.org/2000/svg"}
 
@@ -221,7 +289,10 @@ def test_bad_arguments_get_one_line(run, tmp_path, capsys):
         ([str(tmp_path / "nowhere"), "--once"], "No run folder at"),
         ([str(run), str(run), "--once"], "given twice"),
         ([str(run), "--once", "--serve"], "do not go together"),
-        ([str(run)] + [str(write(tmp_path / f"r{i}", [])) for i in range(8)], "9 runs in one chart"),
+        (
+            [str(run)] + [str(write(tmp_path / f"r{i}", [])) for i in range(8)],
+            "9 runs in one chart",
+        ),
     ):
         assert main(["watch", *arguments]) == 2
         said = capsys.readouterr()
@@ -231,11 +302,18 @@ def test_bad_arguments_get_one_line(run, tmp_path, capsys):
 def test_a_port_that_is_taken_is_said(run):
     taken = make_server([run], ["a"], 0)
     try:
-        with pytest.raises(UserError, match=r"Cannot listen on 127.0.0.1:\d+ .*Choose another --port"):
+        with pytest.raises(
+            UserError, match=r"Cannot listen on 127.0.0.1:\d+ .*Choose another --port"
+        ):
             make_server([run], ["a"], taken.server_port)
     finally:
         taken.server_close()
 
 
 def test_durations():
-    assert [duration(seconds) for seconds in (0, 45, 600, 3 * 3600 + 290)] == ["0 s", "45 s", "10 min", "3 h 05 min"]
+    assert [duration(seconds) for seconds in (0, 45, 600, 3 * 3600 + 290)] == [
+        "0 s",
+        "45 s",
+        "10 min",
+        "3 h 05 min",
+    ]

@@ -1,4 +1,5 @@
-"""`tripwright query word` as a user types it: by the grammar, and by endpoints that lie, die in the middle and come back."""
+"""`tripwright query word` as a user types it: by the grammar, and by endpoints that lie, die in the
+middle and come back."""
 
 from __future__ import annotations
 
@@ -19,7 +20,14 @@ from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.world.generator.build import build_world
 from tripwright.world.store import World
 
-VERB = (Verb("query word", "tripwright.domains.travelplanner.verbs.word", "word", "Put requests into words."),)
+VERB = (
+    Verb(
+        "query word",
+        "tripwright.domains.travelplanner.verbs.word",
+        "word",
+        "Put requests into words.",
+    ),
+)
 COUNT = 8
 
 
@@ -27,7 +35,10 @@ COUNT = 8
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("word")
     world = build_world(folder / "world", "nano", 2)
-    lines = [json.dumps(query.record()) + "\n" for query in make_queries(world, COUNT, 1, Mix(days=(3, 5), levels=(1, 1, 1)))]
+    lines = [
+        json.dumps(query.record()) + "\n"
+        for query in make_queries(world, COUNT, 1, Mix(days=(3, 5), levels=(1, 1, 1)))
+    ]
     (folder / "queries.jsonl").write_text("".join(lines))
     return folder
 
@@ -37,21 +48,42 @@ class Writer:
 
     def __init__(self, folder: Path, serve: Callable[..., str]) -> None:
         self.mood, self.requests = "well", 0
-        self.texts = {fields(query.record()): query.query for query in read_queries(folder / "queries.jsonl")}
+        self.texts = {
+            fields(query.record()): query.query for query in read_queries(folder / "queries.jsonl")
+        }
         self.url = serve(self.answer)
 
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         self.requests += 1
-        text = self.texts[fields(json.loads(request["messages"][1]["content"].partition("\n\n")[2]))]
+        text = self.texts[
+            fields(json.loads(request["messages"][1]["content"].partition("\n\n")[2]))
+        ]
         corrected = len(request["messages"]) > 2
         if self.mood == "lies" or (self.mood == "lies at first" and not corrected):
             text = re.sub(r"\$[0-9,]+", "$1", text)
-        status = 500 if self.mood == "sick" or (self.mood == "half" and self.requests % 2) else 401 if self.mood == "shut" else 200
-        return status, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode(), {}
+        status = (
+            500
+            if self.mood == "sick" or (self.mood == "half" and self.requests % 2)
+            else 401
+            if self.mood == "shut"
+            else 200
+        )
+        return (
+            status,
+            json.dumps(
+                {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+            ).encode(),
+            {},
+        )
 
 
 def fields(record: dict[str, Any]) -> str:
-    return json.dumps([record[name] for name in ("org", "dest", "date", "people_number", "budget", "local_constraint")])
+    return json.dumps(
+        [
+            record[name]
+            for name in ("org", "dest", "date", "people_number", "budget", "local_constraint")
+        ]
+    )
 
 
 @pytest.fixture
@@ -60,7 +92,16 @@ def writer(folder: Path, serve: Callable[..., str]) -> Writer:
 
 
 def word(folder: Path, out: Path, *words: str) -> int:
-    command = ["query", "word", str(folder / "queries.jsonl"), "--world", str(folder / "world"), "--out", str(out), *words]
+    command = [
+        "query",
+        "word",
+        str(folder / "queries.jsonl"),
+        "--world",
+        str(folder / "world"),
+        "--out",
+        str(out),
+        *words,
+    ]
     return main(command, verbs=VERB)
 
 
@@ -69,32 +110,47 @@ def by(writer: Writer, *words: str) -> list[str]:
 
 
 def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
-    """The lines written, each of which must say what its request says and keep all of its fields."""
+    """The lines written, each of which must say what its request says and keep all of its
+    fields."""
     world = World.open(folder / "world")
     asked = [query.record() for query in read_queries(folder / "queries.jsonl")]
     records = [json.loads(line) for line in out.read_text().splitlines()]
     for record in records:
         before = asked[record["wording"]["line"] - 1]
         assert {name: record[name] for name in before} == {**before, "query": record["query"]}
-        assert mismatches(Query.model_validate(record), record["query"], Gazetteer(world.cities)) == []
-    assert [record["wording"]["line"] for record in records] == sorted(record["wording"]["line"] for record in records)
+        assert (
+            mismatches(Query.model_validate(record), record["query"], Gazetteer(world.cities)) == []
+        )
+    assert [record["wording"]["line"] for record in records] == sorted(
+        record["wording"]["line"] for record in records
+    )
     return records
 
 
 @pytest.mark.parametrize("style", ["rich", "plain"])
-def test_by_the_grammar(folder: Path, tmp_path: Path, style: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_the_grammar(
+    folder: Path, tmp_path: Path, style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "new" / "worded.jsonl"
     assert word(folder, out, "--style", style, "--seed", "3", "--json") == 0
     assert json.loads(capsys.readouterr().out)["accepted"] == COUNT
     records = worded(folder, out)
-    assert len(records) == COUNT and {record["worded_by"] for record in records} == {f"grammar:{style}"}
+    assert len(records) == COUNT and {record["worded_by"] for record in records} == {
+        f"grammar:{style}"
+    }
     again, other = tmp_path / "again.jsonl", tmp_path / "other.jsonl"
-    assert word(folder, again, "--style", style, "--seed", "3") == word(folder, other, "--style", style, "--seed", "4") == 0
+    assert (
+        word(folder, again, "--style", style, "--seed", "3")
+        == word(folder, other, "--style", style, "--seed", "4")
+        == 0
+    )
     assert again.read_bytes() == out.read_bytes() != other.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.jsonl", "new", "other.jsonl"]
 
 
-def test_by_a_model_that_has_to_be_corrected(folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_a_model_that_has_to_be_corrected(
+    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
+) -> None:
     writer.mood, out = "lies at first", tmp_path / "worded.jsonl"
     assert word(folder, out, *by(writer, "--json")) == 0
     counts = json.loads(capsys.readouterr().out)
@@ -110,12 +166,17 @@ def test_a_model_that_stays_wrong_is_left_out_or_replaced(
     writer.mood, out = "lies", tmp_path / "worded.jsonl"
     assert word(folder, out, *by(writer, "--retries", "1")) == 0
     told = capsys.readouterr()
-    assert f"{COUNT} requests: 0 worded, {COUNT} rejected, 0 unscored" in told.out and f"rejected for budget {2 * COUNT}" in told.out
+    assert (
+        f"{COUNT} requests: 0 worded, {COUNT} rejected, 0 unscored" in told.out
+        and f"rejected for budget {2 * COUNT}" in told.out
+    )
     assert "line 1: rejected: m: budget: it must say" in told.err and f"{COUNT} not in" in told.err
     assert worded(folder, out) == []
     with_fallback = tmp_path / "fallback.jsonl"
     assert word(folder, with_fallback, *by(writer, "--retries", "0", "--fallback")) == 0
-    assert [record["worded_by"] for record in worded(folder, with_fallback)] == ["grammar:rich"] * COUNT
+    assert [record["worded_by"] for record in worded(folder, with_fallback)] == [
+        "grammar:rich"
+    ] * COUNT
 
 
 def test_a_death_in_the_middle_and_the_same_command_again(
@@ -149,17 +210,23 @@ def test_a_wrong_key_in_the_middle_keeps_what_is_there(
     assert "OPENAI_API_KEY" in told[-1] and out.read_bytes() == before
 
 
-def test_several_models_share_the_work(folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_models_share_the_work(
+    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "turns.jsonl"
     assert word(folder, out, *by(writer, "--model", "n")) == 0
     assert [record["worded_by"] for record in worded(folder, out)] == ["n", "m"] * (COUNT // 2)
     assert "m: 4 accepted, 0 texts rejected" in capsys.readouterr().out
     weighted = tmp_path / "weighted.jsonl"
-    assert word(folder, weighted, *by(writer, "--model", "n", "--weight", "0", "--weight", "1")) == 0
+    assert (
+        word(folder, weighted, *by(writer, "--model", "n", "--weight", "0", "--weight", "1")) == 0
+    )
     assert {record["worded_by"] for record in worded(folder, weighted)} == {"n"}
 
 
-def test_a_file_of_something_else_is_not_touched(folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_something_else_is_not_touched(
+    folder: Path, tmp_path: Path, writer: Writer, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "worded.jsonl"
     assert word(folder, out) == 0
     before = out.read_bytes()
@@ -167,7 +234,10 @@ def test_a_file_of_something_else_is_not_touched(folder: Path, tmp_path: Path, w
         capsys.readouterr()
         assert word(folder, out, *other) == 2
         problem = capsys.readouterr().err
-        assert "worded.jsonl:1: was not made from these requests by" in problem and problem.count("\n") == 1
+        assert (
+            "worded.jsonl:1: was not made from these requests by" in problem
+            and problem.count("\n") == 1
+        )
     assert out.read_bytes() == before
 
 
@@ -178,8 +248,14 @@ def test_a_file_of_something_else_is_not_touched(folder: Path, tmp_path: Path, w
         (["--model", "m"], "--model and --base-url go together"),
         (["--base-url", "http://localhost:1/v1"], "--model and --base-url go together"),
         (["--model", "m", "--base-url", "localhost"], "is not a URL"),
-        (["--model", "m", "--base-url", "http://a/v1", "--base-url", "http://b/v1"], "2 --base-url for 1 --model"),
-        (["--model", "m", "--base-url", "http://a/v1", "--weight", "1", "--weight", "2"], "1 endpoints need as many weights"),
+        (
+            ["--model", "m", "--base-url", "http://a/v1", "--base-url", "http://b/v1"],
+            "2 --base-url for 1 --model",
+        ),
+        (
+            ["--model", "m", "--base-url", "http://a/v1", "--weight", "1", "--weight", "2"],
+            "1 endpoints need as many weights",
+        ),
         (["--weight", "1"], "--weight and --fallback go with --model"),
         (["--fallback"], "--weight and --fallback go with --model"),
         (["--api-key-env", "KEY"], "--api-key-env goes with --model"),
@@ -199,15 +275,25 @@ def test_mistakes_are_one_line_and_leave_nothing(
     ("change", "told"),
     [
         ({"org": "Atlantis"}, "in.jsonl:1: 'Atlantis' is no city of the world"),
-        ({"dest": "Atlantis", "visiting_city_number": 2}, "in.jsonl:1: 'Atlantis' is no state of the world"),
-        ({"local_constraint": {"room type": "suite"}}, "in.jsonl:1: no text can say this request: room type 'suite' has no wording"),
+        (
+            {"dest": "Atlantis", "visiting_city_number": 2},
+            "in.jsonl:1: 'Atlantis' is no state of the world",
+        ),
+        (
+            {"local_constraint": {"room type": "suite"}},
+            "in.jsonl:1: no text can say this request: room type 'suite' has no wording",
+        ),
         ({"days": 9}, "in.jsonl:1: no text can say this request: the dates are not 9 days"),
         ({"budget": "much"}, "in.jsonl:1: field 'budget"),
         (None, "No queries in"),
     ],
 )
 def test_requests_that_cannot_be_worded_are_one_line(
-    folder: Path, tmp_path: Path, change: dict[str, Any] | None, told: str, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    tmp_path: Path,
+    change: dict[str, Any] | None,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     path, record = tmp_path / "in.jsonl", read_queries(folder / "queries.jsonl")[0].record()
     path.write_text("" if change is None else json.dumps({**record, **change}) + "\n")

@@ -1,4 +1,5 @@
-"""Mistakes that once cost a new user a traceback, silence, or half a run folder: one clear line and exit code 2."""
+"""Mistakes that once cost a new user a traceback, silence, or half a run folder: one clear line and
+exit code 2."""
 
 from __future__ import annotations
 
@@ -11,15 +12,37 @@ from tripwright.cli.main import main
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder with a world, queries for it, and the same queries for a world that does not exist."""
+    """A folder with a world, queries for it, and the same queries for a world that does not
+    exist."""
     folder = tmp_path_factory.mktemp("place")
     assert main(["world", "build", str(folder / "w"), "--seed", "7"]) == 0
-    assert main(["query", "make", "--world", str(folder / "w"), "--count", "2", "--out", str(folder / "q.jsonl")]) == 0
+    assert (
+        main(
+            [
+                "query",
+                "make",
+                "--world",
+                str(folder / "w"),
+                "--count",
+                "2",
+                "--out",
+                str(folder / "q.jsonl"),
+            ]
+        )
+        == 0
+    )
     records = [json.loads(line) for line in (folder / "q.jsonl").read_text().splitlines()]
-    (folder / "far.jsonl").write_text("".join(json.dumps({**record, "org": "Atlantis"}) + "\n" for record in records))
+    (folder / "far.jsonl").write_text(
+        "".join(json.dumps({**record, "org": "Atlantis"}) + "\n" for record in records)
+    )
     (folder / "dateless.jsonl").write_text(json.dumps({**records[0], "date": []}) + "\n")
     (folder / "empty").write_text("")
-    errand = {"origin": "Ashelmont", "destination": "Orford", "depart_date": "2022-03-01", "query": "To Orford, please."}
+    errand = {
+        "origin": "Ashelmont",
+        "destination": "Orford",
+        "depart_date": "2022-03-01",
+        "query": "To Orford, please.",
+    }
     (folder / "r.jsonl").write_text(json.dumps(errand) + "\n")
     return folder
 
@@ -33,15 +56,48 @@ def place(tmp_path_factory):
         ("query make --world {place}/w --out {place}/empty/x", "cannot use"),
         ("query make --world {place}/w --seed -1 --out {place}/x", "--seed"),
         ("world build {place}/new --seed -1", "--seed"),
-        ("run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out {place}/run", "gives 0 dates"),
-        ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --timeout nan", "--timeout"),
-        ("run --policy expert --dialect compact --queries {place}/r.jsonl --world {place}/w --out {place}/run", "travellers' requests"),
-        ("run --policy errand-expert --dialect deeptravel --queries {place}/q.jsonl --world {place}/w --out {place}/run", "TravelPlanner"),
         (
-            "run --policy errand-expert --dialect deeptravel --rules strict --queries {place}/r.jsonl --world {place}/w --out {place}/run",
+            (
+                "run --policy first-row --queries {place}/dateless.jsonl --world {place}/w --out"
+                " {place}/run"
+            ),
+            "gives 0 dates",
+        ),
+        (
+            (
+                "run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run"
+                " --timeout nan"
+            ),
+            "--timeout",
+        ),
+        (
+            (
+                "run --policy expert --dialect compact --queries {place}/r.jsonl --world {place}/w"
+                " --out {place}/run"
+            ),
+            "travellers' requests",
+        ),
+        (
+            (
+                "run --policy errand-expert --dialect deeptravel --queries {place}/q.jsonl --world"
+                " {place}/w --out {place}/run"
+            ),
+            "TravelPlanner",
+        ),
+        (
+            (
+                "run --policy errand-expert --dialect deeptravel --rules strict --queries"
+                " {place}/r.jsonl --world {place}/w --out {place}/run"
+            ),
             "--rules are not of travellers' requests",
         ),
-        ("run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run --top-p 7", "--top-p"),
+        (
+            (
+                "run --policy expert --queries {place}/q.jsonl --world {place}/w --out {place}/run"
+                " --top-p 7"
+            ),
+            "--top-p",
+        ),
     ],
 )
 def test_it_is_one_line_and_leaves_nothing(place, capsys, words, said):
@@ -70,11 +126,15 @@ def test_a_recipe_without_the_stage_makes_no_folder(place, capsys, verb):
 def test_the_same_command_continues_a_run_after_midnight(place, capsys):
     """Without --snapshot the day of the run's first start counts, not that of the next."""
     run = (
-        f"run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world {place}/w --out {place}/days --store {place}/s"
+        f"run --policy errand-expert --dialect deeptravel --queries {place}/r.jsonl --world"
+        f" {place}/w --out {place}/days --store {place}/s"
     )
     assert main([*run.split(), "--snapshot", "2026-06-20"]) == 0
     assert main(run.split()) == 0
-    assert json.loads((place / "days" / "run_card.json").read_text())["world"]["snapshot"] == "2026-06-20"
+    assert (
+        json.loads((place / "days" / "run_card.json").read_text())["world"]["snapshot"]
+        == "2026-06-20"
+    )
     assert len((place / "days" / "transcripts.jsonl").read_text().splitlines()) == 1
     assert main([*run.split(), "--snapshot", "2026-06-21"]) == 2
     assert "holds another run" in capsys.readouterr().err

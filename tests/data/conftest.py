@@ -39,11 +39,22 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = list(make_queries(world, QUERIES, 1))
     path = folder / "queries.jsonl"
     path.write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
-    tasks = [TripTask(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)]
+    tasks = [
+        TripTask(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)
+    ]
     for name in DIALECTS:
         dialect = dialect_named(name)
-        card = run_card({"kind": "expert"}, {}, dialect, "strict", path, {"name": world.name, "content_hash": world.content_hash})
-        run(ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False)
+        card = run_card(
+            {"kind": "expert"},
+            {},
+            dialect,
+            "strict",
+            path,
+            {"name": world.name, "content_hash": world.content_hash},
+        )
+        run(
+            ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False
+        )
     return folder
 
 
@@ -53,14 +64,26 @@ def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("errands")
     provider = WorldProvider(World.open(made / "world"))
     places = Places(list(provider.world.cities), provider.world.dates)
-    found, _ = make_requests(Survey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1)
+    found, _ = make_requests(
+        Survey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1
+    )
     requests = [each.request for each in found]
     write_requests(folder / "requests.jsonl", requests)
-    jobs = [Errand(f"q{number:06d}", request, provider, provider.world.name) for number, request in enumerate(requests, start=1)]
+    jobs = [
+        Errand(f"q{number:06d}", request, provider, provider.world.name)
+        for number, request in enumerate(requests, start=1)
+    ]
     place = {"tools": dict.fromkeys(sorted(provider.tools), f"world {provider.version}")}
     for name in ERRAND_DIALECTS:
         dialect = dialect_named(name)
-        card = run_card({"kind": "errand-expert"}, {}, dialect, "verified by rules", folder / "requests.jsonl", place)
+        card = run_card(
+            {"kind": "errand-expert"},
+            {},
+            dialect,
+            "verified by rules",
+            folder / "requests.jsonl",
+            place,
+        )
         run(ErrandExpert(), jobs, folder / name, dialect, card=card, progress=False)
     return folder
 
@@ -84,15 +107,20 @@ Lines = list[dict[str, Any]]
 
 @pytest.fixture
 def copied(made: Path, errands: Path, tmp_path: Path) -> Callable[..., Path]:
-    """copied(dialect, change, name=…, **card) → a finished run with the lines that `change` makes of the expert's."""
+    """copied(dialect, change, name=…, **card) → a finished run with the lines that `change` makes
+    of the expert's."""
 
-    def copy(dialect: str, change: Callable[[Lines], Lines] = list, /, name: str = "run", **card: Any) -> Path:
+    def copy(
+        dialect: str, change: Callable[[Lines], Lines] = list, /, name: str = "run", **card: Any
+    ) -> Path:
         folder = tmp_path / name
         shutil.copytree((errands if dialect in ERRAND_DIALECTS else made) / dialect, folder)
         path = folder / "transcripts.jsonl"
         lines = change([json.loads(line) for line in path.read_text().splitlines()])
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        (folder / "score.json").write_text(json.dumps({"n": len({line["id"] for line in lines}), "unscored": 0}))
+        (folder / "score.json").write_text(
+            json.dumps({"n": len({line["id"] for line in lines}), "unscored": 0})
+        )
         known = json.loads((folder / "run_card.json").read_text())
         (folder / "run_card.json").write_text(json.dumps({**known, **card}))
         return folder

@@ -32,16 +32,36 @@ def turns(line: Line) -> list[Line]:
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_the_expert_s_episodes_are_clean_and_say_what_made_them(made: Path, tmp_path: Path, dialect: str) -> None:
+def test_the_expert_s_episodes_are_clean_and_say_what_made_them(
+    made: Path, tmp_path: Path, dialect: str
+) -> None:
     found = collected(made / dialect, tmp_path / "out.jsonl")
-    assert (found.kept, found.episodes, found.requests, found.judged_again, found.dropped) == (6, 6, 6, 0, {})
+    assert (found.kept, found.episodes, found.requests, found.judged_again, found.dropped) == (
+        6,
+        6,
+        6,
+        0,
+        {},
+    )
     given = kept_lines(made / dialect / "transcripts.jsonl")
     card = json.loads((made / dialect / "run_card.json").read_text())
     for line, line_of_run in zip(kept_lines(tmp_path / "out.jsonl"), given, strict=True):
-        assert line["transcript"] == line_of_run["transcript"] and line["plan"] == line_of_run["plan"]
-        assert line["id"] == f"{dialect}/{line_of_run['id']}" and line["rules"] == "strict" and line["verdict"]["final"] is True
-        assert (line["dialect"], line["policy"], line["world_hash"]) == (dialect, {"kind": "expert"}, card["world"]["content_hash"])
-        assert line["tools"] == (face_named("planner_r1").schemas() if dialect == "planner_r1" else None)
+        assert (
+            line["transcript"] == line_of_run["transcript"] and line["plan"] == line_of_run["plan"]
+        )
+        assert (
+            line["id"] == f"{dialect}/{line_of_run['id']}"
+            and line["rules"] == "strict"
+            and line["verdict"]["final"] is True
+        )
+        assert (line["dialect"], line["policy"], line["world_hash"]) == (
+            dialect,
+            {"kind": "expert"},
+            card["world"]["content_hash"],
+        )
+        assert line["tools"] == (
+            face_named("planner_r1").schemas() if dialect == "planner_r1" else None
+        )
 
 
 def stopped(line: Line) -> None:
@@ -55,7 +75,11 @@ def unscored(line: Line) -> None:
 
 def without_plan(line: Line) -> None:
     line["plan"] = None
-    line["verdict"]["groups"][0]["facts"]["schema"] |= {"passed": False, "state": "failed", "message": "not JSON"}
+    line["verdict"]["groups"][0]["facts"]["schema"] |= {
+        "passed": False,
+        "state": "failed",
+        "message": "not JSON",
+    }
 
 
 def failed(line: Line) -> None:
@@ -92,7 +116,9 @@ def more_after(line: Line) -> None:
 
 
 def thought_not_closed(line: Line) -> None:
-    turns(line)[0]["text"] = "<think>Hm. " + turns(line)[0]["text"].replace("<think>", "").replace("</think>", "")
+    turns(line)[0]["text"] = "<think>Hm. " + turns(line)[0]["text"].replace("<think>", "").replace(
+        "</think>", ""
+    )
 
 
 def fenced(line: Line) -> None:
@@ -145,15 +171,21 @@ def test_what_is_not_clean_is_left_with_its_reason(
     assert found.kept == 6 - found.dropped.total() == len(kept_lines(tmp_path / "out.jsonl"))
 
 
-@pytest.mark.parametrize("spoil", [free_words, thought_not_closed], ids=["words before the thought", "not closed"])
-def test_star_asks_for_one_thought_and_nothing_else(copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None]) -> None:
+@pytest.mark.parametrize(
+    "spoil", [free_words, thought_not_closed], ids=["words before the thought", "not closed"]
+)
+def test_star_asks_for_one_thought_and_nothing_else(
+    copied: Callable[..., Path], tmp_path: Path, spoil: Callable[[Line], None]
+) -> None:
     def change(lines: list[Line]) -> list[Line]:
         spoil(lines[0])
         turn = turns(lines[1])[0]
         turn["text"] = turn["text"].partition("</think>\n")[2]
         return lines
 
-    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {clean.OUTSIDE_TAGS: 2}
+    assert collected(copied("star", change), tmp_path / "out.jsonl").dropped == {
+        clean.OUTSIDE_TAGS: 2
+    }
 
 
 def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path: Path) -> None:
@@ -166,18 +198,25 @@ def test_the_last_try_of_an_episode_counts(copied: Callable[..., Path], tmp_path
     assert (found.episodes, found.kept, found.dropped) == (6, 6, {})
 
 
-def test_other_rules_are_judged_again_in_the_world(copied: Callable[..., Path], world: World, tmp_path: Path) -> None:
+def test_other_rules_are_judged_again_in_the_world(
+    copied: Callable[..., Path], world: World, tmp_path: Path
+) -> None:
     def change(lines: list[Line]) -> list[Line]:
         lines[3]["plan"][1]["breakfast"] = False  # given, for the official rules
         return lines
 
     folder = copied("planner_r1", change, rules="official")
-    with pytest.raises(UserError, match="was judged under the official rules: give its world with --world"):
+    with pytest.raises(
+        UserError, match="was judged under the official rules: give its world with --world"
+    ):
         collected(folder, tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()
     found = collect(open_runs([folder]), tmp_path / "out.jsonl", [world])
     assert (found.kept, found.judged_again, found.dropped) == (5, 6, {"fails the strict rules": 1})
-    assert all(line["rules"] == "strict" and line["verdict"]["final"] for line in kept_lines(tmp_path / "out.jsonl"))
+    assert all(
+        line["rules"] == "strict" and line["verdict"]["final"]
+        for line in kept_lines(tmp_path / "out.jsonl")
+    )
     assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official").kept == 6
 
 
@@ -202,10 +241,15 @@ def test_samples_of_one_request(copied: Callable[..., Path], tmp_path: Path) -> 
     assert ids(dedup=True) == (["s00", "s01", "s03"], {DUPLICATE: 1})
     assert ids(most_per_query=1) == (["s00"], {ONE_OF_MANY: 3})
     assert ids(most_per_query=1, order="shortest") == (["s01"], {ONE_OF_MANY: 3})
-    assert ids(most_per_query=2, order="shortest", dedup=True) == (["s00", "s01"], {DUPLICATE: 1, ONE_OF_MANY: 1})
+    assert ids(most_per_query=2, order="shortest", dedup=True) == (
+        ["s00", "s01"],
+        {DUPLICATE: 1, ONE_OF_MANY: 1},
+    )
 
 
-def test_the_order_in_which_episodes_ended_does_not_matter(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_order_in_which_episodes_ended_does_not_matter(
+    copied: Callable[..., Path], tmp_path: Path
+) -> None:
     one = copied("planner_r1", name="a/run")
     other = copied("planner_r1", lambda lines: lines[::-1], name="b/run")
     collected(one, tmp_path / "one.jsonl", most_per_query=1)
@@ -220,7 +264,9 @@ def test_runs_of_one_name_keep_their_ids_apart(copied: Callable[..., Path], tmp_
     assert found.requests == 6 and [counts["kept"] for counts in found.by_run.values()] == [6, 6]
 
 
-def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(
+    copied: Callable[..., Path], tmp_path: Path
+) -> None:
     folder = copied("planner_r1")
     lines = (folder / "transcripts.jsonl").read_bytes()
     (folder / "transcripts.jsonl").write_bytes(lines[:-40])  # the last line is being written
@@ -239,7 +285,13 @@ def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied: Callabl
         ("[]", "expected an object, found list"),
         ('{"query": {}}', "it has no 'id'"),
         ('{"id": 1}', "it has no 'domain'"),
-        ('{"id": 1, "domain": "travelplanner", "request": {}, "transcript": {}, "verdict": null}', "request field 'org'"),
+        (
+            (
+                '{"id": 1, "domain": "travelplanner", "request": {}, "transcript": {}, "verdict":'
+                " null}"
+            ),
+            "request field 'org'",
+        ),
     ],
 )
 def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(
@@ -253,12 +305,20 @@ def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(
     assert not list(tmp_path.glob("out.jsonl*"))
 
 
-def test_runs_that_cannot_be_used(copied: Callable[..., Path], world: World, tmp_path: Path) -> None:
+def test_runs_that_cannot_be_used(
+    copied: Callable[..., Path], world: World, tmp_path: Path
+) -> None:
     out = tmp_path / "out.jsonl"
     with pytest.raises(UserError, match="played with empty tools"):
         collected(copied("planner_r1", name="emptied", emptied_tools=True), out)
     with pytest.raises(UserError, match="No run was played in the world"):
-        collect(open_runs([copied("planner_r1", name="elsewhere", world={"name": "w", "content_hash": "x"})]), out, [world])
+        collect(
+            open_runs(
+                [copied("planner_r1", name="elsewhere", world={"name": "w", "content_hash": "x"})]
+            ),
+            out,
+            [world],
+        )
     with pytest.raises(UserError, match="dialect 'klingon', which is none of planner_r1"):
         open_runs([copied("planner_r1", name="other", dialect={"name": "klingon"})])
     folder = copied("planner_r1", name="twice")

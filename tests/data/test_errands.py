@@ -1,4 +1,5 @@
-"""Runs of DeepTravel's kind as training data (row D6): what a verifier passed in the strict format, and what is told of it."""
+"""Runs of DeepTravel's kind as training data (row D6): what a verifier passed in the strict format,
+and what is told of it."""
 
 from __future__ import annotations
 
@@ -43,17 +44,32 @@ def turns(line: Line) -> list[Line]:
 
 
 @pytest.mark.parametrize("dialect", ["deeptravel", "deeptravel_compact"])
-def test_what_the_verifier_passed_is_kept_with_what_made_it(errands: Path, tmp_path: Path, dialect: str) -> None:
+def test_what_the_verifier_passed_is_kept_with_what_made_it(
+    errands: Path, tmp_path: Path, dialect: str
+) -> None:
     given = read_lines(errands / dialect / "transcripts.jsonl")
     passed = [line for line in given if line["verdict"]["final"]]
     found = collected(errands / dialect, tmp_path / "out.jsonl")
-    assert len(passed) >= 5 and (found.kept, found.requests, found.judged_again) == (len(passed), len(passed), 0)
-    assert found.dropped == ({NOT_PASSED: len(given) - len(passed)} if len(given) > len(passed) else {})
+    assert len(passed) >= 5 and (found.kept, found.requests, found.judged_again) == (
+        len(passed),
+        len(passed),
+        0,
+    )
+    assert found.dropped == (
+        {NOT_PASSED: len(given) - len(passed)} if len(given) > len(passed) else {}
+    )
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), passed, strict=True):
         same = ("domain", "request", "transcript", "verdict", "verifier")
         assert [line[key] for key in same] == [line_of_run[key] for key in same]
-        assert line["id"] == f"{dialect}/{line_of_run['id']}" and line["rules"] == found.rules == "verified by rules"
-        assert (line["dialect"], line["policy"], line["tools"]) == (dialect, {"kind": "errand-expert"}, None)
+        assert (
+            line["id"] == f"{dialect}/{line_of_run['id']}"
+            and line["rules"] == found.rules == "verified by rules"
+        )
+        assert (line["dialect"], line["policy"], line["tools"]) == (
+            dialect,
+            {"kind": "errand-expert"},
+            None,
+        )
         assert len(line["world_hash"]) == 64
 
 
@@ -92,7 +108,10 @@ def answered(change: Callable[[str], str]) -> Callable[[Line], None]:
 
 def first_card_thrice(answer: str) -> str:
     start = answer.index("#### ")
-    end = next((at for at in (answer.find("####", start + 4), answer.find("\n### ", start)) if at > 0), len(answer))
+    end = next(
+        (at for at in (answer.find("####", start + 4), answer.find("\n### ", start)) if at > 0),
+        len(answer),
+    )
     return answer[:start] + 3 * (answer[start:end].rstrip() + "\n") + answer[end:]
 
 
@@ -101,7 +120,11 @@ def stopped(line: Line) -> None:
 
 
 def unscored(line: Line) -> None:
-    line["transcript"] |= {"stop_reason": "unscored", "answer": None, "fault": "the verifier's endpoint is dead"}
+    line["transcript"] |= {
+        "stop_reason": "unscored",
+        "answer": None,
+        "fault": "the verifier's endpoint is dead",
+    }
     line["verdict"] = None
 
 
@@ -120,7 +143,10 @@ def as_a_function(line: Line) -> None:
     """The paper's own way of writing a call."""
     turn = turns(line)[0]
     call = ", ".join(f'{name}="{value}"' for name, value in turn["call"]["arguments"].items())
-    turn["text"] = turn["text"].partition("<tool_call>")[0] + f"<tool_call>{turn['call']['name']}({call})</tool_call>"
+    turn["text"] = (
+        turn["text"].partition("<tool_call>")[0]
+        + f"<tool_call>{turn['call']['name']}({call})</tool_call>"
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,17 +160,37 @@ def as_a_function(line: Line) -> None:
         (say(0, lambda text: text.replace("</think>", "")), clean.OUTSIDE_TAGS),
         (say(0, lambda text: "Well. " + text), clean.OUTSIDE_TAGS),
         (say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")), clean.OUTSIDE_TAGS),
-        (say(0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text), clean.OUTSIDE_TAGS),
+        (
+            say(
+                0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text
+            ),
+            clean.OUTSIDE_TAGS,
+        ),
         (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), clean.OUTSIDE_TAGS),
         (answered(lambda answer: "<think>Hm.</think> " + answer), clean.OUTSIDE_TAGS),
         (answered(lambda answer: f"```markdown\n{answer}\n```"), clean.FENCED),
         (
-            answered(lambda answer: answer.replace("### Outbound recommendations", "### The way there")),
+            answered(
+                lambda answer: answer.replace("### Outbound recommendations", "### The way there")
+            ),
             f"{clean.NOT_IN_FORMAT}: no heading of an answer",
         ),
-        (answered(first_card_thrice), f"{clean.NOT_IN_FORMAT}: more than two recommendations for the outbound"),
-        (say(0, lambda text: "<think>One.</think>\n<tool_call_thinking>Two.</tool_call_thinking>" + text), None),  # in any order
-        (say(0, lambda text: text.partition("</think>")[2]), None),  # the prompt asks for thoughts, row D6's format allows them
+        (
+            answered(first_card_thrice),
+            f"{clean.NOT_IN_FORMAT}: more than two recommendations for the outbound",
+        ),
+        # in any order
+        (
+            say(
+                0,
+                lambda text: (
+                    "<think>One.</think>\n<tool_call_thinking>Two.</tool_call_thinking>" + text
+                ),
+            ),
+            None,
+        ),
+        # the prompt asks for thoughts, row D6's format allows them
+        (say(0, lambda text: text.partition("</think>")[2]), None),
         (as_a_function, None),
     ],
 )
@@ -158,10 +204,14 @@ def test_what_is_not_in_the_strict_format_is_left_with_its_reason(
     before = collected(copied("deeptravel", name="as it was"), tmp_path / "out.jsonl")
     found = collected(copied("deeptravel", change), tmp_path / "out.jsonl")
     assert found.dropped - before.dropped == ({} if reason is None else {reason: 1})
-    assert found.kept == before.kept - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
+    assert (
+        found.kept == before.kept - (reason is not None) == len(read_lines(tmp_path / "out.jsonl"))
+    )
 
 
-def test_samples_of_one_request_and_places_that_are_not_the_same(copied: Callable[..., Path], tmp_path: Path) -> None:
+def test_samples_of_one_request_and_places_that_are_not_the_same(
+    copied: Callable[..., Path], tmp_path: Path
+) -> None:
     def change(lines: list[Line]) -> list[Line]:
         samples = [json.loads(json.dumps(lines[0])) for _ in range(3)]
         for number, line in enumerate(samples):
@@ -170,14 +220,23 @@ def test_samples_of_one_request_and_places_that_are_not_the_same(copied: Callabl
         return samples
 
     runs = [copied("deeptravel", change, name=name, world=place) for name, place in PLACES.items()]
-    found = collect(open_runs(runs[:1]), tmp_path / "out.jsonl", choice=Choice(dedup=True, most_per_query=1, order="shortest"))
+    found = collect(
+        open_runs(runs[:1]),
+        tmp_path / "out.jsonl",
+        choice=Choice(dedup=True, most_per_query=1, order="shortest"),
+    )
     assert (found.kept, found.requests, found.dropped) == (1, 1, {DUPLICATE: 1, ONE_OF_MANY: 1})
     assert read_lines(tmp_path / "out.jsonl")[0]["id"].endswith("-s01")
-    assert collect(open_runs(runs), tmp_path / "out.jsonl").requests == 2  # recorded and replayed is one place, another day is not
+    # recorded and replayed is one place, another day is not
+    assert collect(open_runs(runs), tmp_path / "out.jsonl").requests == 2
 
 
 DAY = {"tools": {"train_search": "rail 1"}, "snapshot": "2026-06-20", "store": "live"}
-PLACES = {"recorded": {**DAY, "mode": "record"}, "replayed": {**DAY, "mode": "replay"}, "later": {**DAY, "snapshot": "2026-07-01"}}
+PLACES = {
+    "recorded": {**DAY, "mode": "record"},
+    "replayed": {**DAY, "mode": "replay"},
+    "later": {**DAY, "snapshot": "2026-07-01"},
+}
 
 
 # ---- what does not go together
@@ -185,21 +244,36 @@ PLACES = {"recorded": {**DAY, "mode": "record"}, "replayed": {**DAY, "mode": "re
 
 def test_two_kinds_never_come_into_one_file(made: Path, errands: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match="star' holds TravelPlanner's queries and .*deeptravel' holds travellers' requests: take those of one"
+        UserError,
+        match=(
+            "star' holds TravelPlanner's queries and .*deeptravel' holds travellers' requests: take"
+            " those of one"
+        ),
     ):
         collect(open_runs([made / "star", errands / "deeptravel"]), tmp_path / "out.jsonl")
     assert not list(tmp_path.iterdir())
     both = tmp_path / "both.jsonl"
-    both.write_text("".join((folder / "transcripts.jsonl").read_text() for folder in (made / "star", errands / "deeptravel")))
-    with pytest.raises(UserError, match="both.jsonl:7: of travellers' requests, after TravelPlanner's queries"):
+    both.write_text(
+        "".join(
+            (folder / "transcripts.jsonl").read_text()
+            for folder in (made / "star", errands / "deeptravel")
+        )
+    )
+    with pytest.raises(
+        UserError, match="both.jsonl:7: of travellers' requests, after TravelPlanner's queries"
+    ):
         list(read_trajectories([both]))
     with pytest.raises(UserError, match="one kind at a time"):
         merge([made / "queries.jsonl", errands / "requests.jsonl"])
 
 
-def test_what_is_for_plans_is_refused(copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path) -> None:
+def test_what_is_for_plans_is_refused(
+    copied: Callable[..., Path], errands: Path, world: World, tmp_path: Path
+) -> None:
     runs, out = open_runs([errands / "deeptravel"]), tmp_path / "out.jsonl"
-    with pytest.raises(UserError, match=r"--rules is for what can be judged again; .* were verified by rules"):
+    with pytest.raises(
+        UserError, match=r"--rules is for what can be judged again; .* were verified by rules"
+    ):
         collect(runs, out, rules="strict")
     with pytest.raises(UserError, match="--world is for what can be judged again"):
         collect(runs, out, [world])
@@ -208,14 +282,25 @@ def test_what_is_for_plans_is_refused(copied: Callable[..., Path], errands: Path
     assert not out.exists()
 
 
-def test_a_line_of_another_kind_is_no_episode_of_the_run(copied: Callable[..., Path], made: Path, tmp_path: Path) -> None:
+def test_a_line_of_another_kind_is_no_episode_of_the_run(
+    copied: Callable[..., Path], made: Path, tmp_path: Path
+) -> None:
     def change(lines: list[Line]) -> list[Line]:
         return [*lines, read_lines(made / "star" / "transcripts.jsonl")[0] | {"id": "z"}]
 
-    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run: of TravelPlanner's queries in a run of travellers'"):
+    with pytest.raises(
+        UserError,
+        match=(
+            "transcripts.jsonl:7: not an episode of a run: of TravelPlanner's queries in a run of"
+            " travellers'"
+        ),
+    ):
         collected(copied("deeptravel", change), tmp_path / "out.jsonl")
     with pytest.raises(UserError, match="request field 'origin'"):
-        collected(copied("deeptravel", lambda lines: [{**lines[0], "request": {}}], name="empty"), tmp_path / "out.jsonl")
+        collected(
+            copied("deeptravel", lambda lines: [{**lines[0], "request": {}}], name="empty"),
+            tmp_path / "out.jsonl",
+        )
 
 
 # ---- told and exported
@@ -227,7 +312,9 @@ def test_statistics_count_with_and_without_wishes(errands: Path) -> None:
     wishes = {"with": 0, "without": 0}
     for line in read_lines(errands / "requests.jsonl"):
         wishes["with" if TravelRequest.model_validate(line).constrained else "without"] += 1
-    assert {name: row["n"] for name, row in found["wishes"].items()} == wishes and all(wishes.values())
+    assert {name: row["n"] for name, row in found["wishes"].items()} == wishes and all(
+        wishes.values()
+    )
     assert found["levels"]["all"]["n"] == sum(wishes.values()) == found["levels"]["all"]["requests"]
     calls = sum(len(episode.transcript.calls) for episode in episodes)
     assert found["levels"]["all"]["tool_calls"] == pytest.approx(calls / len(episodes))
@@ -246,28 +333,53 @@ def test_messages_say_whether_there_were_wishes(errands: Path, tmp_path: Path) -
     for row, line in zip(rows, read_lines(tmp_path / "out.jsonl"), strict=True):
         request = TravelRequest.model_validate(line["request"])
         assert "days" not in row and row["wishes"] == ("with" if request.constrained else "without")
-        assert json.loads(row["query"]) == line["request"] and row["level"] == request.level and row["tools"] is None
-        assert [message["content"] for message in row["messages"]] == [s["text"] for s in line["transcript"]["segments"]]
+        assert (
+            json.loads(row["query"]) == line["request"]
+            and row["level"] == request.level
+            and row["tools"] is None
+        )
+        assert [message["content"] for message in row["messages"]] == [
+            s["text"] for s in line["transcript"]["segments"]
+        ]
 
 
 def test_verl_rows_open_the_errand(errands: Path, made: Path, world: World, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     requests, dialect = errands / "requests.jsonl", dialect_named("deeptravel")
     write_rows(verl_rows(requests, dialect, world), tmp_path / "train.parquet", "verl")
-    opened = [line["transcript"]["segments"][:2] for line in read_lines(errands / "deeptravel" / "transcripts.jsonl")]
+    opened = [
+        line["transcript"]["segments"][:2]
+        for line in read_lines(errands / "deeptravel" / "transcripts.jsonl")
+    ]
     rows = parquet.read_table(tmp_path / "train.parquet").to_pylist()
     for row, request, segments in zip(rows, read_requests(requests), opened, strict=True):
-        assert row["prompt"] == [{"role": segment["role"], "content": segment["text"]} for segment in segments]
+        assert row["prompt"] == [
+            {"role": segment["role"], "content": segment["text"]} for segment in segments
+        ]
         assert json.loads(row["reward_model"]["ground_truth"]) == request.record()
-        assert row["extra_info"]["wishes"] == ("with" if request.constrained else "without") and "days" not in row["extra_info"]
-    with pytest.raises(UserError, match="holds travellers' requests, and dialect 'star' answers TravelPlanner's queries"):
+        assert (
+            row["extra_info"]["wishes"] == ("with" if request.constrained else "without")
+            and "days" not in row["extra_info"]
+        )
+    with pytest.raises(
+        UserError,
+        match="holds travellers' requests, and dialect 'star' answers TravelPlanner's queries",
+    ):
         list(verl_rows(requests, dialect_named("star"), world))
-    with pytest.raises(UserError, match="holds TravelPlanner's queries, and dialect 'deeptravel' answers travellers' requests"):
+    with pytest.raises(
+        UserError,
+        match=(
+            "holds TravelPlanner's queries, and dialect 'deeptravel' answers travellers' requests"
+        ),
+    ):
         list(verl_rows(made / "queries.jsonl", dialect, world))
 
 
 def test_pass_rates_of_two_runs_are_compared(copied: Callable[..., Path]) -> None:
-    one, other = (copied("deeptravel", part, name=name) for name, part in (("a", lambda lines: lines[:3]), ("b", lambda lines: lines[3:])))
+    one, other = (
+        copied("deeptravel", part, name=name)
+        for name, part in (("a", lambda lines: lines[:3]), ("b", lambda lines: lines[3:]))
+    )
     found = reliability(*open_runs([one, other]))
     assert (found["synthetic"]["n"], found["given"]["n"]) == (3, 3)
 
@@ -276,30 +388,58 @@ def test_pass_rates_of_two_runs_are_compared(copied: Callable[..., Path]) -> Non
 
 
 def asked(number: int, level: str, wishes: bool, **more: Any) -> TravelRequest:
-    fields = {"id": f"r{number}", "query": f"Trip {number}", "origin": "A", "destination": "B", "depart_date": "2026-06-26", "level": level}
-    return TravelRequest.model_validate({**fields, **({"transport": "train"} if wishes else {}), **more})
+    fields = {
+        "id": f"r{number}",
+        "query": f"Trip {number}",
+        "origin": "A",
+        "destination": "B",
+        "depart_date": "2026-06-26",
+        "level": level,
+    }
+    return TravelRequest.model_validate(
+        {**fields, **({"transport": "train"} if wishes else {}), **more}
+    )
 
 
 def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path: Path) -> None:
     kinds = [("easy", True), ("easy", False), ("hard", True), ("hard", False)]
-    write_requests(tmp_path / "all.jsonl", [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)])
+    write_requests(
+        tmp_path / "all.jsonl",
+        [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)],
+    )
     merged = merge([tmp_path / "all.jsonl"])
     assert merged.marks == ("level", "wishes")
     parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1, keep=merged.marks)
     for name, n in (("train", 7), ("validation", 2), (REST, 1)):
-        assert mix(parts[name], merged.marks) == {f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")}
+        assert mix(parts[name], merged.marks) == {
+            f"{level} {w}": n for level in ("easy", "hard") for w in ("with", "without")
+        }
     places = write_parts(parts, tmp_path / "parts", [tmp_path / "all.jsonl"])
     read = {name: read_requests(path) for name, path in places.items()}  # as a run reads them
     given = {request.id: request for request in read_requests(tmp_path / "all.jsonl")}
     assert all(given[request.id] == request for part in read.values() for request in part)
-    assert not {request.id for request in read["train"]} & {request.id for request in read["validation"]}
+    assert not {request.id for request in read["train"]} & {
+        request.id for request in read["validation"]
+    }
 
 
 def test_requests_of_one_text_and_requests_of_one_id(tmp_path: Path) -> None:
     write_requests(tmp_path / "a.jsonl", [asked(1, "easy", True), asked(2, "easy", False)])
-    write_requests(tmp_path / "b.jsonl", [asked(3, "easy", True, query="trip  1"), asked(4, "easy", False, query="Trip 2", nights=2)])
+    write_requests(
+        tmp_path / "b.jsonl",
+        [
+            asked(3, "easy", True, query="trip  1"),
+            asked(4, "easy", False, query="Trip 2", nights=2),
+        ],
+    )
     merged = merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
-    assert (len(merged.requests), merged.duplicates, merged.differing) == (3, [("b.jsonl:2", "a.jsonl:2")], 1)
+    assert (len(merged.requests), merged.duplicates, merged.differing) == (
+        3,
+        [("b.jsonl:2", "a.jsonl:2")],
+        1,
+    )
     write_requests(tmp_path / "b.jsonl", [asked(1, "easy", True, query="Another trip")])
-    with pytest.raises(UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1' and asks for something else"):
+    with pytest.raises(
+        UserError, match="'b.jsonl:1' has the id 'r1' of 'a.jsonl:1' and asks for something else"
+    ):
         merge([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])

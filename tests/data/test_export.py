@@ -1,4 +1,5 @@
-"""Exports hold the transcript's messages to the letter, its ids and masks as stored, and what each reader looks for."""
+"""Exports hold the transcript's messages to the letter, its ids and masks as stored, and what each
+reader looks for."""
 
 from __future__ import annotations
 
@@ -44,43 +45,76 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def test_messages_are_the_transcript_s_to_the_letter(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
+def test_messages_are_the_transcript_s_to_the_letter(
+    trajectories: list[StoredEpisode], tmp_path: Path
+) -> None:
     path, count = export(trajectories, "messages", tmp_path / "messages")
     rows = parquet_rows(path)
     assert path == tmp_path / "messages" / "train.parquet" and len(rows) == count == 18
     for row, trajectory in zip(rows, trajectories, strict=True):
-        assert [(message["role"], message["content"]) for message in row["messages"]] == said(trajectory)
+        assert [(message["role"], message["content"]) for message in row["messages"]] == said(
+            trajectory
+        )
         assert row["train"] == [message["role"] == "assistant" for message in row["messages"]]
-        assert row["input_ids"] is None and row["loss_mask"] is None  # played as text: no ids are made up
+        # played as text: no ids are made up
+        assert row["input_ids"] is None and row["loss_mask"] is None
         tools = trajectory.record["tools"]
-        assert (row["tools"] is None) == (tools is None) and (tools is None or json.loads(row["tools"]) == tools)
-        assert (row["id"], row["level"], row["days"]) == (trajectory.id, trajectory.request.level, trajectory.request.days)
+        assert (row["tools"] is None) == (tools is None) and (
+            tools is None or json.loads(row["tools"]) == tools
+        )
+        assert (row["id"], row["level"], row["days"]) == (
+            trajectory.id,
+            trajectory.request.level,
+            trajectory.request.days,
+        )
         assert json.loads(row["query"]) == trajectory.record["request"]
 
 
 @pytest.mark.parametrize("layout", ["messages", "trl"])
-def test_json_lines_hold_what_parquet_holds(trajectories: list[StoredEpisode], tmp_path: Path, layout: str) -> None:
+def test_json_lines_hold_what_parquet_holds(
+    trajectories: list[StoredEpisode], tmp_path: Path, layout: str
+) -> None:
     export(trajectories, layout, tmp_path / "a.jsonl")
     export(trajectories, layout, tmp_path / "a.parquet")
-    assert [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()] == parquet_rows(tmp_path / "a.parquet")
+    assert [
+        json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()
+    ] == parquet_rows(tmp_path / "a.parquet")
 
 
-def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world: World, made: Path, small_tokenizer: Any) -> None:
+def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(
+    world: World, made: Path, small_tokenizer: Any
+) -> None:
     chat, dialect = ChatFormat(small_tokenizer), dialect_named("planner_r1")
     queries = read_queries(made / "queries.jsonl")[:3]
-    sessions = list(ExpertPolicy().play(Session(query, ToolBox(world, dialect.face), dialect, chat) for query in queries))
+    sessions = list(
+        ExpertPolicy().play(
+            Session(query, ToolBox(world, dialect.face), dialect, chat) for query in queries
+        )
+    )
     played = [
-        StoredEpisode(str(n), domain_of(dialect), session.query, session.transcript, None, {"tools": None})
+        StoredEpisode(
+            str(n), domain_of(dialect), session.query, session.transcript, None, {"tools": None}
+        )
         for n, session in enumerate(sessions)
     ]
     for row, session in zip(message_rows(played), sessions, strict=True):
         transcript = session.transcript
-        assert row["input_ids"] == transcript.token_ids and row["loss_mask"] == transcript.loss_mask and sum(row["loss_mask"]) > 0
+        assert (
+            row["input_ids"] == transcript.token_ids
+            and row["loss_mask"] == transcript.loss_mask
+            and sum(row["loss_mask"]) > 0
+        )
         assert row["train"] == [message["role"] == "assistant" for message in row["messages"]]
-        (_, system), (_, user), *rest = [(message["role"], message["content"]) for message in row["messages"]]
+        (_, system), (_, user), *rest = [
+            (message["role"], message["content"]) for message in row["messages"]
+        ]
         ids = chat.opening(system, user)
         for role, text in rest:
-            ids += chat.said(text) if role == "assistant" else chat.tool_answer(text, dialect.max_tool_tokens).ids
+            ids += (
+                chat.said(text)
+                if role == "assistant"
+                else chat.tool_answer(text, dialect.max_tool_tokens).ids
+            )
         assert ids == row["input_ids"]
 
 
@@ -88,51 +122,91 @@ def test_trl_rows_are_messages_and_tools(trajectories: list[StoredEpisode], tmp_
     path, _ = export(trajectories, "trl", tmp_path / "trl", split="test")
     rows = parquet_rows(path)
     assert path.name == "test.parquet" and all(row.keys() == {"messages", "tools"} for row in rows)
-    assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == list(map(said, trajectories))
+    assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == list(
+        map(said, trajectories)
+    )
     names = [schema["function"]["name"] for schema in json.loads(rows[0]["tools"])]
     assert "search_flights" in names and rows[-1]["tools"] is None
 
 
-def test_llama_factory_finds_its_data_set(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
+def test_llama_factory_finds_its_data_set(
+    trajectories: list[StoredEpisode], tmp_path: Path
+) -> None:
     (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
     path, _ = export(trajectories, "llama-factory", tmp_path)
     info = json.loads((tmp_path / "dataset_info.json").read_text())
-    assert info["theirs"] == {"file_name": "theirs.json"} and info["tripwright_train"]["file_name"] == path.name
+    assert (
+        info["theirs"] == {"file_name": "theirs.json"}
+        and info["tripwright_train"]["file_name"] == path.name
+    )
     columns, tags = info["tripwright_train"]["columns"], info["tripwright_train"]["tags"]
-    roles = {tags["user_tag"]: "user", tags["assistant_tag"]: "assistant", tags["observation_tag"]: "tool"}
+    roles = {
+        tags["user_tag"]: "user",
+        tags["assistant_tag"]: "assistant",
+        tags["observation_tag"]: "tool",
+    }
     for line, trajectory in zip(path.read_text().splitlines(), trajectories, strict=True):
         row = json.loads(line)
         turns = row[columns["messages"]]
-        assert [turn[tags["role_tag"]] == tags["assistant_tag"] for turn in turns] == [bool(i % 2) for i in range(len(turns))]
-        back = [("system", row[columns["system"]])] + [(roles[turn[tags["role_tag"]]], turn[tags["content_tag"]]) for turn in turns]
+        assert [turn[tags["role_tag"]] == tags["assistant_tag"] for turn in turns] == [
+            bool(i % 2) for i in range(len(turns))
+        ]
+        back = [("system", row[columns["system"]])] + [
+            (roles[turn[tags["role_tag"]]], turn[tags["content_tag"]]) for turn in turns
+        ]
         assert back == said(trajectory)
         tools = trajectory.record["tools"]
-        assert (json.loads(row["tools"]) if row["tools"] else None) == (tools and [tool["function"] for tool in tools])
+        assert (json.loads(row["tools"]) if row["tools"] else None) == (
+            tools and [tool["function"] for tool in tools]
+        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_verl_rows_open_the_episode_and_hold_no_plan(made: Path, world: World, tmp_path: Path, dialect: str) -> None:
+def test_verl_rows_open_the_episode_and_hold_no_plan(
+    made: Path, world: World, tmp_path: Path, dialect: str
+) -> None:
     queries = made / "queries.jsonl"
     assert '"oracle"' in queries.read_text()
-    assert write_rows(verl_rows(queries, dialect_named(dialect), world), tmp_path / "train.parquet", "verl") == 6
+    assert (
+        write_rows(
+            verl_rows(queries, dialect_named(dialect), world), tmp_path / "train.parquet", "verl"
+        )
+        == 6
+    )
     rows = parquet_rows(tmp_path / "train.parquet")
     assert "oracle" not in json.dumps(rows)
     for place, (row, query) in enumerate(zip(rows, read_queries(queries), strict=True)):
         spoken = dialect_named(dialect)
         session = Session(query, ToolBox(world, spoken.face), spoken)
-        assert [(m["role"], m["content"]) for m in row["prompt"]] == [(s.role, s.text) for s in session.transcript.segments]
-        assert row["data_source"] == f"tripwright/{world.name}" and row["agent_name"] == "tripwright"
+        assert [(m["role"], m["content"]) for m in row["prompt"]] == [
+            (s.role, s.text) for s in session.transcript.segments
+        ]
+        assert (
+            row["data_source"] == f"tripwright/{world.name}" and row["agent_name"] == "tripwright"
+        )
         asked = json.loads(row["reward_model"]["ground_truth"])
-        assert asked["query"] == query.query and asked["budget"] == query.budget and row["reward_model"]["style"] == "rule"
+        assert (
+            asked["query"] == query.query
+            and asked["budget"] == query.budget
+            and row["reward_model"]["style"] == "rule"
+        )
         extra = row["extra_info"]
-        assert (extra["index"], extra["world_hash"], extra["dialect"]) == (place, world.content_hash, dialect)
+        assert (extra["index"], extra["world_hash"], extra["dialect"]) == (
+            place,
+            world.content_hash,
+            dialect,
+        )
 
 
 def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_path: Path) -> None:
     record = json.loads((made / "queries.jsonl").read_text().splitlines()[0]) | {"org": "Atlantis"}
     (tmp_path / "q.jsonl").write_text(json.dumps(record) + "\n")
     with pytest.raises(UserError, match="q.jsonl:1: starts in 'Atlantis', no city of world"):
-        write_rows(verl_rows(tmp_path / "q.jsonl", dialect_named("star"), world), tmp_path / "v.parquet", "verl")
+        write_rows(
+            verl_rows(tmp_path / "q.jsonl", dialect_named("star"), world),
+            tmp_path / "v.parquet",
+            "verl",
+        )
     assert not list(tmp_path.glob("v.parquet*"))
 
 
@@ -144,7 +218,9 @@ def test_verl_rows_of_another_world_are_refused(made: Path, world: World, tmp_pa
         ("llama-factory", "broken", "is not a list of data sets"),
     ],
 )
-def test_places_that_do_not_fit(trajectories: list[StoredEpisode], tmp_path: Path, layout: str, out: str, why: str) -> None:
+def test_places_that_do_not_fit(
+    trajectories: list[StoredEpisode], tmp_path: Path, layout: str, out: str, why: str
+) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "dataset_info.json").write_text("[]")
     with pytest.raises(UserError, match=why):
@@ -154,7 +230,9 @@ def test_places_that_do_not_fit(trajectories: list[StoredEpisode], tmp_path: Pat
 
 def test_a_run_s_own_file_does_not_say_which_tools_it_had(made: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not say which tools it was given"):
-        export(read_trajectories([made / "star" / "transcripts.jsonl"]), "trl", tmp_path / "a.jsonl")
+        export(
+            read_trajectories([made / "star" / "transcripts.jsonl"]), "trl", tmp_path / "a.jsonl"
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -167,7 +245,9 @@ def test_without_pyarrow_one_line_says_what_to_install(
     assert export(trajectories, "messages", tmp_path / "a.jsonl")[1] == 18
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(trajectories: list[StoredEpisode], tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(
+    trajectories: list[StoredEpisode], tmp_path: Path
+) -> None:
     pytest.importorskip("pyarrow")
     path, _ = export(trajectories, "messages", tmp_path / "a.parquet")
     before = path.read_bytes()
@@ -178,4 +258,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(trajectories: list[StoredEpisode
 
     with pytest.raises(UserError):
         export(broken(), "messages", path)
-    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == [
+        "a.parquet"
+    ]

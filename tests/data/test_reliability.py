@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from tripwright.data.files import open_runs
-from tripwright.data.reliability import Difference, newcombe, reliability, reliability_table, verdict_in_words, weighted
+from tripwright.data.reliability import (
+    Difference,
+    newcombe,
+    reliability,
+    reliability_table,
+    verdict_in_words,
+    weighted,
+)
 from tripwright.errors import UserError
 from tripwright.statistics.rates import rate
 
@@ -23,7 +30,9 @@ from tripwright.statistics.rates import rate
         ((5, 56), (0, 29), -0.0381, 0.1926),
     ],
 )
-def test_newcombe_s_printed_examples(first: tuple[int, int], second: tuple[int, int], low: float, high: float) -> None:
+def test_newcombe_s_printed_examples(
+    first: tuple[int, int], second: tuple[int, int], low: float, high: float
+) -> None:
     """Table II of Newcombe 1998, method 10."""
     found = newcombe(rate(*first), rate(*second))
     assert (found.low, found.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
@@ -40,11 +49,17 @@ def test_the_paper_s_own_figures_are_no_sure_difference() -> None:
         (Difference(0.031, -0.02, 0.081), "the difference +3.1 points [-2.0, +8.1] is not sure"),
         (
             Difference(0.31, 0.2, 0.4),
-            "the difference +31.0 points [+20.0, +40.0] is sure: the synthetic queries are easier for this policy",
+            (
+                "the difference +31.0 points [+20.0, +40.0] is sure: the synthetic queries are"
+                " easier for this policy"
+            ),
         ),
         (
             Difference(-0.31, -0.4, -0.2),
-            "the difference -31.0 points [-40.0, -20.0] is sure: the synthetic queries are harder for this policy",
+            (
+                "the difference -31.0 points [-40.0, -20.0] is sure: the synthetic queries are"
+                " harder for this policy"
+            ),
         ),
     ],
 )
@@ -56,42 +71,69 @@ def test_a_stratum_of_all_the_weight_is_the_difference_itself() -> None:
     one, other = rate(30, 50), rate(20, 60)
     assert weighted([(1.0, one, other)]) == newcombe(one, other)
     split = weighted([(0.5, one, other), (0.5, one, other)])
-    assert split.value == pytest.approx(newcombe(one, other).value) and split.high < newcombe(one, other).high
+    assert (
+        split.value == pytest.approx(newcombe(one, other).value)
+        and split.high < newcombe(one, other).high
+    )
 
 
 Lines = list[dict[str, Any]]
 
 
 def outcomes(levels: str, passes: str, text: str, samples: int = 1) -> Callable[[Lines], Lines]:
-    """Lines of as many requests as there are letters: e, m or h; and 1 or 0 for each sample, - for unscored."""
+    """Lines of as many requests as there are letters: e, m or h; and 1 or 0 for each sample, - for
+    unscored."""
 
     def change(lines: Lines) -> Lines:
         made = []
         for number, passed in enumerate(passes):
             asked = number // samples
             level = {"e": "easy", "m": "medium", "h": "hard"}[levels[asked]]
-            line = {**lines[0], "id": f"q{number}", "request": {**lines[0]["request"], "level": level, "query": f"{text} {asked}"}}
-            line["verdict"] = None if passed == "-" else {**lines[0]["verdict"], "final": passed == "1"}
+            line = {
+                **lines[0],
+                "id": f"q{number}",
+                "request": {**lines[0]["request"], "level": level, "query": f"{text} {asked}"},
+            }
+            line["verdict"] = (
+                None if passed == "-" else {**lines[0]["verdict"], "final": passed == "1"}
+            )
             made.append(line)
         return made
 
     return change
 
 
-def compared(copied: Callable[..., Path], synthetic: Any, given: Any, **card: Any) -> dict[str, Any]:
-    runs = [copied("planner_r1", synthetic, name="synthetic"), copied("planner_r1", given, name="given", **card)]
+def compared(
+    copied: Callable[..., Path], synthetic: Any, given: Any, **card: Any
+) -> dict[str, Any]:
+    runs = [
+        copied("planner_r1", synthetic, name="synthetic"),
+        copied("planner_r1", given, name="given", **card),
+    ]
     return reliability(*open_runs(runs))
 
 
 def test_rates_differences_and_levels(copied: Callable[..., Path]) -> None:
-    found = compared(copied, outcomes("eeeehhhh", "1111000-", "s"), outcomes("eehhhhhh", "11000001", "g"))
-    assert (found["synthetic"]["k"], found["synthetic"]["n"], found["given"]["k"], found["given"]["n"]) == (4, 7, 3, 8)
+    found = compared(
+        copied, outcomes("eeeehhhh", "1111000-", "s"), outcomes("eehhhhhh", "11000001", "g")
+    )
+    assert (
+        found["synthetic"]["k"],
+        found["synthetic"]["n"],
+        found["given"]["k"],
+        found["given"]["n"],
+    ) == (4, 7, 3, 8)
     assert found["difference"]["value"] == pytest.approx(4 / 7 - 3 / 8)
     assert found["unscored"] == {"synthetic": 1, "given": 0}
-    assert list(found["levels"]) == ["easy", "hard"] and found["levels"]["hard"]["difference"]["value"] == pytest.approx(-1 / 6)
+    assert list(found["levels"]) == ["easy", "hard"] and found["levels"]["hard"]["difference"][
+        "value"
+    ] == pytest.approx(-1 / 6)
     assert found["at_given_mix"]["value"] == pytest.approx(2 / 8 * 0 + 6 / 8 * (0 - 1 / 6))
     table = reliability_table(found)
-    assert table.splitlines()[-1] == found["verdict"] and "left out as unscored: 1 synthetic, 0 given" in table
+    assert (
+        table.splitlines()[-1] == found["verdict"]
+        and "left out as unscored: 1 synthetic, 0 given" in table
+    )
 
 
 def test_a_level_that_the_synthetic_queries_lack(copied: Callable[..., Path]) -> None:
@@ -101,15 +143,26 @@ def test_a_level_that_the_synthetic_queries_lack(copied: Callable[..., Path]) ->
 
 
 def test_samples_of_one_request_are_not_independent(copied: Callable[..., Path]) -> None:
-    one = compared(copied, outcomes("eeee", "1111" * 4, "s", samples=4), outcomes("eeee", "1100", "g"))
-    assert one["synthetic"]["n"] == 16 and one["synthetic"]["low"] == pytest.approx(rate(4, 4)["low"])
+    one = compared(
+        copied, outcomes("eeee", "1111" * 4, "s", samples=4), outcomes("eeee", "1100", "g")
+    )
+    assert one["synthetic"]["n"] == 16 and one["synthetic"]["low"] == pytest.approx(
+        rate(4, 4)["low"]
+    )
 
 
 def test_what_cannot_be_compared(copied: Callable[..., Path]) -> None:
     synthetic = copied("planner_r1", outcomes("ee", "10", "s"), name="a")
     cases = {
-        "differ in their policy": copied("planner_r1", outcomes("ee", "10", "g"), name="b", policy={"kind": "endpoint", "model": "m"}),
-        "differ in their rules": copied("planner_r1", outcomes("ee", "10", "g"), name="c", rules="official"),
+        "differ in their policy": copied(
+            "planner_r1",
+            outcomes("ee", "10", "g"),
+            name="b",
+            policy={"kind": "endpoint", "model": "m"},
+        ),
+        "differ in their rules": copied(
+            "planner_r1", outcomes("ee", "10", "g"), name="c", rules="official"
+        ),
         "2 requests are in both runs": copied("planner_r1", outcomes("ee", "10", "s"), name="d"),
         "No scored episode in": copied("planner_r1", outcomes("ee", "--", "g"), name="e"),
     }
@@ -120,7 +173,12 @@ def test_what_cannot_be_compared(copied: Callable[..., Path]) -> None:
 
 def test_where_the_endpoint_lives_makes_no_other_policy(copied: Callable[..., Path]) -> None:
     runs = [
-        copied("planner_r1", outcomes("e", "1", text), name=text, policy={"kind": "endpoint", "model": "m", "base_url": f"http://{text}"})
+        copied(
+            "planner_r1",
+            outcomes("e", "1", text),
+            name=text,
+            policy={"kind": "endpoint", "model": "m", "base_url": f"http://{text}"},
+        )
         for text in ("a", "b")
     ]
     assert reliability(*open_runs(runs))["difference"]["value"] == 0

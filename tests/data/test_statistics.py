@@ -18,13 +18,31 @@ from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
 def trajectory(level: str | None, text: str, calls: int, answer: str) -> StoredEpisode:
-    asked = {"org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": ["1", "2", "3"], "people_number": 1, "budget": 9}
+    asked = {
+        "org": "A",
+        "dest": "B",
+        "days": 3,
+        "visiting_city_number": 1,
+        "date": ["1", "2", "3"],
+        "people_number": 1,
+        "budget": 9,
+    }
     query = Query.model_validate({**asked, "query": text, "level": level})
     segments = [Segment("system", "plan"), Segment("user", text)]
     for _ in range(calls):
-        segments += [Segment("assistant", "look", call=ToolCall("t", {}, "found it")), Segment("tool", "found it")]
+        segments += [
+            Segment("assistant", "look", call=ToolCall("t", {}, "found it")),
+            Segment("tool", "found it"),
+        ]
     segments.append(Segment("assistant", f"<answer>{answer}</answer>"))
-    return StoredEpisode("1", domain_of("star"), query, Transcript(segments, StopReason.ANSWER, answer), None, {"dialect": "star"})
+    return StoredEpisode(
+        "1",
+        domain_of("star"),
+        query,
+        Transcript(segments, StopReason.ANSWER, answer),
+        None,
+        {"dialect": "star"},
+    )
 
 
 GIVEN = (
@@ -37,21 +55,44 @@ GIVEN = (
 
 def test_the_columns_by_difficulty() -> None:
     found = statistics(GIVEN)
-    assert (found["unit"], found["tokenizer"], found["dialects"]) == ("characters", None, {"star": 4})
+    assert (found["unit"], found["tokenizer"], found["dialects"]) == (
+        "characters",
+        None,
+        {"star": 4},
+    )
     assert list(found["levels"]) == ["easy", "hard", "unknown", "all"]
     easy = found["levels"]["easy"]
-    assert (easy["n"], easy["share"], easy["requests"], easy["tool_calls"], easy["turns"]) == (2, 0.5, 1, 2.0, 3.0)
+    assert (easy["n"], easy["share"], easy["requests"], easy["tool_calls"], easy["turns"]) == (
+        2,
+        0.5,
+        1,
+        2.0,
+        3.0,
+    )
     # plan 4, request 6, answer's tags 17; each call 4 of the turn and 8 of what it found
     assert easy["length"] == ((27 + 12 + 4) + (27 + 36 + 2)) / 2 and easy["length_max"] == 65
     assert easy["agent_length"] == ((17 + 4 + 4) + (17 + 12 + 2)) / 2 and easy["plan_length"] == 3.0
     every = found["levels"]["all"]
-    assert (every["n"], every["share"], every["requests"], every["tool_calls"]) == (4, 1.0, 3, 9 / 4)
+    assert (every["n"], every["share"], every["requests"], every["tool_calls"]) == (
+        4,
+        1.0,
+        3,
+        9 / 4,
+    )
 
 
 def test_the_table_says_its_unit_and_every_level() -> None:
     table = statistics_table(statistics(GIVEN))
     assert table.startswith("lengths in characters; dialects: star 4\n")
-    assert [line.split()[0] for line in table.splitlines()[1:]] == ["level", "easy", "hard", "unknown", "all", "days", "3"]
+    assert [line.split()[0] for line in table.splitlines()[1:]] == [
+        "level",
+        "easy",
+        "hard",
+        "unknown",
+        "all",
+        "days",
+        "3",
+    ]
     assert "2 (50.0%)" in table
 
 

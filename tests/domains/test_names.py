@@ -27,7 +27,9 @@ DIALECT = replace(OWN.dialects[0], name="mine", face=FACE)
         ({}, ""),
     ],
 )
-def test_a_name_that_comes_twice_is_said(changed: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_comes_twice_is_said(
+    changed: dict[str, Any], what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     theirs = replace(OWN, **{"name": "mine", "dialects": (DIALECT,), "faces": (FACE,), **changed})
     monkeypatch.setitem(sys.modules, "their.domain", SimpleNamespace(DOMAIN=theirs))
     monkeypatch.setattr(domains, "_modules", lambda: (*domains.ROWS.values(), "their.domain"))
@@ -35,7 +37,13 @@ def test_a_name_that_comes_twice_is_said(changed: dict[str, Any], what: str, mon
     if not what:
         assert list(find()) == ["travelplanner", "deeptravel", "mine"]
         return
-    with pytest.raises(UserError, match=rf"The {what} is of two domains: 'travelplanner' \(.*\) and '{theirs.name}' \(their\.domain\)"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"The {what} is of two domains: 'travelplanner' \(.*\) and '{theirs.name}'"
+            r" \(their\.domain\)"
+        ),
+    ):
         find()
 
 

@@ -1,4 +1,5 @@
-"""docs/new-domain.md, followed to the letter: its files are taken out of the page, its commands are run.
+"""docs/new-domain.md, followed to the letter: its files are taken out of the page, its commands are
+run.
 
 The slow test takes its recipe as it stands; the other shortens every stage to a few steps.
 """
@@ -18,10 +19,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "new-domain.md").read_text(encoding="utf-8")
-FILES = dict(re.findall(r"^### `(dinner/\w+\.py)`\n\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+FILES = dict(
+    re.findall(r"^### `(dinner/\w+\.py)`\n\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+)
 RECIPE = re.search(r"```toml\n(# tripwright sft .*?)```", PAGE, re.DOTALL)
-ENTRY_POINT = re.search(r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL)
-PLAYED, TRAINED = (block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL))
+ENTRY_POINT = re.search(
+    r"```toml\n\[project\.entry-points\.(\"[^\"]+\")\]\n(.*?)```", PAGE, re.DOTALL
+)
+PLAYED, TRAINED = (
+    block.splitlines() for block in re.findall(r"```\n(tripwright .*?)```", PAGE, re.DOTALL)
+)
 TRAINS_ON_SERVED = """
 from dataclasses import replace
 from tripwright.training.recipe import load_recipe
@@ -41,7 +48,8 @@ SHORT = {
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A folder with the page's package, installed as pip would leave it: files, and an entry point beside them."""
+    """A folder with the page's package, installed as pip would leave it: files, and an entry point
+    beside them."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -49,7 +57,9 @@ def package(tmp_path: Path) -> Path:
     installed = tmp_path / "dinner-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: dinner\nVersion: 1.0\n")
-    (installed / "entry_points.txt").write_text(f"[{ENTRY_POINT[1].strip(chr(34))}]\n{ENTRY_POINT[2].replace(chr(34), '')}")
+    (installed / "entry_points.txt").write_text(
+        f"[{ENTRY_POINT[1].strip(chr(34))}]\n{ENTRY_POINT[2].replace(chr(34), '')}"
+    )
     (tmp_path / "dinner.toml").write_text(RECIPE[1])
     return tmp_path
 
@@ -61,13 +71,22 @@ def environment(folder: Path) -> dict[str, str]:
 
 def run(command: str, folder: Path, code: int = 0) -> str:
     words = [sys.executable, "-m", *command.split()]
-    done = subprocess.run(words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=3000)
+    done = subprocess.run(
+        words, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=3000
+    )
     assert done.returncode == code, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stderr if code else done.stdout
 
 
 def python(code: str, folder: Path) -> str:
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -76,7 +95,9 @@ def python(code: str, folder: Path) -> str:
 def served(folder: Path, world: str) -> Iterator[str]:
     """The address at which the tools of a world are served."""
     words = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", world, "--port", "0"]
-    with subprocess.Popen(words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stderr is not None
         try:
             said = server.stderr.readline()
@@ -92,12 +113,21 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
     assert len(FILES) == 6
     for command in PLAYED:
         run(command.replace("--count 100", "--count 12"), package)
-    expert, rows = (json.loads((package / "runs" / name / "score.json").read_text())["metrics"] for name in ("expert", "rows"))
+    expert, rows = (
+        json.loads((package / "runs" / name / "score.json").read_text())["metrics"]
+        for name in ("expert", "rows")
+    )
     assert expert["final"]["value"] == 1.0 > rows["final"]["value"]
     assert {"table_micro", "table_macro", "wishes_micro", "wishes_macro"} < expert.keys()
-    line = json.loads((package / "runs" / "expert" / "transcripts.jsonl").read_text().splitlines()[0])
+    line = json.loads(
+        (package / "runs" / "expert" / "transcripts.jsonl").read_text().splitlines()[0]
+    )
     shown = line["transcript"]["segments"][2]["call"]["rows"]
-    assert (shown["kind"], shown["fields"], shown["units"]) == ("Restaurant", ["price_usd", "seats", "name"], {"price_usd": "USD"})
+    assert (shown["kind"], shown["fields"], shown["units"]) == (
+        "Restaurant",
+        ["price_usd", "seats", "name"],
+        {"price_usd": "USD"},
+    )
     assert "wishes" in (package / "runs" / "expert" / "report.html").read_text()
     assert "find_restaurants" in run("tripwright tool --list --face dinner", package)
     assert "Make a town" in run("tripwright dinner --help", package)
@@ -105,8 +135,15 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
 
 def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) -> None:
     domain = package / "dinner" / "domain.py"
-    domain.write_text(domain.read_text().replace('    name="dinner",\n', '    name="dinner",\n    rules=("lenient", "harsh"),\n'))
-    code = "from tripwright.training.recipe import load_recipe as l; r = l('dinner.toml'); print(r.evaluation.rules, r.rl.settings.rules)"
+    domain.write_text(
+        domain.read_text().replace(
+            '    name="dinner",\n', '    name="dinner",\n    rules=("lenient", "harsh"),\n'
+        )
+    )
+    code = (
+        "from tripwright.training.recipe import load_recipe as l; r = l('dinner.toml');"
+        " print(r.evaluation.rules, r.rl.settings.rules)"
+    )
     assert python(code, package) == "harsh harsh"
     recipe = package / "dinner.toml"
     recipe.write_text(recipe.read_text().replace("[grpo]\n", '[grpo]\nrules = "lenient"\n'))
@@ -120,10 +157,23 @@ def test_its_tools_are_served(package: Path) -> None:
     with served(package, "town") as url:
         assert httpx2.get(f"{url}/tools").json()["faces"] == ["dinner"]
         answer = httpx2.post(f"{url}/tools/find_restaurants", json={"cuisine": "Thai"})
-        assert (answer.status_code, answer.json()["error"], answer.json()["rows"]["kind"]) == (200, False, "Restaurant")
+        assert (answer.status_code, answer.json()["error"], answer.json()["rows"]["kind"]) == (
+            200,
+            False,
+            "Restaurant",
+        )
         assert httpx2.get(f"{url}/docs").status_code == 200
         assert httpx2.get(f"{url}/world").json()["content_hash"] == "town-7"
-        call = ["tripwright", "tool", "find_restaurants", '{"cuisine":"Thai"}', "--face", "dinner", "--server", url]
+        call = [
+            "tripwright",
+            "tool",
+            "find_restaurants",
+            '{"cuisine":"Thai"}',
+            "--face",
+            "dinner",
+            "--server",
+            url,
+        ]
         assert run(" ".join(call), package).strip() == answer.json()["text"]
         assert python(TRAINS_ON_SERVED.format(url=url), package) == "town-7"
     run("tripwright world build --scale nano --seed 1 --out nano", package)
@@ -142,7 +192,9 @@ def test_a_model_is_trained_and_examined(package: Path) -> None:
         run(command, package)
     difficulty = json.loads((package / "runs" / "dinner" / "difficulty.json").read_text())
     assert difficulty["expert"]["value"] == 1.0
-    assert {"after_sft", "after_rl", "emptied_tools"} <= {path.name for path in (package / "runs" / "dinner" / "eval").iterdir()}
+    assert {"after_sft", "after_rl", "emptied_tools"} <= {
+        path.name for path in (package / "runs" / "dinner" / "eval").iterdir()
+    }
     assert (package / "runs" / "dinner" / "report.html").is_file()
 
 
@@ -153,5 +205,10 @@ def test_learning_beats_the_better_baseline_by_20_points(package: Path) -> None:
         run(command, package)
     folder = package / "runs" / "dinner"
     difficulty = json.loads((folder / "difficulty.json").read_text())
-    learned = json.loads((folder / "eval" / "after_rl" / "score.json").read_text())["metrics"]["final"]["value"]
-    assert learned >= max(difficulty["cheapest_row"]["value"], difficulty["dearest_row"]["value"]) + 0.20
+    learned = json.loads((folder / "eval" / "after_rl" / "score.json").read_text())["metrics"][
+        "final"
+    ]["value"]
+    assert (
+        learned
+        >= max(difficulty["cheapest_row"]["value"], difficulty["dearest_row"]["value"]) + 0.20
+    )

@@ -1,4 +1,5 @@
-"""An endpoint on this machine that plays the expert and counts what it is asked, for the runs of several files."""
+"""An endpoint on this machine that plays the expert and counts what it is asked, for the runs of
+several files."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ Step = tuple[str, int]  # the request's text, and how many turns the model had h
 
 @dataclass
 class PaidExpert:
-    """Plays the expert by native tool calls. `moods` are statuses that the next answers get instead, one each; `counts` False tells no
-    tokens. `asked` counts the requests by step; `repeats` are the steps that were asked again although their answer had been used."""
+    """Plays the expert by native tool calls. `moods` are statuses that the next answers get
+    instead, one each; `counts` False tells no tokens. `asked` counts the requests by step;
+    `repeats` are the steps that were asked again although their answer had been used."""
 
     turns: dict[str, list[str]]
     wait_s: float = 0.0
@@ -57,7 +59,11 @@ class PaidExpert:
         time.sleep(self.wait_s)
         body: dict[str, Any] = {"choices": [_choice(self.turns[text][done])]}
         if self.counts:
-            body["usage"] = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 40}}
+            body["usage"] = {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "prompt_tokens_details": {"cached_tokens": 40},
+            }
         return 200, json.dumps(body).encode(), {}
 
 
@@ -77,7 +83,9 @@ def nano_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paid")
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, 12, 1))
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query.record()) + "\n" for query in queries))
+    (folder / "queries.jsonl").write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in queries)
+    )
     return folder
 
 
@@ -88,12 +96,19 @@ def nano_world(nano_folder: Path) -> World:
 
 @pytest.fixture(scope="session")
 def nano_queries(nano_folder: Path) -> list[Query]:
-    return [Query.model_validate_json(line) for line in (nano_folder / "queries.jsonl").read_text().splitlines()]
+    return [
+        Query.model_validate_json(line)
+        for line in (nano_folder / "queries.jsonl").read_text().splitlines()
+    ]
 
 
 @pytest.fixture
-def paid_expert(nano_world: World, nano_queries: list[Query], serve: Callable[..., str]) -> PaidExpert:
+def paid_expert(
+    nano_world: World, nano_queries: list[Query], serve: Callable[..., str]
+) -> PaidExpert:
     face = face_named("planner_r1")
-    expert = PaidExpert({query.query: expert_turns(query, nano_world, face) for query in nano_queries}, serve=serve)
+    expert = PaidExpert(
+        {query.query: expert_turns(query, nano_world, face) for query in nano_queries}, serve=serve
+    )
     expert.url = serve(expert.answer)
     return expert

@@ -11,13 +11,19 @@ Pairs = list[tuple[str, str]]
 
 def table(counts: list[list[int]], labels: str) -> Pairs:
     """counts[judge][reference] → pairs"""
-    return [(labels[j], labels[r]) for j, row in enumerate(counts) for r, count in enumerate(row) for _ in range(count)]
+    return [
+        (labels[j], labels[r])
+        for j, row in enumerate(counts)
+        for r, count in enumerate(row)
+        for _ in range(count)
+    ]
 
 
 @pytest.mark.parametrize(
     ("counts", "kappa"),
     [
-        # Two readers of 50 grant proposals: p_o = 0.70, p_e = 0.50 (the worked example of the encyclopedias).
+        # Two readers of 50 grant proposals: p_o = 0.70, p_e = 0.50 (the worked example of the
+        # encyclopedias).
         ([[20, 5], [10, 15]], 0.4),
         # The same agreement of 60 in 100, with unequal and with equal habits.
         ([[45, 15], [25, 15]], 0.1304),
@@ -34,37 +40,82 @@ def test_kappa_as_worked_out_in_print(counts: list[list[int]], kappa: float) -> 
 
 def test_the_ends_of_the_scale() -> None:
     assert cohens_kappa(table([[7, 0], [0, 3]], "ab")) == 1
-    assert cohens_kappa(table([[9, 1], [0, 0]], "ab")) == 0, "a judge that passes everything agrees in 90% by luck alone"
+    assert cohens_kappa(table([[9, 1], [0, 0]], "ab")) == 0, (
+        "a judge that passes everything agrees in 90% by luck alone"
+    )
     assert cohens_kappa(table([[0, 5], [5, 0]], "ab")) == -1
     assert cohens_kappa(table([[5]], "a")) is None and cohens_kappa([]) is None
 
 
 def test_a_table_with_its_intervals() -> None:
-    items = [[(True, True)]] * 20 + [[(False, True)]] * 5 + [[(True, False)]] * 10 + [[(False, False)]] * 15
+    items = (
+        [[(True, True)]] * 20
+        + [[(False, True)]] * 5
+        + [[(True, False)]] * 10
+        + [[(False, False)]] * 15
+    )
     found = agreement(items, seed=3)
-    assert found["labels"] == ["pass", "fail"] and found["confusion"] == [[20, 5], [10, 15]], "[reference][judge]"
-    assert (found["items"], found["n"], found["accuracy"]["k"], found["accuracy"]["value"]) == (50, 50, 35, 0.7)
-    assert found["kappa"] == pytest.approx(0.4) and found["low"] is not None and found["high"] is not None
-    # Its large-sample standard error is 0.127 (by the formula of Fleiss, Cohen and Everitt), so 0.4 ± 0.249; a bootstrap comes near.
-    assert found["low"] == pytest.approx(0.151, abs=0.05) and found["high"] == pytest.approx(0.649, abs=0.05)
+    assert found["labels"] == ["pass", "fail"] and found["confusion"] == [[20, 5], [10, 15]], (
+        "[reference][judge]"
+    )
+    assert (found["items"], found["n"], found["accuracy"]["k"], found["accuracy"]["value"]) == (
+        50,
+        50,
+        35,
+        0.7,
+    )
+    assert (
+        found["kappa"] == pytest.approx(0.4)
+        and found["low"] is not None
+        and found["high"] is not None
+    )
+    # Its large-sample standard error is 0.127 (by the formula of Fleiss, Cohen and Everitt), so 0.4
+    # ± 0.249; a bootstrap comes near.
+    assert found["low"] == pytest.approx(0.151, abs=0.05) and found["high"] == pytest.approx(
+        0.649, abs=0.05
+    )
     assert agreement(items, seed=3) == found
 
 
 def test_turns_of_one_transcript_are_one_item() -> None:
-    """Ten transcripts of ten like turns say no more than ten turns: the interval is that of the ten."""
+    """Ten transcripts of ten like turns say no more than ten turns: the interval is that of the
+    ten."""
     verdicts = [(True, True)] * 5 + [(False, False)] * 3 + [(True, False)] * 2
-    alone, many = agreement([[pair] for pair in verdicts]), agreement([[pair] * 10 for pair in verdicts])
+    alone, many = (
+        agreement([[pair] for pair in verdicts]),
+        agreement([[pair] * 10 for pair in verdicts]),
+    )
     assert many["n"] == 100 and many["items"] == 10
-    assert (many["kappa"], many["low"], many["high"]) == (alone["kappa"], alone["low"], alone["high"])
+    assert (many["kappa"], many["low"], many["high"]) == (
+        alone["kappa"],
+        alone["low"],
+        alone["high"],
+    )
 
 
 def test_where_nothing_was_measured() -> None:
     same = agreement([[(True, True)]] * 4)
-    assert (same["kappa"], same["low"], same["resamples_undefined"], same["accuracy"]["value"]) == (None, None, 1.0, 1.0)
+    assert (same["kappa"], same["low"], same["resamples_undefined"], same["accuracy"]["value"]) == (
+        None,
+        None,
+        1.0,
+        1.0,
+    )
     nearly = agreement([[(True, True)]] * 3 + [[(False, False)]])
-    assert nearly["kappa"] == 1 and 0.2 < nearly["resamples_undefined"] < 0.45, "0.75^4 + 0.25^4 = 0.32 of the resamples"
+    assert nearly["kappa"] == 1 and 0.2 < nearly["resamples_undefined"] < 0.45, (
+        "0.75^4 + 0.25^4 = 0.32 of the resamples"
+    )
     none = agreement([[], []])
-    assert (none["items"], none["n"], none["kappa"], none["accuracy"]["value"]) == (0, 0, None, None)
-    assert agreement([[(None, True)]], (True, False, None))["confusion"] == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
+    assert (none["items"], none["n"], none["kappa"], none["accuracy"]["value"]) == (
+        0,
+        0,
+        None,
+        None,
+    )
+    assert agreement([[(None, True)]], (True, False, None))["confusion"] == [
+        [0, 0, 1],
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
     with pytest.raises(ValueError, match="none of the labels"):
         agreement([[("maybe", True)]])

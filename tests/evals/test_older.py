@@ -1,5 +1,6 @@
-"""Folders of version 1: two real runs of before there were domains, cut to five messages of an episode and 120 characters of a text. Each
-has an episode that passes or fails, one without an answer or with a shut gate, and one that is unscored."""
+"""Folders of version 1: two real runs of before there were domains, cut to five messages of an
+episode and 120 characters of a text. Each has an episode that passes or fails, one without an
+answer or with a shut gate, and one that is unscored."""
 
 from __future__ import annotations
 
@@ -31,8 +32,14 @@ def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_its_figures_are_what_they_were(older: Path) -> None:
     path, known = older / "transcripts.jsonl", json.loads((older / "score.json").read_text())
     score = score_records(episodes(path, older_records(path)), known["rules"], {})
-    names = {f"{ours}_{kind}": f"{theirs}_{kind}" for ours, theirs in RENAMED.items() for kind in ("micro", "macro")}
-    assert {names.get(name, name): found for name, found in score["metrics"].items()} == known["metrics"]
+    names = {
+        f"{ours}_{kind}": f"{theirs}_{kind}"
+        for ours, theirs in RENAMED.items()
+        for kind in ("micro", "macro")
+    }
+    assert {names.get(name, name): found for name, found in score["metrics"].items()} == known[
+        "metrics"
+    ]
     assert (score["n"], score["unscored"]) == (known["n"], known["unscored"]) == (2, 1)
 
 
@@ -40,8 +47,16 @@ def test_every_verdict_is_read_as_one_of_today(older: Path) -> None:
     path = older / "transcripts.jsonl"
     for record in episodes(path, older_records(path)):
         assert record["domain"] == older.name and record["request"]["query"]
-        groups = record["asked"] if record["verdict"] is None else [group.name for group in Verdict.from_record(record["verdict"]).groups]
-        assert list(groups)[0] == "format" and len(groups) == 3 and all(Outcome.of(record).group(name).asked for name in groups)
+        groups = (
+            record["asked"]
+            if record["verdict"] is None
+            else [group.name for group in Verdict.from_record(record["verdict"]).groups]
+        )
+        assert (
+            list(groups)[0] == "format"
+            and len(groups) == 3
+            and all(Outcome.of(record).group(name).asked for name in groups)
+        )
 
 
 def test_it_is_reported_and_said_to_hold_no_typed_rows(older: Path) -> None:
@@ -54,11 +69,16 @@ def test_it_is_compared(older: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     again = Path(shutil.copytree(older, tmp_path / "again"))
     assert main(["compare", str(older), str(again), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["queries"] == 2 and any(f"no typed rows: {older.name}, again" in note for note in found["notes"])
+    assert found["queries"] == 2 and any(
+        f"no typed rows: {older.name}, again" in note for note in found["notes"]
+    )
 
 
 def test_nobody_else_reads_it_and_no_run_goes_on_with_it(older: Path) -> None:
-    with pytest.raises(UserError, match="transcripts.jsonl:1: an episode of an older version: 'report' and 'compare' read it"):
+    with pytest.raises(
+        UserError,
+        match="transcripts.jsonl:1: an episode of an older version: 'report' and 'compare' read it",
+    ):
         next(episodes(older / "transcripts.jsonl"))
     with pytest.raises(UserError, match="'run' cannot go on with it"):
         Run.at(older).check_version()
@@ -66,21 +86,40 @@ def test_nobody_else_reads_it_and_no_run_goes_on_with_it(older: Path) -> None:
 
 def test_another_benchmarks_episodes_are_read_too(tmp_path: Path) -> None:
     checks: dict[str, Any] = {"solved": {"passed": True, "state": "passed", "message": None}}
-    verdict = {"final": True, "delivered": True, "commonsense": checks, "hard": {}, "total_cost": None, "error": None}
+    verdict = {
+        "final": True,
+        "delivered": True,
+        "commonsense": checks,
+        "hard": {},
+        "total_cost": None,
+        "error": None,
+    }
     common = {
         "request": {"query": "Plan.", "question": "trip_7", "level": "3 cities"},
         "transcript": {"segments": [], "stop_reason": "answer"},
         "asked": {"commonsense": ["solved"], "hard": []},
         "outside": {"benchmark": "natural_plan/trip"},
     }
-    lines = [{"id": "a", **common, "schema_problem": None, "verdict": verdict}, {"id": "b", **common, "verdict": None}]
-    (path := tmp_path / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = [
+        {"id": "a", **common, "schema_problem": None, "verdict": verdict},
+        {"id": "b", **common, "verdict": None},
+    ]
+    (path := tmp_path / "transcripts.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines)
+    )
     passed, unscored = map(Outcome.of, episodes(path, older_records(path)))
-    assert passed.domain == "outside" and passed.final and passed.group("checks").all_passed and passed.slices == {"levels": "3 cities"}
+    assert (
+        passed.domain == "outside"
+        and passed.final
+        and passed.group("checks").all_passed
+        and passed.slices == {"levels": "3 cities"}
+    )
     assert not unscored.scored and unscored.group("checks").asked == ("solved",)
 
 
 def test_what_no_domain_knows_is_one_line(tmp_path: Path) -> None:
-    (path := tmp_path / "transcripts.jsonl").write_text('{"id": "x", "transcript": {}, "verdict": null}\n')
+    (path := tmp_path / "transcripts.jsonl").write_text(
+        '{"id": "x", "transcript": {}, "verdict": null}\n'
+    )
     with pytest.raises(UserError, match="'x' is of an older version and of no domain of today's"):
         next(episodes(path, older_records(path)))

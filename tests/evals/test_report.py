@@ -1,4 +1,5 @@
-"""The report of a made-up run (`synthetic_run`: test data, not a measurement): complete, half-empty, broken and hostile folders."""
+"""The report of a made-up run (`synthetic_run`: test data, not a measurement): complete,
+half-empty, broken and hostile folders."""
 
 import html.parser
 import json
@@ -18,10 +19,24 @@ from tests.conftest import fact_record, verdict_record
 from tripwright.errors import UserError
 from tripwright.evals.report import learning_curve_svg, write_report
 from tripwright.evals.report.browser import index_of, sources_of
-from tripwright.evals.report.charts import Frame, Line, line_chart, smoothed, spread, stacked_chart, ticks
+from tripwright.evals.report.charts import (
+    Frame,
+    Line,
+    line_chart,
+    smoothed,
+    spread,
+    stacked_chart,
+    ticks,
+)
 from tripwright.evals.report.curves import thin
 from tripwright.evals.report.folder import read_run
-from tripwright.evals.report.transcripts import SHOWN, Candidate, choose, conversation, scored_candidates
+from tripwright.evals.report.transcripts import (
+    SHOWN,
+    Candidate,
+    choose,
+    conversation,
+    scored_candidates,
+)
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
@@ -58,7 +73,10 @@ def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
             "worlds": {"train": ["a1b2c3", "d4e5f6"], "test": ["0f1e2d"]},
         },
     )
-    levels = {level: {"first_row": rate(0, 20), "cheapest_row": rate(k, 20), "expert": rate(20, 20)} for level, k in LEVELS}
+    levels = {
+        level: {"first_row": rate(0, 20), "cheapest_row": rate(k, 20), "expert": rate(20, 20)}
+        for level, k in LEVELS
+    }
     scripts = {"first_row": rate(0, 60), "cheapest_row": rate(8, 60), "expert": rate(60, 60)}
     write_json(folder / "difficulty.json", {**scripts, "levels": levels})
     write_lines(folder / "metrics.jsonl", [*supervised_rows(), *rl_rows(steps)])
@@ -84,8 +102,21 @@ def supervised_rows() -> list[dict[str, Any]]:
     for step in range(1, 121):
         stage = "warmup" if step <= 40 else "sft"
         loss = 5.5 * math.exp(-step / 18) + 0.12 + rng.random() * 0.05
-        row = {"stage": stage, "step": step, "seconds": 4.0 * step, "tokens": 9000 * step, "loss": loss, "learning_rate": 1e-3}
-        rows.append({**row, "tokens_per_second": 2200 + rng.random() * 200, **({"val_loss": loss + 0.06} if step % 20 == 0 else {})})
+        row = {
+            "stage": stage,
+            "step": step,
+            "seconds": 4.0 * step,
+            "tokens": 9000 * step,
+            "loss": loss,
+            "learning_rate": 1e-3,
+        }
+        rows.append(
+            {
+                **row,
+                "tokens_per_second": 2200 + rng.random() * 200,
+                **({"val_loss": loss + 0.06} if step % 20 == 0 else {}),
+            }
+        )
     return rows
 
 
@@ -96,8 +127,16 @@ def rl_rows(steps: int) -> list[dict[str, Any]]:
         noise = rng.random() * 0.08
         answered = min(0.97, 0.7 + 0.3 * done)
         left = 1 - answered
-        shares = {"answer": answered, "format_error": left * 0.5, "repeated_call": left * 0.3, "max_turns": left * 0.2}
-        checks = {name: min(1.0, 0.5 + 0.04 * i + 0.4 * done * rng.random() ** 0.1) for i, name in enumerate(COMMONSENSE + HARD)}
+        shares = {
+            "answer": answered,
+            "format_error": left * 0.5,
+            "repeated_call": left * 0.3,
+            "max_turns": left * 0.2,
+        }
+        checks = {
+            name: min(1.0, 0.5 + 0.04 * i + 0.4 * done * rng.random() ** 0.1)
+            for i, name in enumerate(COMMONSENSE + HARD)
+        }
         rows.append(
             {
                 "stage": "rl",
@@ -139,8 +178,14 @@ def synthetic_score(share: float, n: int, unscored: int = 0) -> dict[str, Any]:
         "hard_micro": passed(3 * n, base + share / 5), "hard_macro": passed(n, share + 0.06),
         "dense_reward": dict(mean([5 * share + (i % 5) / 5 - 0.4 for i in range(n)], seed=0)),
     }  # fmt: skip
-    checks = {name: passed(n if i < 8 else 22, base + share * (i % 5) / 12) for i, name in enumerate(COMMONSENSE + HARD)}
-    levels = {level: {"final": passed(n // 3, min(1.0, share * (1.2 - 0.2 * i)))} for i, (level, _) in enumerate(LEVELS)}
+    checks = {
+        name: passed(n if i < 8 else 22, base + share * (i % 5) / 12)
+        for i, name in enumerate(COMMONSENSE + HARD)
+    }
+    levels = {
+        level: {"final": passed(n // 3, min(1.0, share * (1.2 - 0.2 * i)))}
+        for i, (level, _) in enumerate(LEVELS)
+    }
     stops = {"answer": n - 4, "max_turns": 4}
     return {
         "n": n, "unscored": unscored, "rules": "official", "metrics": metrics, "constraints": checks, "levels": levels,
@@ -148,31 +193,58 @@ def synthetic_score(share: float, n: int, unscored: int = 0) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def synthetic_episode(i: int, passed: bool, text: str = "I look for a flight first.") -> dict[str, Any]:
+def synthetic_episode(
+    i: int, passed: bool, text: str = "I look for a flight first."
+) -> dict[str, Any]:
     level = LEVELS[i % 3][0]
     search = {"origin": "Northport", "destination": "Ashford", "date": "2022-03-16"}
-    rows = json.dumps([{"flight": f"F{n:07d}", "price": 120 + n, "departure": "08:15"} for n in range(40)])
+    rows = json.dumps(
+        [{"flight": f"F{n:07d}", "price": 120 + n, "departure": "08:15"} for n in range(40)]
+    )
     call = ToolCall("search_flights", search, rows)
-    lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state \'Narnia\'."}', error=True)
+    lost = ToolCall(
+        "get_cities", {"state": "Narnia"}, '{"error": "Unknown state \'Narnia\'."}', error=True
+    )
     day = {
         "days": 1, "current_city": "from Northport to Ashford", "transportation": "Flight Number: F0000001, from Northport to Ashford",
         "breakfast": "-", "attraction": "Old Mill, Ashford;City Park, Ashford;", "lunch": "Blue Door, Ashford",
         "dinner": "Café Ünal, Ashford", "accommodation": "Quiet loft by the river, Ashford",
     }  # fmt: skip
-    plan = [day, {**day, "days": 2, "current_city": "Ashford", "transportation": "-"}, {**day, "days": 3, "accommodation": "-"}]
+    plan = [
+        day,
+        {**day, "days": 2, "current_city": "Ashford", "transportation": "-"},
+        {**day, "days": 3, "accommodation": "-"},
+    ]
     segments = [
         Segment("system", "You plan trips. " * 30),
         Segment("user", "Plan a trip for two."),
-        Segment("assistant", f'{text}\n<tool_call>{{"name": "search_flights"}}</tool_call><|im_end|>', [1, 2, 3], [1, 1, 1], [-0.1] * 3),
+        Segment(
+            "assistant",
+            f'{text}\n<tool_call>{{"name": "search_flights"}}</tool_call><|im_end|>',
+            [1, 2, 3],
+            [1, 1, 1],
+            [-0.1] * 3,
+        ),
         Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0], call),
         Segment("assistant", '<tool_call>{"name": "get_cities"}</tool_call><|im_end|>', call=lost),
         Segment("tool", lost.result),
         Segment("assistant", f"<answer>{json.dumps(plan)}</answer><|im_end|>"),
     ]
-    hard: dict[str, Any] = {**dict.fromkeys(HARD), "valid_cost": True if passed else fact_record(False, "The plan costs $1,912.")}
+    hard: dict[str, Any] = {
+        **dict.fromkeys(HARD),
+        "valid_cost": True if passed else fact_record(False, "The plan costs $1,912."),
+    }
     groups = {"commonsense": dict.fromkeys(COMMONSENSE, True), "hard": hard}
     request = f"Please plan a 3-day trip for two people from Northport to Ashford, starting on March 16th, with a budget of ${1400 + i}."
-    asked = {"org": "Northport", "dest": "Ashford", "days": 3, "people_number": 2, "budget": 1400 + i, "level": level, "query": request}
+    asked = {
+        "org": "Northport",
+        "dest": "Ashford",
+        "days": 3,
+        "people_number": 2,
+        "budget": 1400 + i,
+        "level": level,
+        "query": request,
+    }
     return {
         "id": f"test-{i:04d}", "domain": "travelplanner", "request": asked, "world": "made-up", "plan": plan,
         "transcript": Transcript(segments, StopReason.ANSWER, json.dumps(plan)).to_json(),
@@ -222,13 +294,40 @@ def report_of(folder: Path) -> tuple[str, Page]:
 
 def test_a_full_run_shows_every_figure_with_its_interval(tmp_path):
     _, page = report_of(synthetic_run(tmp_path / "run"))
-    for words in ("73.3%", "44 of 60", "61.0–82.9%", "31.7%", "0.0–6.0%", "+41.0 points against SFT, p < 0.001", "+1.31", "+0.92 to +1.71"):
+    for words in (
+        "73.3%",
+        "44 of 60",
+        "61.0–82.9%",
+        "31.7%",
+        "0.0–6.0%",
+        "+41.0 points against SFT, p < 0.001",
+        "+1.31",
+        "+0.92 to +1.71",
+    ):
         assert words in page.text, words
-    for words in ("First row", "Cheapest row", "Expert", "After SFT", "After RL", "Tools emptied", "easy", "medium", "hard", "0123abc"):
+    for words in (
+        "First row",
+        "Cheapest row",
+        "Expert",
+        "After SFT",
+        "After RL",
+        "Tools emptied",
+        "easy",
+        "medium",
+        "hard",
+        "0123abc",
+    ):
         assert words in page.text, words
     for name in COMMONSENSE + HARD:
         assert name.removeprefix("is_").replace("_", " ").capitalize() in page.text
-    for title in ("Reward", "Entropy", "Turns per episode", "Length per episode", "Why episodes stop", "Loss before RL"):
+    for title in (
+        "Reward",
+        "Entropy",
+        "Turns per episode",
+        "Length per episode",
+        "Why episodes stop",
+        "Loss before RL",
+    ):
         assert title in page.text, title
     assert "What this folder does not hold" not in page.text
     assert "nan" not in page.text.lower().split()
@@ -248,19 +347,30 @@ def test_text_from_files_is_shown_and_never_run(tmp_path):
     run = synthetic_run(tmp_path / "run")
     bad = synthetic_episode(0, passed=True, text=HOSTILE + "\ud800")
     bad["id"], bad["request"]["query"], bad["plan"][0]["dinner"] = HOSTILE, HOSTILE, HOSTILE
-    bad["transcript"]["segments"][3]["call"] = {"name": HOSTILE, "arguments": {HOSTILE: HOSTILE}, "result": HOSTILE, "error": False}
+    bad["transcript"]["segments"][3]["call"] = {
+        "name": HOSTILE,
+        "arguments": {HOSTILE: HOSTILE},
+        "result": HOSTILE,
+        "error": False,
+    }
     bad["verdict"]["groups"][0]["facts"]["schema"]["message"] = HOSTILE
     bad["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     write_lines(run / "eval/after_rl/transcripts.jsonl", [bad])
     score = synthetic_score(0.5, 60)
-    score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(1, 2)
+    score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(
+        1, 2
+    )
     write_json(run / "eval/after_rl/score.json", {**score, "rules": HOSTILE})
     write_json(run / "eval" / "<b>x" / "score.json", score)
     write_json(run / "run_card.json", {"recipe": HOSTILE, HOSTILE: {HOSTILE: [HOSTILE]}})
-    rows = [{**row, "stop_reasons": {HOSTILE: 1.0}, "constraints": {HOSTILE: 0.5}} for row in rl_rows(5)]
+    rows = [
+        {**row, "stop_reasons": {HOSTILE: 1.0}, "constraints": {HOSTILE: 0.5}} for row in rl_rows(5)
+    ]
     write_lines(run / "metrics.jsonl", rows)
     source, page = report_of(run)
-    assert not {"img", "b>x"} & set(page.tags) and page.tags.count("script") == len(re.findall("</script>", source))
+    assert not {"img", "b>x"} & set(page.tags) and page.tags.count("script") == len(
+        re.findall("</script>", source)
+    )
     assert not any(name.startswith("on") for name, _ in page.attributes)
     assert "alert(1)" in page.text  # shown, not dropped
     assert "\x00" not in source and "\x1b" not in source
@@ -268,14 +378,24 @@ def test_text_from_files_is_shown_and_never_run(tmp_path):
 
 def test_a_plain_run_folder_says_in_words_what_it_lacks(tmp_path):
     write_json(tmp_path / "score.json", synthetic_score(0.4, 60))
-    write_lines(tmp_path / "transcripts.jsonl", [synthetic_episode(i, i % 2 == 0) for i in range(8)])
+    write_lines(
+        tmp_path / "transcripts.jsonl", [synthetic_episode(i, i % 2 == 0) for i in range(8)]
+    )
     _, page = report_of(tmp_path)
     assert "This run" in page.text and "40.0%" in page.text and "temperature" in page.text
     assert "no metrics.jsonl, so there are no learning curves" in page.text
     assert "no difficulty.json" in page.text
 
 
-@pytest.mark.parametrize("kept", ["run_card.json", "metrics.jsonl", "eval/after_sft/score.json", "eval/after_rl/transcripts.jsonl"])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "run_card.json",
+        "metrics.jsonl",
+        "eval/after_sft/score.json",
+        "eval/after_rl/transcripts.jsonl",
+    ],
+)
 def test_any_single_file_makes_a_page(tmp_path, kept):
     full, alone = synthetic_run(tmp_path / "full", episodes=3), tmp_path / "alone"
     (alone / kept).parent.mkdir(parents=True)
@@ -284,8 +404,19 @@ def test_any_single_file_makes_a_page(tmp_path, kept):
     assert "What this folder does not hold" in page.text
 
 
-@pytest.mark.parametrize("name", ["run_card.json", "difficulty.json", "comparison.json", "eval/after_rl/score.json", "metrics.jsonl"])
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"final": 3, "metrics": [], "stage": null}', "\x00\x01"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run_card.json",
+        "difficulty.json",
+        "comparison.json",
+        "eval/after_rl/score.json",
+        "metrics.jsonl",
+    ],
+)
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"final": 3, "metrics": [], "stage": null}', "\x00\x01"]
+)
 def test_broken_files_are_named_and_do_not_stop_the_page(tmp_path, name, content):
     run = synthetic_run(tmp_path / "run", episodes=4, steps=4)
     (run / name).write_text(content, encoding="utf-8")
@@ -329,17 +460,23 @@ def test_three_hundred_long_transcripts_stay_under_two_megabytes(tmp_path):
     tool = long["transcript"]["segments"][3]
     tool["text"] = tool["call"]["result"] = "<row> & " * 4000
     long["transcript"]["segments"][2:2] = [long["transcript"]["segments"][2], tool] * 30
-    write_lines(run / "eval/after_rl/transcripts.jsonl", [{**long, "id": str(i)} for i in range(40)])
+    write_lines(
+        run / "eval/after_rl/transcripts.jsonl", [{**long, "id": str(i)} for i in range(40)]
+    )
     write_lines(run / "metrics.jsonl", rl_rows(3000))
     assert write_report(run).stat().st_size < 2_000_000
 
 
 def places_in(folder: Path) -> list[Candidate]:
-    return scored_candidates(index_of(sources_of({"run": read_run(folder)})), folder / "transcripts.jsonl")
+    return scored_candidates(
+        index_of(sources_of({"run": read_run(folder)})), folder / "transcripts.jsonl"
+    )
 
 
 def test_episodes_are_chosen_by_rule(tmp_path):
-    write_lines(tmp_path / "transcripts.jsonl", [synthetic_episode(i, passed=i < 12) for i in range(30)])
+    write_lines(
+        tmp_path / "transcripts.jsonl", [synthetic_episode(i, passed=i < 12) for i in range(30)]
+    )
     places = places_in(tmp_path)
     chosen = choose(places)
     assert len(chosen) == SHOWN
@@ -350,15 +487,30 @@ def test_episodes_are_chosen_by_rule(tmp_path):
 
 
 def test_calls_that_were_made_to_fail_are_told(tmp_path):
-    faults = {"settings": {"probability": 0.2}, "calls": 1500, "hit": 301, "kinds": {"unavailable": 300, "<odd>": 1}}
+    faults = {
+        "settings": {"probability": 0.2},
+        "calls": 1500,
+        "hit": 301,
+        "kinds": {"unavailable": 300, "<odd>": 1},
+    }
     write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
-    assert "301 of 1,500 tool calls were made to fail (unavailable 300" in report_of(tmp_path)[1].text
-    write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": {"hit": "many", "calls": None}})
+    assert (
+        "301 of 1,500 tool calls were made to fail (unavailable 300" in report_of(tmp_path)[1].text
+    )
+    write_json(
+        tmp_path / "score.json",
+        {**synthetic_score(0.5, 60), "faults": {"hit": "many", "calls": None}},
+    )
     assert "made to fail" not in report_of(tmp_path)[1].text
 
 
 def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
-    unscored = {**synthetic_episode(0, True), "verdict": None, "plan": None, "asked": {"format": ["schema"]}}
+    unscored = {
+        **synthetic_episode(0, True),
+        "verdict": None,
+        "plan": None,
+        "asked": {"format": ["schema"]},
+    }
     write_lines(tmp_path / "transcripts.jsonl", [unscored, synthetic_episode(1, True)])
     assert len(places_in(tmp_path)) == 1
     write_lines(tmp_path / "transcripts.jsonl", [unscored])
@@ -368,8 +520,19 @@ def test_an_unscored_episode_is_neither_a_pass_nor_a_failure(tmp_path):
 def test_a_call_that_was_refused_is_shown_as_written():
     call = '<tool_call>{"name": "search_flights"}</tool_call>'
     made = Segment("assistant", call, call=ToolCall("search_flights", {}, "no rows"))
-    page = Page(conversation(Transcript([made, Segment("tool", "no rows"), Segment("assistant", call)], StopReason.REPEATED_CALL)))
-    assert page.text.count("search_flights") == 2 and page.text.count("no rows") == 1 and call in page.text
+    page = Page(
+        conversation(
+            Transcript(
+                [made, Segment("tool", "no rows"), Segment("assistant", call)],
+                StopReason.REPEATED_CALL,
+            )
+        )
+    )
+    assert (
+        page.text.count("search_flights") == 2
+        and page.text.count("no rows") == 1
+        and call in page.text
+    )
 
 
 def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
@@ -382,7 +545,10 @@ def test_the_picture_is_well_formed_and_needs_no_page(tmp_path):
 
 
 @pytest.mark.parametrize("draw", [line_chart, stacked_chart])
-@pytest.mark.parametrize("points", [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]])
+@pytest.mark.parametrize(
+    "points",
+    [[], [(1, 0.0)], [(1, 0.0), (2, 0.0)], [(5, -3.0), (6, 2.0)], [(1, 1e-9), (10**6, 1e9)]],
+)
 @pytest.mark.parametrize("log", [False, True])
 def test_charts_stand_any_points(draw: Callable[[list[Line], Frame], str], points, log):
     drawn = draw([Line("a & b", tuple(points))], Frame("t", "step", "unit", log=log))
@@ -395,8 +561,17 @@ def test_ticks_labels_and_thinning():
     assert ticks(0, 1, 4) == pytest.approx([0, 0.5, 1.0])
     assert ticks(0, 97, 5) == pytest.approx([0, 20, 40, 60, 80])
     placed = spread([50, 50, 52, 200], 14, 0, 200)
-    assert sorted(placed) == placed and min(b - a for a, b in zip(placed, placed[1:], strict=False)) >= 14
-    assert thin([(i, float(i)) for i in range(10)], 5) == ((1, 0.5), (3, 2.5), (5, 4.5), (7, 6.5), (9, 8.5))
+    assert (
+        sorted(placed) == placed
+        and min(b - a for a, b in zip(placed, placed[1:], strict=False)) >= 14
+    )
+    assert thin([(i, float(i)) for i in range(10)], 5) == (
+        (1, 0.5),
+        (3, 2.5),
+        (5, 4.5),
+        (7, 6.5),
+        (9, 8.5),
+    )
 
 
 def test_what_is_no_run_is_refused_in_one_line(tmp_path):
@@ -408,10 +583,21 @@ def test_what_is_no_run_is_refused_in_one_line(tmp_path):
 
 def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path):
     run = synthetic_run(tmp_path / "run", episodes=3, steps=4)
-    done = subprocess.run([sys.executable, "-m", "tripwright", "report", str(run)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tripwright", "report", str(run)], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(run / "report.html"), "")
-    lost = subprocess.run([sys.executable, "-m", "tripwright", "report", str(run), str(tmp_path / "lost")], capture_output=True, text=True)
-    assert lost.returncode == 2 and lost.stdout == "" and lost.stderr.count("\n") == 1 and "lost" in lost.stderr
+    lost = subprocess.run(
+        [sys.executable, "-m", "tripwright", "report", str(run), str(tmp_path / "lost")],
+        capture_output=True,
+        text=True,
+    )
+    assert (
+        lost.returncode == 2
+        and lost.stdout == ""
+        and lost.stderr.count("\n") == 1
+        and "lost" in lost.stderr
+    )
 
 
 def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
@@ -425,7 +611,13 @@ def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
 
 def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
     nothing = {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
-    score = {"n": 0, "unscored": 3, "metrics": {"final": nothing}, "constraints": {"valid_cost": nothing}, "warning": "Fault: 500 boom."}
+    score = {
+        "n": 0,
+        "unscored": 3,
+        "metrics": {"final": nothing},
+        "constraints": {"valid_cost": nothing},
+        "warning": "Fault: 500 boom.",
+    }
     (tmp_path / "score.json").write_text(json.dumps(score), encoding="utf-8")
     _, page = report_of(tmp_path)
     assert "This run: nothing was scored. Fault: 500 boom." in page.text
@@ -434,9 +626,13 @@ def test_a_run_in_which_nothing_was_scored_says_why(tmp_path):
 
 def test_tokens_of_all_stages_are_counted_as_they_are_logged(tmp_path):
     """Supervised stages log a running total, RL the tokens of each step."""
-    rows = [{"stage": "sft", "step": step, "seconds": step, "tokens": 100 * step} for step in (1, 2, 3)]
+    rows = [
+        {"stage": "sft", "step": step, "seconds": step, "tokens": 100 * step} for step in (1, 2, 3)
+    ]
     rows += [{"stage": "rl", "step": step, "seconds": 60 * step, "tokens": 50} for step in (1, 2)]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "metrics.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     _, page = report_of(tmp_path)
     assert "2 minutes of training · 400 tokens" in page.text
 

@@ -1,4 +1,5 @@
-"""What the report makes of a training run's metrics: charts in groups, warnings, costs, Lemma 2, failures; and several runs on one page.
+"""What the report makes of a training run's metrics: charts in groups, warnings, costs, Lemma 2,
+failures; and several runs on one page.
 
 All figures are made up: test data, not measurements."""
 
@@ -29,55 +30,118 @@ HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
 
 def row(step: int, **changed: Any) -> dict[str, Any]:
     """One step with every figure that the charts know."""
-    figures = {key: 0.5 + step / 1000 for group in GROUPS for chart in group.charts for key, _, _ in chart.keys}
-    figures |= {"reward_mean": 1 + step / 50, "reward_std": 0.5, "pass_rate": step / 100, "learning_rate": 1e-4 / step}
-    figures |= {"flops_update_total": 1e12 * step, "flops_total": 3e12 * step, "peak_memory_mb": 900.0}
-    figures |= {"reward_length": -0.1, "dense_variance": 1.0, "sparse_variance": 0.1, "covariance": 0.2}
-    lists = {"stop_reasons": {"answer": 0.9, "max_turns": 0.1}, "constraints": {"is_valid_cost": 0.5, "is_not_absent": 1.0}}
+    figures = {
+        key: 0.5 + step / 1000
+        for group in GROUPS
+        for chart in group.charts
+        for key, _, _ in chart.keys
+    }
+    figures |= {
+        "reward_mean": 1 + step / 50,
+        "reward_std": 0.5,
+        "pass_rate": step / 100,
+        "learning_rate": 1e-4 / step,
+    }
+    figures |= {
+        "flops_update_total": 1e12 * step,
+        "flops_total": 3e12 * step,
+        "peak_memory_mb": 900.0,
+    }
+    figures |= {
+        "reward_length": -0.1,
+        "dense_variance": 1.0,
+        "sparse_variance": 0.1,
+        "covariance": 0.2,
+    }
+    lists = {
+        "stop_reasons": {"answer": 0.9, "max_turns": 0.1},
+        "constraints": {"is_valid_cost": 0.5, "is_not_absent": 1.0},
+    }
     return {"stage": "rl", "step": step, "seconds": 60.0 * step, **figures, **lists, **changed}
 
 
-def run_of(folder: Path, rows: list[dict[str, Any]], recipe: dict[str, Any] | None = None, final: int | None = None) -> Path:
+def run_of(
+    folder: Path,
+    rows: list[dict[str, Any]],
+    recipe: dict[str, Any] | None = None,
+    final: int | None = None,
+) -> Path:
     folder.mkdir(parents=True)
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    (folder / "metrics.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8"
+    )
     if recipe is not None:
         (folder / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     if final is not None:
         (folder / "eval" / "after_rl").mkdir(parents=True)
         metrics = {"final": rate(final, 100), "dense_reward": mean([1.0, 2.0, 3.0], seed=0)}
-        (folder / "eval" / "after_rl" / "score.json").write_text(json.dumps({"n": 100, "rules": "strict", "metrics": metrics}))
+        (folder / "eval" / "after_rl" / "score.json").write_text(
+            json.dumps({"n": 100, "rules": "strict", "metrics": metrics})
+        )
     return folder
 
 
 def words(page: str) -> str:
     """The text a reader sees, charts included."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL))).split())
+    return " ".join(
+        html.unescape(
+            re.sub(r"<[^>]+>", " ", re.sub(r"<style.*?</style>", "", page, flags=re.DOTALL))
+        ).split()
+    )
 
 
 def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
-    page = write_report(run_of(tmp_path / "a", [row(step) for step in range(1, 41)])).read_text(encoding="utf-8")
+    page = write_report(run_of(tmp_path / "a", [row(step) for step in range(1, 41)])).read_text(
+        encoding="utf-8"
+    )
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
     for group in GROUPS:
         assert f"<h3>{html.escape(group.title)}</h3>" in page
         for chart in group.charts:
             assert html.escape(chart.title) in captions, chart.title
-    assert {"Reward against arithmetic", "Passes against arithmetic", "What fails most", "The three commonest failures"} <= set(captions)
+    assert {
+        "Reward against arithmetic",
+        "Passes against arithmetic",
+        "What fails most",
+        "The three commonest failures",
+    } <= set(captions)
 
 
-@pytest.mark.parametrize("kept", [("reward_mean",), ("entropy", "kl"), ("flops_total", "pass_rate"), ("constraints",), ()])
+@pytest.mark.parametrize(
+    "kept",
+    [("reward_mean",), ("entropy", "kl"), ("flops_total", "pass_rate"), ("constraints",), ()],
+)
 def test_any_figure_may_be_missing(tmp_path, kept):
-    rows = [{key: value for key, value in row(step).items() if key in ("stage", "step", "seconds", *kept)} for step in range(1, 30)]
+    rows = [
+        {
+            key: value
+            for key, value in row(step).items()
+            if key in ("stage", "step", "seconds", *kept)
+        }
+        for step in range(1, 30)
+    ]
     page = write_report(run_of(tmp_path / "a", rows)).read_text(encoding="utf-8")
     assert "nan" not in words(page).lower().split() and "Lemma" not in page
 
 
 def test_warnings_are_told_once_with_their_advice(tmp_path):
     run = run_of(tmp_path / "a", [row(1), row(2)])
-    warning = {"stage": "rl", "name": "slow", "since_step": 2, "what": f"slow {HOSTILE}", "advice": "Look at memory."}
+    warning = {
+        "stage": "rl",
+        "name": "slow",
+        "since_step": 2,
+        "what": f"slow {HOSTILE}",
+        "advice": "Look at memory.",
+    }
     lines = [json.dumps(warning), json.dumps(warning), "[]", "{torn"]
     (run / "warnings.jsonl").write_text("\n".join(lines), encoding="utf-8")
     page = write_report(run).read_text(encoding="utf-8")
-    assert words(page).count("rl step 2: slow") == 1 and "Look at memory." in page and "<script>alert" not in page and "<img" not in page
+    assert (
+        words(page).count("rl step 2: slow") == 1
+        and "Look at memory." in page
+        and "<script>alert" not in page
+        and "<img" not in page
+    )
 
 
 # ---- row P12: what it cost
@@ -86,9 +150,18 @@ def test_warnings_are_told_once_with_their_advice(tmp_path):
 def test_the_cost_of_a_level_is_that_of_the_step_that_first_reaches_it():
     rows = [row(step, pass_rate=0.1 * step) for step in range(1, 11)]  # too few to be smoothed
     assert best(rows) == pytest.approx(1.0)
-    assert first_reached(rows, 0.9 - 1e-9, "flops_update_total") == 9e12 and first_reached(rows, 0.9 - 1e-9, "flops_total") == 27e12
-    assert first_reached(rows, 1.5, "flops_total") is None and first_reached(rows, 0.5, "not logged") is None
-    assert "9.00e+12 FLOPs of parameter updates or 2.70e+13 FLOPs of updates and rollouts" in efficiency_words(rows)
+    assert (
+        first_reached(rows, 0.9 - 1e-9, "flops_update_total") == 9e12
+        and first_reached(rows, 0.9 - 1e-9, "flops_total") == 27e12
+    )
+    assert (
+        first_reached(rows, 1.5, "flops_total") is None
+        and first_reached(rows, 0.5, "not logged") is None
+    )
+    assert (
+        "9.00e+12 FLOPs of parameter updates or 2.70e+13 FLOPs of updates and rollouts"
+        in efficiency_words(rows)
+    )
 
 
 def test_a_single_lucky_step_does_not_reach_a_level():
@@ -97,7 +170,11 @@ def test_a_single_lucky_step_does_not_reach_a_level():
 
 
 def test_no_cost_is_made_up():
-    assert efficiency_words([]) == "" == efficiency_words([{"stage": "rl", "step": 1, "pass_rate": 0.5}])
+    assert (
+        efficiency_words([])
+        == ""
+        == efficiency_words([{"stage": "rl", "step": 1, "pass_rate": 0.5}])
+    )
     assert efficiency_words([row(step, pass_rate=0.0) for step in (1, 2)]) == ""
 
 
@@ -107,8 +184,18 @@ def test_no_cost_is_made_up():
 def test_lemma_2_is_told_with_its_figures():
     late = [row(step, dense_variance=99.0) for step in range(11, 30)]  # not the start
     told = lemma_words([row(1), row(2, dense_variance=3.0), row(3, covariance=math.nan), *late])
-    assert "2 logged steps" in told and "dense reward 2," in told and "sparse one 0.1," in told and "with passing 0.2." in told
-    assert "other parts 1.5;" in told and "holds" in told and "(0.4 ≥ -1.5)" in told and "is met" in told
+    assert (
+        "2 logged steps" in told
+        and "dense reward 2," in told
+        and "sparse one 0.1," in told
+        and "with passing 0.2." in told
+    )
+    assert (
+        "other parts 1.5;" in told
+        and "holds" in told
+        and "(0.4 ≥ -1.5)" in told
+        and "is met" in told
+    )
     against = lemma_words([row(1, dense_variance=0.1, sparse_variance=0.5, covariance=-0.3)])
     assert "does not hold" in against and "(-0.6 < -0.2)" in against and "is not met" in against
 
@@ -117,22 +204,43 @@ def test_lemma_2_is_told_with_its_figures():
 
 
 def test_failures_are_ordered_by_the_area_under_their_curve():
-    passed = {"is_valid_cost": lambda s: 0.5, "valid_cuisine": lambda s: 0.0 if s < 3 else 1.0, "is_not_absent": lambda s: 1.0}
-    rows = [row(step, constraints={name: of(step) for name, of in passed.items()}) for step in range(1, 21)]
+    passed = {
+        "is_valid_cost": lambda s: 0.5,
+        "valid_cuisine": lambda s: 0.0 if s < 3 else 1.0,
+        "is_not_absent": lambda s: 1.0,
+    }
+    rows = [
+        row(step, constraints={name: of(step) for name, of in passed.items()})
+        for step in range(1, 21)
+    ]
     assert list(failures(rows)) == ["is_valid_cost", "valid_cuisine", "is_not_absent"]
     assert failures(rows)["is_valid_cost"][0] == (1.0, 0.5)
 
 
 def test_steps_that_are_apart_count_for_the_time_between_them():
-    rows = [{"stage": "rl", "step": s, "constraints": {"a": a, "b": b}} for s, a, b in ((1, 0.0, 1.0), (2, 1.0, 0.4), (100, 1.0, 0.4))]
+    rows = [
+        {"stage": "rl", "step": s, "constraints": {"a": a, "b": b}}
+        for s, a, b in ((1, 0.0, 1.0), (2, 1.0, 0.4), (100, 1.0, 0.4))
+    ]
     assert list(failures(rows)) == ["b", "a"]
 
 
 def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
-    rates = {"is_valid_cost": 0.1, "valid_cuisine": 0.2, "is_valid_restaurants": 0.3, "is_valid_attractions": 0.9, "is_not_absent": 1.0}
+    rates = {
+        "is_valid_cost": 0.1,
+        "valid_cuisine": 0.2,
+        "is_valid_restaurants": 0.3,
+        "is_valid_attractions": 0.9,
+        "is_not_absent": 1.0,
+    }
     drawn = failure_figures([row(step, constraints=rates) for step in range(1, 101)])
     cells = drawn[drawn.index("commonest") :]
-    assert "Valid cost" in cells and "Valid restaurants" in cells and "attractions" not in cells and "Not absent" not in cells
+    assert (
+        "Valid cost" in cells
+        and "Valid restaurants" in cells
+        and "attractions" not in cells
+        and "Not absent" not in cells
+    )
     assert cells.count("<rect") % 3 == 0 and 0 < cells.count("<rect") <= 3 * 40
     assert failure_figures([]) == "" and "<svg" in failure_figures([row(1), row(2)])
 
@@ -142,25 +250,46 @@ def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
 
 @pytest.fixture
 def two(tmp_path: Path) -> list[Path]:
-    grpo = {"seed": 0, "grpo": {"prompts": 8, "group": 8, "clip": {"high": 0.2}, "max_minutes": None}}
-    dapo = {"seed": 0, "grpo": {"prompts": 8, "group": 16, "clip": {"high": 0.28}, "max_minutes": None}}
-    first = run_of(tmp_path / "grpo", [row(step, pass_rate=0.01 * step) for step in range(1, 11)], grpo, 40)
-    second = run_of(tmp_path / "dapo", [row(step, pass_rate=0.02 * step) for step in range(1, 11)], dapo, 60)
+    grpo = {
+        "seed": 0,
+        "grpo": {"prompts": 8, "group": 8, "clip": {"high": 0.2}, "max_minutes": None},
+    }
+    dapo = {
+        "seed": 0,
+        "grpo": {"prompts": 8, "group": 16, "clip": {"high": 0.28}, "max_minutes": None},
+    }
+    first = run_of(
+        tmp_path / "grpo", [row(step, pass_rate=0.01 * step) for step in range(1, 11)], grpo, 40
+    )
+    second = run_of(
+        tmp_path / "dapo", [row(step, pass_rate=0.02 * step) for step in range(1, 11)], dapo, 60
+    )
     return [first, second]
 
 
 def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
     page = write_together(two, tmp_path / "out.html").read_text(encoding="utf-8")
     text = words(page)
-    for part in ("40.0%", "40 of 100", "60.0%", "After RL, strict rules", "rl.group 8 16", "rl.clip.high 0.2 0.28"):
+    for part in (
+        "40.0%",
+        "40 of 100",
+        "60.0%",
+        "After RL, strict rules",
+        "rl.group 8 16",
+        "rl.clip.high 0.2 0.28",
+    ):
         assert part in text, part
     assert "rl.max_minutes" not in text and "seed" not in text  # what is the same is not told
     assert "first reached 18.0%" in text  # 90% of the best of both
     cost = text[text.index("peak memory") :]
-    assert "grpo 10.0% – – – – 10 10 30T 900" in cost and "dapo 20.0% 9 9 9T 27T 10 10 30T 900" in cost
+    assert (
+        "grpo 10.0% – – – – 10 10 30T 900" in cost and "dapo 20.0% 9 9 9T 27T 10 10 30T 900" in cost
+    )
     reward = page[page.index("<figcaption>Reward<") :]
     assert 'class="line s0"' in reward and 'class="line s1"' in reward
-    assert not re.search(r"<(img|link)", page) and set(re.findall(r"https?://[^\s\"'<]*", page)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(img|link)", page) and set(
+        re.findall(r"https?://[^\s\"'<]*", page)
+    ) == {"http://www.w3.org/2000/svg"}
 
 
 def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_path):
@@ -168,13 +297,22 @@ def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_p
     text = words(write_together([*two, bare], tmp_path / "out.html").read_text(encoding="utf-8"))
     assert "No recipe.json: bare." in text
     alike = [run_of(tmp_path / name, [row(1)], {"seed": 1}) for name in ("x", "y")]
-    assert "None: the recipes are the same." in words(write_together(alike, tmp_path / "same.html").read_text(encoding="utf-8"))
+    assert "None: the recipes are the same." in words(
+        write_together(alike, tmp_path / "same.html").read_text(encoding="utf-8")
+    )
 
 
 def test_text_of_a_recipe_is_shown_and_never_run(tmp_path):
-    runs = [run_of(tmp_path / name, [row(1), row(2)], {"name": name + HOSTILE, HOSTILE: name}) for name in ("x", "y")]
+    runs = [
+        run_of(tmp_path / name, [row(1), row(2)], {"name": name + HOSTILE, HOSTILE: name})
+        for name in ("x", "y")
+    ]
     page = write_together(runs, tmp_path / "out.html").read_text(encoding="utf-8")
-    assert page.count("<script") == page.count("</script>") and "<img" not in page and "alert(1)" in page
+    assert (
+        page.count("<script") == page.count("</script>")
+        and "<img" not in page
+        and "alert(1)" in page
+    )
 
 
 def test_names_tell_runs_apart(tmp_path):
@@ -195,16 +333,38 @@ def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, capsy
     with pytest.raises(UserError, match="No run folder at"):
         write_together([two[0], tmp_path / "lost"], tmp_path / "out.html")
     assert not (tmp_path / "out.html").exists()
-    assert main(["report", str(two[0]), str(two[1]), "--together", str(tmp_path / "out.html"), "--json"]) == 0
+    assert (
+        main(
+            ["report", str(two[0]), str(two[1]), "--together", str(tmp_path / "out.html"), "--json"]
+        )
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
-    assert told["runs"] == [str(folder) for folder in two] and told["bytes"] == (tmp_path / "out.html").stat().st_size
+    assert (
+        told["runs"] == [str(folder) for folder in two]
+        and told["bytes"] == (tmp_path / "out.html").stat().st_size
+    )
     assert not (two[0] / "report.html").exists()
 
 
 def test_rl_steps_are_found_whatever_the_stage_is_called(tmp_path):
-    rows = [{"stage": "sft", "step": 1, "seconds": 1.0, "loss": 1.0}, row(1, stage="rft"), row(1, stage="rl"), row(2, stage="rl")]
-    assert [(r["stage"], r["step"]) for r in read_run(run_of(tmp_path / "a", rows)).rl] == [("rl", 1), ("rl", 2)]
+    rows = [
+        {"stage": "sft", "step": 1, "seconds": 1.0, "loss": 1.0},
+        row(1, stage="rft"),
+        row(1, stage="rl"),
+        row(2, stage="rl"),
+    ]
+    assert [(r["stage"], r["step"]) for r in read_run(run_of(tmp_path / "a", rows)).rl] == [
+        ("rl", 1),
+        ("rl", 2),
+    ]
 
 
 def test_large_numbers_stay_short():
-    assert [short(value) for value in (9.89e14, 2.1e20, 7.6e21, 3.84e6, 2.5e9)] == ["989T", "210E", "7.6e+21", "3.84M", "2.5G"]
+    assert [short(value) for value in (9.89e14, 2.1e20, 7.6e21, 3.84e6, 2.5e9)] == [
+        "989T",
+        "210E",
+        "7.6e+21",
+        "3.84M",
+        "2.5G",
+    ]

@@ -38,7 +38,9 @@ CARD: dict[str, Any] = {"policy": {"kind": "test"}, "rules": "official", "date":
 @pytest.fixture(scope="module")
 def tasks() -> list[TripTask]:
     world = World.in_memory(build_tables("nano", 8))
-    return [TripTask(f"q{i:02d}", query, world) for i, query in enumerate(make_queries(world, 20, 1))]
+    return [
+        TripTask(f"q{i:02d}", query, world) for i, query in enumerate(make_queries(world, 20, 1))
+    ]
 
 
 class Faulty:
@@ -62,26 +64,48 @@ class Faulty:
                 yield from ExpertPolicy().play([session])
 
 
-def go(policy: Policy, tasks: list[TripTask], out: Path, card: dict[str, Any] = CARD, **more: Any) -> dict[str, Any]:
+def go(
+    policy: Policy, tasks: list[TripTask], out: Path, card: dict[str, Any] = CARD, **more: Any
+) -> dict[str, Any]:
     return run(policy, tasks, out, DIALECT, card=card, progress=False, **more)
 
 
-def test_a_run_leaves_its_card_its_lines_and_its_score(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_a_run_leaves_its_card_its_lines_and_its_score(
+    tasks: list[TripTask], tmp_path: Path
+) -> None:
     score = go(ExpertPolicy(), tasks, tmp_path / "run")
     assert score == json.loads((tmp_path / "run" / "score.json").read_text())
-    assert score["metrics"]["final"] == {"value": 1.0, "low": pytest.approx(0.839, abs=1e-3), "high": 1.0, "k": 20, "n": 20}
+    assert score["metrics"]["final"] == {
+        "value": 1.0,
+        "low": pytest.approx(0.839, abs=1e-3),
+        "high": 1.0,
+        "k": 20,
+        "n": 20,
+    }
     assert (score["n"], score["unscored"], score["rules"]) == (20, 0, "official")
-    assert score["run_card"] == CARD | {"transcripts_version": 2} == json.loads((tmp_path / "run" / "run_card.json").read_text())
+    assert (
+        score["run_card"]
+        == CARD | {"transcripts_version": 2}
+        == json.loads((tmp_path / "run" / "run_card.json").read_text())
+    )
     assert score["stop_reasons"] == {"answer": 20} and "warning" not in score
     assert set(score["constraints"]) == {*COMMONSENSE_NAMES, *HARD_NAMES}
-    assert score["metrics"]["completion_tokens_mean"]["value"] is None  # the expert emits no tokens, which is not 0 tokens
+    # the expert emits no tokens, which is not 0 tokens
+    assert score["metrics"]["completion_tokens_mean"]["value"] is None
     assert 4 <= score["metrics"]["turns_mean"]["value"] <= 8
     assert write_report(tmp_path / "run").is_file()
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["report.html", "run_card.json", "score.json", "transcripts.jsonl"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "report.html",
+        "run_card.json",
+        "score.json",
+        "transcripts.jsonl",
+    ]
 
 
 @pytest.mark.parametrize("tear", [b"", b'{"id": "q07", "que', b"\xff\xfe"])
-def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[TripTask], tmp_path: Path, tear: bytes) -> None:
+def test_an_interrupted_run_is_taken_up_where_it_stopped(
+    tasks: list[TripTask], tmp_path: Path, tear: bytes
+) -> None:
     whole = go(ExpertPolicy(), tasks, tmp_path / "whole")
     first, second = Faulty(killed_after=7), Faulty()
     with pytest.raises(KeyboardInterrupt):
@@ -92,11 +116,15 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks: list[TripTask], 
     score = go(second, tasks, tmp_path / "run")
     assert first.played + second.played == [task.id for task in tasks]
     assert score == whole
-    assert [r["id"] for r in episodes(tmp_path / "run" / "transcripts.jsonl")] == [task.id for task in tasks]
+    assert [r["id"] for r in episodes(tmp_path / "run" / "transcripts.jsonl")] == [
+        task.id for task in tasks
+    ]
     assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
 
 
-def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(
+    tasks: list[TripTask], tmp_path: Path
+) -> None:
     run(Faulty(), tasks[:4], tmp_path, DIALECT, card=CARD, progress=False)
     with pytest.raises(KeyboardInterrupt):
         run(Faulty(killed_after=3), tasks, tmp_path, DIALECT, card=CARD, progress=False)
@@ -104,7 +132,9 @@ def test_no_score_of_fewer_episodes_stands_beside_an_unfinished_run(tasks: list[
     assert run(Faulty(), tasks, tmp_path, DIALECT, card=CARD, progress=False)["n"] == len(tasks)
 
 
-def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_unscored_episodes_are_out_of_the_rates_and_are_tried_again(
+    tasks: list[TripTask], tmp_path: Path
+) -> None:
     score = go(Faulty(failing=["q03", "q04"]), tasks, tmp_path / "run")
     assert (score["n"], score["unscored"]) == (18, 2)
     assert score["metrics"]["final"]["value"] == 1.0 and score["metrics"]["final"]["n"] == 18
@@ -144,7 +174,9 @@ def test_two_runs_do_not_write_one_folder(tasks: list[TripTask], tmp_path: Path)
     assert go(Second(), tasks, tmp_path / "run")["n"] == 20
 
 
-def test_tasks_with_one_id_are_a_mistake_of_the_caller(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_tasks_with_one_id_are_a_mistake_of_the_caller(
+    tasks: list[TripTask], tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="same id"):
         go(ExpertPolicy(), [tasks[0], tasks[0]], tmp_path / "run")
 
@@ -165,18 +197,31 @@ def a_card(tmp_path: Path, **changes: Any) -> dict[str, Any]:
 
 def test_the_card_says_what_made_the_figures(tmp_path: Path) -> None:
     card = json.loads(json.dumps(a_card(tmp_path)))
-    assert card["dialect"]["limits"]["max_calls"] == 30 and len(card["dialect"]["system_prompt_sha256"]) == 64
-    assert len(card["queries"]["sha256"]) == 64 and len(card["world"]["content_hash"]) == 64 and card["world"]["name"] == "nano-8"
+    assert (
+        card["dialect"]["limits"]["max_calls"] == 30
+        and len(card["dialect"]["system_prompt_sha256"]) == 64
+    )
+    assert (
+        len(card["queries"]["sha256"]) == 64
+        and len(card["world"]["content_hash"]) == 64
+        and card["world"]["name"] == "nano-8"
+    )
     assert {"tripwright", "git", "python", "platform", "date"} <= card.keys()
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"policy": {"kind": "endpoint", "model": "n", "base_url": "http://a/v1"}}, 'policy model is "m" there and "n" here'),
+        (
+            {"policy": {"kind": "endpoint", "model": "n", "base_url": "http://a/v1"}},
+            'policy model is "m" there and "n" here',
+        ),
         ({"policy": {"kind": "expert"}}, 'policy kind is "endpoint" there and "expert" here'),
         ({"decoding": {"temperature": 1.0}}, "decoding temperature is 0.0 there and 1.0 here"),
-        ({"dialect": dialect_named("compact")}, 'dialect name is "planner_r1" there and "compact" here'),
+        (
+            {"dialect": dialect_named("compact")},
+            'dialect name is "planner_r1" there and "compact" here',
+        ),
         ({"rules": "strict"}, 'rules is "official" there'),
         ({"text": "{ }\n"}, "queries sha256 is"),
         ({"world_seed": 9}, "world content_hash is"),
@@ -184,16 +229,24 @@ def test_the_card_says_what_made_the_figures(tmp_path: Path) -> None:
         ({"emptied_tools": True}, "emptied_tools is false there and true here"),
     ],
 )
-def test_a_folder_is_continued_only_by_what_made_it(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+def test_a_folder_is_continued_only_by_what_made_it(
+    tmp_path: Path, changes: dict[str, Any], told: str
+) -> None:
     settle_card(tmp_path / "run", a_card(tmp_path))
     with pytest.raises(UserError) as problem:
         settle_card(tmp_path / "run", a_card(tmp_path, **changes))
-    assert told in str(problem.value) and "\n" not in str(problem.value) and str(problem.value).count(" there and ") == 1
+    assert (
+        told in str(problem.value)
+        and "\n" not in str(problem.value)
+        and str(problem.value).count(" there and ") == 1
+    )
 
 
 def test_what_does_not_matter_may_differ(tmp_path: Path) -> None:
     first = settle_card(tmp_path / "run", a_card(tmp_path))
-    moved = a_card(tmp_path, policy={"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}) | {"date": "later", "git": None}
+    moved = a_card(
+        tmp_path, policy={"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}
+    ) | {"date": "later", "git": None}
     moved["queries"] = moved["queries"] | {"path": "elsewhere.jsonl"}
     assert settle_card(tmp_path / "run", moved) == first
 
@@ -232,7 +285,10 @@ def lines(tasks: list[TripTask], tmp_path_factory: pytest.TempPathFactory) -> li
     out = tmp_path_factory.mktemp("lines")
     go(RowsPolicy("cheapest"), tasks[:12], out / "rows")
     go(Faulty(failing=["q19"]), tasks[12:], out / "expert")
-    return [*episodes(out / "rows" / "transcripts.jsonl"), *episodes(out / "expert" / "transcripts.jsonl")]
+    return [
+        *episodes(out / "rows" / "transcripts.jsonl"),
+        *episodes(out / "expert" / "transcripts.jsonl"),
+    ]
 
 
 def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path) -> None:
@@ -243,26 +299,41 @@ def test_the_rates_are_those_of_the_tally(tasks: list[TripTask], tmp_path: Path)
     episodes = list(play(RowsPolicy("cheapest"), tasks, DIALECT))
     tally = Tally()
     for episode in episodes:
-        tally.add(episode.task.query, judge(episode.task.query, episode.more["plan"], episode.task.world))
+        tally.add(
+            episode.task.query, judge(episode.task.query, episode.more["plan"], episode.task.world)
+        )
     summary = tally.summary("official")
-    metrics = score_records([json.loads(json.dumps(episode.record())) for episode in episodes], "official", {})["metrics"]
+    metrics = score_records(
+        [json.loads(json.dumps(episode.record())) for episode in episodes], "official", {}
+    )["metrics"]
     names = {"delivery": "delivery_rate", "final": "final_pass_rate"} | {
-        name: name for name in ("commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro")
+        name: name
+        for name in ("commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro")
     }
     for ours, theirs in names.items():
-        assert (metrics[ours]["k"], metrics[ours]["n"]) == (summary[theirs]["numerator"], summary[theirs]["denominator"]), ours
+        assert (metrics[ours]["k"], metrics[ours]["n"]) == (
+            summary[theirs]["numerator"],
+            summary[theirs]["denominator"],
+        ), ours
 
 
 def test_the_constraints_add_up_to_the_micro_rates(lines: list[dict[str, Any]]) -> None:
     score = score_records(lines, "official", {})
     for micro, names in (("commonsense_micro", COMMONSENSE_NAMES), ("hard_micro", HARD_NAMES)):
         found = [score["constraints"][name] for name in names]
-        assert (sum(f["k"] for f in found), sum(f["n"] for f in found)) == (score["metrics"][micro]["k"], score["metrics"][micro]["n"])
+        assert (sum(f["k"] for f in found), sum(f["n"] for f in found)) == (
+            score["metrics"][micro]["k"],
+            score["metrics"][micro]["n"],
+        )
     assert sum(level["final"]["n"] for level in score["levels"].values()) == score["n"] == 19
-    assert list(score["levels"]) == [level for level in ("easy", "medium", "hard") if level in score["levels"]]
+    assert list(score["levels"]) == [
+        level for level in ("easy", "medium", "hard") if level in score["levels"]
+    ]
 
 
-def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines: list[dict[str, Any]]) -> None:
+def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(
+    lines: list[dict[str, Any]],
+) -> None:
     score = score_records(lines, "official", {})
     shuffled = lines[:]
     random.Random(0).shuffle(shuffled)
@@ -272,9 +343,15 @@ def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines:
     assert score_records([better, *lines], "official", {})["unscored"] == 1
 
 
-def test_samples_of_a_query_are_one_query_in_every_interval(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_samples_of_a_query_are_one_query_in_every_interval(
+    tasks: list[TripTask], tmp_path: Path
+) -> None:
     once = go(Faulty(), tasks[:10], tmp_path / "once")
-    many = [TripTask(f"{task.id}-s{sample}", task.query, task.world) for task in tasks[:10] for sample in range(4)]
+    many = [
+        TripTask(f"{task.id}-s{sample}", task.query, task.world)
+        for task in tasks[:10]
+        for sample in range(4)
+    ]
     score = go(Faulty(), many, tmp_path / "many")
     assert score["metrics"]["final"]["n"] == 40
     assert score["metrics"]["final"]["low"] == once["metrics"]["final"]["low"]
@@ -286,14 +363,20 @@ def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines: list[dict[s
     counted["transcript"]["usage"] = {"completion_tokens": 70.0}
     sampled["transcript"]["segments"][2]["loss_mask"] = [1] * 30
     score = score_records([counted, sampled, lines[2]], "official", {})
-    assert score["metrics"]["completion_tokens_mean"]["value"] == 50.0 and score["metrics"]["completion_tokens_mean"]["n"] == 2
+    assert (
+        score["metrics"]["completion_tokens_mean"]["value"] == 50.0
+        and score["metrics"]["completion_tokens_mean"]["n"] == 2
+    )
 
 
 # ---- progress
 
 
 def test_progress_is_a_few_lines_in_a_log_and_one_on_a_terminal(
-    tasks: list[TripTask], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tasks: list[TripTask],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(Faulty(failing=["q03"]), tasks, tmp_path / "run", DIALECT, card=CARD)
     printed = capsys.readouterr()

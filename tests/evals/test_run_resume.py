@@ -1,4 +1,5 @@
-"""An evaluation that is killed, again and again, against an endpoint that counts: no answer is paid for twice, no episode is lost."""
+"""An evaluation that is killed, again and again, against an endpoint that counts: no answer is paid
+for twice, no episode is lost."""
 
 from __future__ import annotations
 
@@ -22,8 +23,26 @@ CONCURRENCY = 3
 
 
 def command(folder: Path, out: Path, url: str, *words: str) -> list[str]:
-    files = ["--queries", str(folder / "queries.jsonl"), "--world", str(folder / "world"), "--out", str(out)]
-    endpoint = ["--policy", "endpoint", "--model", "m", "--base-url", url, "--retries", "0", "--concurrency", str(CONCURRENCY)]
+    files = [
+        "--queries",
+        str(folder / "queries.jsonl"),
+        "--world",
+        str(folder / "world"),
+        "--out",
+        str(out),
+    ]
+    endpoint = [
+        "--policy",
+        "endpoint",
+        "--model",
+        "m",
+        "--base-url",
+        url,
+        "--retries",
+        "0",
+        "--concurrency",
+        str(CONCURRENCY),
+    ]
     return ["run", *files, *endpoint, "--price-in", "1", "--price-out", "2", *words]
 
 
@@ -33,7 +52,8 @@ def score_of(out: Path) -> dict[str, Any]:
 
 
 def start(words: list[str]) -> subprocess.Popen[bytes]:
-    """Ctrl-C reaches it even where the tests themselves run in the background of a script, which makes their children ignore it."""
+    """Ctrl-C reaches it even where the tests themselves run in the background of a script, which
+    makes their children ignore it."""
     program = [sys.executable, "-m", "tripwright", *words, "--quiet"]
     default = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     return subprocess.Popen(program, cwd=ROOT, stdout=subprocess.DEVNULL, preexec_fn=default)
@@ -65,7 +85,8 @@ def test_killed_at_random_moments_nothing_is_paid_for_twice_and_nothing_is_lost(
         time.sleep(rng.uniform(0, 0.03))
         child.send_signal(signal.SIGKILL)
         kills += child.wait() != 0
-        assert not {text for text, _ in paid_expert.asked - already} & set(over)  # what is finished is not asked at all
+        # what is finished is not asked at all
+        assert not {text for text, _ in paid_expert.asked - already} & set(over)
         journalled += (killed / "calls.jsonl").exists()
         if number == 1:  # what a kill may leave at the end of the journal
             with (killed / "calls.jsonl").open("ab") as journal:
@@ -81,7 +102,9 @@ def test_killed_at_random_moments_nothing_is_paid_for_twice_and_nothing_is_lost(
     assert not (killed / "calls.jsonl").exists()
 
 
-def test_a_polite_stop_waits_for_what_is_under_way(nano_folder: Path, tmp_path: Path, paid_expert: Any) -> None:
+def test_a_polite_stop_waits_for_what_is_under_way(
+    nano_folder: Path, tmp_path: Path, paid_expert: Any
+) -> None:
     """Ctrl-C: then not even what was in flight is paid for twice."""
     paid_expert.wait_s = 0.2
     child = start(command(nano_folder, tmp_path / "run", paid_expert.url))
@@ -98,7 +121,11 @@ def test_a_polite_stop_waits_for_what_is_under_way(nano_folder: Path, tmp_path: 
 def test_a_wrong_key_in_the_middle_keeps_what_was_paid(
     nano_folder: Path, tmp_path: Path, paid_expert: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expired = paid_expert.serve(lambda request: paid_expert.answer(request) if paid_expert.requests < 10 else (401, b"{}", {}))
+    expired = paid_expert.serve(
+        lambda request: (
+            paid_expert.answer(request) if paid_expert.requests < 10 else (401, b"{}", {})
+        )
+    )
     assert main(command(nano_folder, tmp_path / "run", expired)) == 2
     assert "OPENAI_API_KEY" in capsys.readouterr().err
     assert main(command(nano_folder, tmp_path / "run", paid_expert.url)) == 0

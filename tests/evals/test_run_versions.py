@@ -1,4 +1,5 @@
-"""A run folder that an older version made: read and marked by reports and comparisons, not gone on with."""
+"""A run folder that an older version made: read and marked by reports and comparisons, not gone on
+with."""
 
 from __future__ import annotations
 
@@ -16,7 +17,14 @@ from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
 
 
 def played(nano_folder: Path, out: Path, policy: str = "greedy-search") -> list[str]:
-    files = ["--queries", str(nano_folder / "queries.jsonl"), "--world", str(nano_folder / "world"), "--out", str(out)]
+    files = [
+        "--queries",
+        str(nano_folder / "queries.jsonl"),
+        "--world",
+        str(nano_folder / "world"),
+        "--out",
+        str(out),
+    ]
     return ["run", *files, "--policy", policy, "--quiet"]
 
 
@@ -32,12 +40,17 @@ def test_a_folder_of_an_older_version_is_read_and_marked_and_not_gone_on_with(
     assert not Run.at(old).typed_rows and Run.at(new).typed_rows
     assert "no typed rows in transcripts.jsonl" in write_report(old).read_text()
     notes = compare_folders([[old], [new]])["notes"]
-    assert [note for note in notes if "typed rows" in note] == [f"no typed rows: old; {notes[-1].partition('; ')[2]}"]
+    assert [note for note in notes if "typed rows" in note] == [
+        f"no typed rows: old; {notes[-1].partition('; ')[2]}"
+    ]
     before = {path.name: path.read_bytes() for path in old.iterdir()}
     capsys.readouterr()
     assert main(played(nano_folder, old)) == 2
     told = capsys.readouterr().err
-    assert f"'{old}' holds a run of version 1, and episodes are now written in version 2" in told and told.count("\n") == 1
+    assert (
+        f"'{old}' holds a run of version 1, and episodes are now written in version 2" in told
+        and told.count("\n") == 1
+    )
     assert {path.name: path.read_bytes() for path in old.iterdir()} == before
 
 
@@ -57,7 +70,11 @@ def test_a_folder_of_a_newer_version_is_said_to_be_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_line_is_one_line_of_a_run(
-    nano_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], why: str
+    nano_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    changed: dict[str, Any],
+    why: str,
 ) -> None:
     assert main(played(nano_folder, tmp_path / "run")) == 0
     path = tmp_path / "run" / TRANSCRIPTS
@@ -66,4 +83,8 @@ def test_a_broken_line_is_one_line_of_a_run(
     capsys.readouterr()
     assert main(played(nano_folder, tmp_path / "run")) == 2
     told = capsys.readouterr().err
-    assert f"{TRANSCRIPTS}:1: not an episode of a run" in told and why in told and "Traceback" not in told
+    assert (
+        f"{TRANSCRIPTS}:1: not an episode of a run" in told
+        and why in told
+        and "Traceback" not in told
+    )

@@ -10,7 +10,12 @@ from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import read_query
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import score_file, scored_lines
-from tripwright.domains.travelplanner.scoring.tally import METRICS, SPLITS, Tally, split_denominators
+from tripwright.domains.travelplanner.scoring.tally import (
+    METRICS,
+    SPLITS,
+    Tally,
+    split_denominators,
+)
 from tripwright.errors import UserError
 from tripwright.verdict import Fact, State
 from tripwright.world.folder import write_world
@@ -47,17 +52,25 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=[],
-            grounds=[("Homer", "Aston", "1 hour", "100 km"), ("Aston", "Homer", "1 hour", "100 km")],
-            restaurants=[(name, "Aston", "Tea", "10", "4.0") for name in "ABC"] + [("Station Grill", "Homer", "Tea", "1", "4.0")],
+            grounds=[
+                ("Homer", "Aston", "1 hour", "100 km"),
+                ("Aston", "Homer", "1 hour", "100 km"),
+            ],
+            restaurants=[(name, "Aston", "Tea", "10", "4.0") for name in "ABC"]
+            + [("Station Grill", "Homer", "Tea", "1", "4.0")],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[("Inn", "Private room", "50.0", "1.0", "4.0", "No smoking", "2", "Aston")],
+            accommodations=[
+                ("Inn", "Private room", "50.0", "1.0", "4.0", "No smoking", "2", "Aston")
+            ],
         ),
     )
 
 
 def write_lines(folder: Path, *records: Any) -> Path:
     path = folder / "plans.jsonl"
-    path.write_text("\n".join(record if isinstance(record, str) else json.dumps(record) for record in records))
+    path.write_text(
+        "\n".join(record if isinstance(record, str) else json.dumps(record) for record in records)
+    )
     return path
 
 
@@ -65,7 +78,8 @@ def test_p3_plans_are_recognised_and_placed_in_their_cities(world: World, tmp_pa
     path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN})
     verdict, summary = score_file(path, world, "official")
     assert verdict["final"]
-    assert verdict["total_cost"] == 1 + 30 + 200 + 100  # breakfast is charged at home, so it was found there
+    # breakfast is charged at home, so it was found there
+    assert verdict["total_cost"] == 1 + 30 + 200 + 100
     assert [summary[name]["value"] for name in METRICS] == [1.0] * 6
 
 
@@ -85,7 +99,14 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
     *verdicts, summary = score_file(path, world, "official")
     assert [verdict["line"] for verdict in verdicts] == [1, 2, 4, 5, 6, 7]
     assert [verdict["final"] for verdict in verdicts] == [True] + [False] * 5
-    assert [verdict["error"] for verdict in verdicts] == [None, None, None, "BadPlan", "TypeError", "KeyError"]
+    assert [verdict["error"] for verdict in verdicts] == [
+        None,
+        None,
+        None,
+        "BadPlan",
+        "TypeError",
+        "KeyError",
+    ]
     counts = {name: (summary[name]["numerator"], summary[name]["denominator"]) for name in METRICS}
     assert counts == {
         "delivery_rate": (4, 6),
@@ -110,10 +131,15 @@ def test_counts_behind_the_metrics(world: World, tmp_path: Path) -> None:
         ({"query": 7, "plan": []}, "'query' must be a query record or its text, found a number"),
         ({"query": QUERY, "plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
         ({"query": QUERY | {"days": "three"}, "plan": []}, "query field 'days'"),
-        ({"query": {k: v for k, v in EASY.items() if k != "query"}, "plan": []}, "query field 'query'"),
+        (
+            {"query": {k: v for k, v in EASY.items() if k != "query"}, "plan": []},
+            "query field 'query'",
+        ),
     ],
 )
-def test_a_bad_line_is_named_and_the_others_are_scored(world: World, tmp_path: Path, line: Any, expected: str) -> None:
+def test_a_bad_line_is_named_and_the_others_are_scored(
+    world: World, tmp_path: Path, line: Any, expected: str
+) -> None:
     path = write_lines(tmp_path, line, {"query": EASY, "plan": P3_PLAN})
     bad, good = scored_lines(path, world, "official")
     assert bad.is_bad_input
@@ -129,13 +155,23 @@ def test_a_bad_line_is_named_and_the_others_are_scored(world: World, tmp_path: P
     ("query", "expected"),
     [
         ("Plan a trip", "could not infer days: the text names no date"),
-        ({k: v for k, v in QUERY.items() if k != "org"}, "could not infer org: the text names no city"),
+        (
+            {k: v for k, v in QUERY.items() if k != "org"},
+            "could not infer org: the text names no city",
+        ),
         ({**EASY, "query": None, "dest": None}, "could not infer dest: the query has no text"),
     ],
 )
-def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(world: World, tmp_path: Path, query: Any, expected: str) -> None:
+def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
+    world: World, tmp_path: Path, query: Any, expected: str
+) -> None:
     """The limit is our reader's, but a pass cannot be claimed for what was not judged."""
-    path = write_lines(tmp_path, {"query": query, "plan": P3_PLAN}, {"query": query, "plan": None}, {"query": EASY, "plan": P3_PLAN})
+    path = write_lines(
+        tmp_path,
+        {"query": query, "plan": P3_PLAN},
+        {"query": query, "plan": None},
+        {"query": EASY, "plan": P3_PLAN},
+    )
     *found, summary = score_file(path, world, "strict")
     assert [(line["delivered"], line["final"], line["error"]) for line in found] == [
         (True, False, "RequestNotInferred"),
@@ -143,19 +179,42 @@ def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(world: 
         (True, True, None),
     ]
     assert f"line 1: {expected}" in found[0]["problem"]
-    assert (summary["delivery_rate"]["numerator"], summary["final_pass_rate"]["numerator"], summary["bad_lines"]) == (2, 1, 0)
+    assert (
+        summary["delivery_rate"]["numerator"],
+        summary["final_pass_rate"]["numerator"],
+        summary["bad_lines"],
+    ) == (2, 1, 0)
 
 
 def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return {name: (rates[name]["numerator"], rates[name]["denominator"]) for name in METRICS}
 
 
-def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(world: World, tmp_path: Path) -> None:
+def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(
+    world: World, tmp_path: Path
+) -> None:
     query = EASY | {"level": "easy"}
-    path = write_lines(tmp_path, {"query": query, "plan": P3_PLAN}, {"query": query | {"query": "other"}, "plan": None}, "oops")
+    path = write_lines(
+        tmp_path,
+        {"query": query, "plan": P3_PLAN},
+        {"query": query | {"query": "other"}, "plan": None},
+        "oops",
+    )
     *_, summary = score_file(path, world, "official", split="validation")
-    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == ("validation", 3, 178, 1)
-    assert [denominator for _, denominator in counts_of(summary).values()] == [180, 1440, 180, 420, 180, 180]
+    assert (summary["split"], summary["n"], summary["missing"], summary["bad_lines"]) == (
+        "validation",
+        3,
+        178,
+        1,
+    )
+    assert [denominator for _, denominator in counts_of(summary).values()] == [
+        180,
+        1440,
+        180,
+        420,
+        180,
+        180,
+    ]
     assert counts_of(summary["honest"]) == {
         "delivery_rate": (1, 3),
         "commonsense_micro": (8, 24),
@@ -164,15 +223,34 @@ def test_a_named_split_has_the_official_denominators_and_says_what_is_missing(wo
         "hard_macro": (1, 3),
         "final_pass_rate": (1, 3),
     }
-    assert [denominator for _, denominator in counts_of(summary["by_level"]["easy"]).values()] == [60, 480, 60, 60, 60, 60]
-    assert [denominator for _, denominator in counts_of(summary["cells"]["easy"]["3"]).values()] == [20, 160, 20, 20, 20, 20]
+    assert [denominator for _, denominator in counts_of(summary["by_level"]["easy"]).values()] == [
+        60,
+        480,
+        60,
+        60,
+        60,
+        60,
+    ]
+    assert [
+        denominator for _, denominator in counts_of(summary["cells"]["easy"]["3"]).values()
+    ] == [20, 160, 20, 20, 20, 20]
     assert counts_of(summary["cells"]["easy"]["3"]["honest"])["final_pass_rate"] == (1, 2)
-    assert counts_of(summary["by_days"]["unknown"]["honest"])["hard_micro"] == (0, 1)  # the bad line asks for a budget, as everybody
-    assert summary["by_level"]["unknown"]["final_pass_rate"] == {"value": None, "numerator": 0, "denominator": None}
+    # the bad line asks for a budget, as everybody
+    assert counts_of(summary["by_days"]["unknown"]["honest"])["hard_micro"] == (0, 1)
+    assert summary["by_level"]["unknown"]["final_pass_rate"] == {
+        "value": None,
+        "numerator": 0,
+        "denominator": None,
+    }
 
 
-@pytest.mark.parametrize(("split", "queries", "hard"), [("train", 45, 105), ("validation", 180, 420), ("test", 1000, 2290)])
-def test_the_official_constants_are_the_sums_of_their_levels(split: str, queries: int, hard: int) -> None:
+@pytest.mark.parametrize(
+    ("split", "queries", "hard"),
+    [("train", 45, 105), ("validation", 180, 420), ("test", 1000, 2290)],
+)
+def test_the_official_constants_are_the_sums_of_their_levels(
+    split: str, queries: int, hard: int
+) -> None:
     assert split_denominators(split) == (queries, hard)
     by_level = [split_denominators(split, level) for level in SPLITS[split]]
     assert tuple(map(sum, zip(*by_level, strict=True))) == (queries, hard)
@@ -189,13 +267,17 @@ def test_unknown_splits_are_user_errors(world: World, tmp_path: Path) -> None:
 
 
 def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World) -> None:
-    """The official counts know the thirteen constraints only; the honest ones whatever the rules spoke of."""
+    """The official counts know the thirteen constraints only; the honest ones whatever the rules
+    spoke of."""
     query = read_query(QUERY | {"query": "?"})
     verdict = judge(read_query(EASY), [{}], world)  # crashes
     tally = Tally()
     tally.add(query, verdict)
     passed = {name: Fact(name, State.PASSED) for name in ("is_not_absent", "is_kind")}
-    hard = {"valid_cost": Fact("valid_cost", State.NOT_EVALUATED), "valid_room_rule": Fact("valid_room_rule", State.PASSED)}
+    hard = {
+        "valid_cost": Fact("valid_cost", State.NOT_EVALUATED),
+        "valid_room_rule": Fact("valid_room_rule", State.PASSED),
+    }
     hard["valid_cuisine"] = Fact("valid_cuisine", State.NOT_APPLICABLE)
     tally.add(query, PlanVerdict("strict", True, passed, hard, None, None, False))
     summary = tally.summary("strict")
@@ -204,7 +286,10 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World)
     assert counts_of(summary["honest"])["commonsense_macro"] == (1, 2)
     assert counts_of(summary)["hard_micro"] == counts_of(summary["honest"])["hard_micro"] == (1, 4)
     assert counts_of(summary["honest"])["hard_macro"] == (0, 2)
-    named = {name: (rate["numerator"], rate["denominator"]) for name, rate in summary["constraints"].items()}
+    named = {
+        name: (rate["numerator"], rate["denominator"])
+        for name, rate in summary["constraints"].items()
+    }
     assert named["is_not_absent"] == (1, 2)
     assert named["is_kind"] == (1, 1)
     assert named["valid_cost"] == (0, 2)
@@ -214,7 +299,9 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world: World)
 TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-03-01 to 2022-03-03, with a budget of $1,000."
 
 
-def test_a_request_without_fields_is_read_from_its_text_and_labelled(world: World, tmp_path: Path) -> None:
+def test_a_request_without_fields_is_read_from_its_text_and_labelled(
+    world: World, tmp_path: Path
+) -> None:
     path = write_lines(
         tmp_path,
         {"query": {"query": TEXT, "level": "easy", "days": 3}, "plan": P3_PLAN},
@@ -240,8 +327,12 @@ def query_file(folder: Path, *records: dict[str, Any]) -> QueryFile:
     return QueryFile(path)
 
 
-def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(world: World, tmp_path: Path) -> None:
-    queries = query_file(tmp_path, QUERY | {"query": "smoker", "idx": 7}, EASY | {"query": "non-smoker", "idx": 8})
+def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(
+    world: World, tmp_path: Path
+) -> None:
+    queries = query_file(
+        tmp_path, QUERY | {"query": "smoker", "idx": 7}, EASY | {"query": "non-smoker", "idx": 8}
+    )
     path = write_lines(
         tmp_path,
         {"idx": 8, "query": "smoker", "plan": P3_PLAN},  # the text counts
@@ -266,15 +357,35 @@ def test_a_split_has_one_plan_per_request(world: World, tmp_path: Path) -> None:
     assert [line.verdict.final for line in scored_lines(path, world, "official")] == [True, True]
     first, second = scored_lines(path, world, "official", split="train")
     assert first.verdict.final and second.is_bad_input
-    assert second.problem == "line 2: a second plan for the request of line 1; a split has one plan per request"
-    path = write_lines(tmp_path, *({"query": EASY | {"query": f"to{blanks}Rome"}, "plan": P3_PLAN} for blanks in (" ", "  ", " \t")))
-    assert [line.is_bad_input for line in scored_lines(path, world, "official", split="train")] == [False, True, True]
+    assert (
+        second.problem
+        == "line 2: a second plan for the request of line 1; a split has one plan per request"
+    )
+    path = write_lines(
+        tmp_path,
+        *(
+            {"query": EASY | {"query": f"to{blanks}Rome"}, "plan": P3_PLAN}
+            for blanks in (" ", "  ", " \t")
+        ),
+    )
+    assert [line.is_bad_input for line in scored_lines(path, world, "official", split="train")] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_a_request_of_another_world_is_named_and_judged(world: World, tmp_path: Path) -> None:
-    path = write_lines(tmp_path, {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN}, {"query": EASY, "plan": P3_PLAN})
+    path = write_lines(
+        tmp_path,
+        {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN},
+        {"query": EASY, "plan": P3_PLAN},
+    )
     stranger, neighbour = scored_lines(path, world, "official")
-    assert stranger.problem == "line 1: org 'Rivendell' is no city of world 'tiny': is it the right world?"
+    assert (
+        stranger.problem
+        == "line 1: org 'Rivendell' is no city of world 'tiny': is it the right world?"
+    )
     assert stranger.verdict.delivered and not stranger.verdict.final
     assert neighbour.problem is None and neighbour.verdict.final
 
@@ -292,15 +403,22 @@ def test_a_missing_file_and_unknown_rules_are_user_errors(world: World, tmp_path
         list(score_file(tmp_path / "none.jsonl", world, "nice"))
 
 
-def test_the_verb_prints_json_lines_with_the_summary_last(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_prints_json_lines_with_the_summary_last(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_lines(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
-    assert main(["score", str(path), "--world", str(world.folder), "--rules", "official", "--json"]) == 0
+    assert (
+        main(["score", str(path), "--world", str(world.folder), "--rules", "official", "--json"])
+        == 0
+    )
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert records == list(score_file(path, world, "official"))
     assert records[-1]["kind"] == "summary"
 
 
-def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write_lines(tmp_path, "oops", {"query": QUERY, "plan": P3_PLAN})
     assert main(["score", str(path), "--world", str(world.folder)]) == 2
     printed = capsys.readouterr()
@@ -311,13 +429,17 @@ def test_the_verb_prints_a_table_and_exits_2_on_a_bad_line(world: World, tmp_pat
 
 
 @pytest.mark.parametrize("rules", ["Strict", "nice"])
-def test_the_verb_refuses_other_rules_in_one_line(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], rules: str) -> None:
+def test_the_verb_refuses_other_rules_in_one_line(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], rules: str
+) -> None:
     path = write_lines(tmp_path)
     assert main(["score", str(path), "--world", str(world.folder), "--rules", rules, "--json"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_world_info_and_import_verbs(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_world_info_and_import_verbs(
+    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["world", "info", str(world.folder)]) == 0
     assert "every search is known" in capsys.readouterr().out
     assert main(["world", "info", str(world.folder), "--json"]) == 0

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.statistics.rates import bootstrap_mean, clustered_rate, mcnemar_exact, mean, paired_bootstrap, rate, wilson
+from tripwright.statistics.rates import (
+    bootstrap_mean,
+    clustered_rate,
+    mcnemar_exact,
+    mean,
+    paired_bootstrap,
+    rate,
+    wilson,
+)
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 finite = st.floats(-1e6, 1e6, allow_nan=False)
@@ -15,7 +23,8 @@ some_values = st.lists(finite, min_size=1, max_size=12)
 
 
 def test_wilson_agrees_with_values_computed_by_hand():
-    # k = 5, n = 10, z = 1.959964: centre = 0.5, half = z/(1+z²/10) * sqrt(0.025 + z²/400) = 0.263407
+    # k = 5, n = 10, z = 1.959964: centre = 0.5, half = z/(1+z²/10) * sqrt(0.025 + z²/400) =
+    # 0.263407
     assert wilson(5, 10) == pytest.approx((0.236593, 0.763407), abs=1e-6)
     # k = 0: high = z²/(n + z²)
     assert wilson(0, 20) == pytest.approx((0.0, 3.841459 / 23.841459), abs=1e-6)
@@ -76,9 +85,14 @@ def test_a_paired_difference_is_far_tighter_than_two_separate_intervals():
 @given(st.lists(st.tuples(finite, finite), min_size=1, max_size=12), st.integers(0, 10))
 def test_swapping_before_and_after_flips_the_sign(pairs, seed):
     before, after = [b for b, _ in pairs], [a for _, a in pairs]
-    there, back = paired_bootstrap(before, after, seed, n=200), paired_bootstrap(after, before, seed, n=200)
+    there, back = (
+        paired_bootstrap(before, after, seed, n=200),
+        paired_bootstrap(after, before, seed, n=200),
+    )
     close = {"rel": 1e-6, "abs": 1e-6}
-    assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), **close)
+    assert (there.mean, there.low, there.high) == pytest.approx(
+        (-back.mean, -back.high, -back.low), **close
+    )
 
 
 def test_mcnemar_agrees_with_the_binomial_by_hand():
@@ -99,7 +113,13 @@ def test_mcnemar_is_symmetric_and_a_probability(b, c):
 
 
 def test_rate_and_mean_take_the_form_of_score_json():
-    assert rate(5, 10) == {"value": 0.5, "low": pytest.approx(0.2366, abs=1e-4), "high": pytest.approx(0.7634, abs=1e-4), "k": 5, "n": 10}
+    assert rate(5, 10) == {
+        "value": 0.5,
+        "low": pytest.approx(0.2366, abs=1e-4),
+        "high": pytest.approx(0.7634, abs=1e-4),
+        "k": 5,
+        "n": 10,
+    }
     assert rate(0, 0) == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
     assert mean([1.0, 1.0], seed=0) == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2}
     assert mean([], seed=0) == {"value": None, "low": None, "high": None, "n": 0}
@@ -116,7 +136,12 @@ def test_a_micro_rate_counts_queries_not_checks():
     assert clustered_rate([], seed=0)["value"] is None
 
 
-@given(st.lists(st.integers(0, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=15), st.integers(0, 5))
+@given(
+    st.lists(
+        st.integers(0, 6).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=15
+    ),
+    st.integers(0, 5),
+)
 @settings(max_examples=40)
 def test_clustered_rate_is_ordered(pairs, seed):
     found = clustered_rate(pairs, seed, n=200)

@@ -1,4 +1,5 @@
-"""How often intervals hold the truth: Wilson's exactly, by binomial sums; bootstraps in seeded simulations."""
+"""How often intervals hold the truth: Wilson's exactly, by binomial sums; bootstraps in seeded
+simulations."""
 
 from __future__ import annotations
 
@@ -8,14 +9,26 @@ import random
 import pytest
 
 from tripwright.statistics.rates import wilson
-from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
+from tripwright.statistics.resampling import (
+    bootstrap_p,
+    over_seeds,
+    percentiles,
+    resampled_sums,
+    seed_draws,
+)
 
 
 def coverage(n: int, p: float) -> float:
     """Chance that Wilson's 95% interval of k of n holds p, over all k."""
     ends = [wilson(k, n) for k in range(n + 1)]
     return math.fsum(
-        math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p))
+        math.exp(
+            math.lgamma(n + 1)
+            - math.lgamma(k + 1)
+            - math.lgamma(n - k + 1)
+            + k * math.log(p)
+            + (n - k) * math.log1p(-p)
+        )
         for k, (low, high) in enumerate(ends)
         if low <= p <= high
     )
@@ -28,7 +41,8 @@ def test_the_mean_coverage_of_wilsons_interval_over_p_is_close_to_95(n: int) -> 
 
 
 def test_resampling_queries_covers_where_samples_cluster_and_counting_samples_does_not() -> None:
-    """60 queries of 8 samples, each with its own chance of passing; the truth is their mean, 0.6."""
+    """60 queries of 8 samples, each with its own chance of passing; the truth is their mean,
+    0.6."""
     rng, held, naive_held, trials = random.Random(1), 0, 0, 150
     for trial in range(trials):
         chances = [rng.betavariate(0.6, 0.4) for _ in range(60)]
@@ -41,7 +55,8 @@ def test_resampling_queries_covers_where_samples_cluster_and_counting_samples_do
 
 
 def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_not() -> None:
-    """5 seeds whose true rates scatter by 5 points around 0.6, all examined on the same 80 queries."""
+    """5 seeds whose true rates scatter by 5 points around 0.6, all examined on the same 80
+    queries."""
     rng, held, queries_only, trials = random.Random(2), 0, 0, 150
     draws = seed_draws(5, 0, 400)
     for trial in range(trials):
@@ -50,7 +65,9 @@ def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_n
         runs = [[int(rng.random() < chance + shift) for chance in hardness] for shift in shifts]
         sums = resampled_sums(runs, trial, 400)
         rates = [[total / 80 for total in row] for row in sums]
-        low, high = percentiles([over_seeds(each, drawn) for each, drawn in zip(rates, draws, strict=True)])
+        low, high = percentiles(
+            [over_seeds(each, drawn) for each, drawn in zip(rates, draws, strict=True)]
+        )
         held += low <= 0.6 <= high
         low, high = percentiles([sum(each) / 5 for each in rates])
         queries_only += low <= 0.6 <= high
@@ -60,13 +77,16 @@ def test_two_levels_cover_where_seeds_differ_and_resampling_queries_alone_does_n
 def test_one_seed_is_the_run_itself_and_the_spread_of_two_is_made_up_for() -> None:
     assert over_seeds([0.4], [0]) == 0.4
     drawn = [over_seeds([0.4, 0.6], pair) for pair in ([0, 0], [0, 1], [1, 0], [1, 1])]
-    assert sum((each - 0.5) ** 2 for each in drawn) / 4 == pytest.approx(0.02 / 2)  # the unbiased variance of the mean of two
+    # the unbiased variance of the mean of two
+    assert sum((each - 0.5) ** 2 for each in drawn) / 4 == pytest.approx(0.02 / 2)
 
 
 def test_all_columns_are_drawn_together_and_seeded() -> None:
     columns = [[1, 0, 1, 1, 0], [1] * 5, [10**12, 0, 0, 7, 1]]
     sums = resampled_sums(columns, seed=3, n=50)
-    assert [list(row) for row in sums] == [list(row) for row in resampled_sums(columns, seed=3, n=50)]
+    assert [list(row) for row in sums] == [
+        list(row) for row in resampled_sums(columns, seed=3, n=50)
+    ]
     rng = random.Random(3)
     for row in sums:
         places = rng.choices(range(5), k=5)

@@ -1,4 +1,5 @@
-"""Our statistics against scipy, statsmodels and definitions written out: tests/evals/golden/make_stats.py says how stats.json was made."""
+"""Our statistics against scipy, statsmodels and definitions written out:
+tests/evals/golden/make_stats.py says how stats.json was made."""
 
 from __future__ import annotations
 
@@ -20,12 +21,17 @@ GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "stats.j
 @pytest.mark.parametrize("case", GOLDEN["mcnemar"])
 def test_mcnemar_is_scipys_and_statsmodels(case: dict[str, Any]) -> None:
     assert mcnemar_exact(case["b"], case["c"]) == pytest.approx(case["p"], rel=1e-9)
-    assert sign_flip([1] * case["c"] + [-1] * case["b"] + [0] * 20) == pytest.approx(case["p"], rel=1e-9)  # the same test
+    # the same test
+    assert sign_flip([1] * case["c"] + [-1] * case["b"] + [0] * 20) == pytest.approx(
+        case["p"], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", GOLDEN["wilson"])
 def test_wilson_is_statsmodels(case: dict[str, Any]) -> None:
-    assert wilson(case["k"], case["n"], case["confidence"]) == pytest.approx((case["low"], case["high"]), abs=1e-9)
+    assert wilson(case["k"], case["n"], case["confidence"]) == pytest.approx(
+        (case["low"], case["high"]), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", GOLDEN["holm"])
@@ -36,13 +42,17 @@ def test_holm_is_statsmodels(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", GOLDEN["sign_flip"])
 def test_sign_flips_are_scipys_permutation_test(case: dict[str, Any]) -> None:
     assert sign_flip(case["differences"]) == pytest.approx(case["p"], rel=1e-9)
-    assert sign_flip([Fraction(d, 12) for d in case["differences"]]) == pytest.approx(case["p"], rel=1e-9)  # the unit does not matter
+    # the unit does not matter
+    assert sign_flip([Fraction(d, 12) for d in case["differences"]]) == pytest.approx(
+        case["p"], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", GOLDEN["bootstrap"])
 def test_a_clustered_rate_has_scipys_percentile_interval(case: dict[str, Any]) -> None:
     found = clustered_rate(list(zip(case["k"], case["n"], strict=True)), seed=0, n=20_000)
-    # Two bootstraps' ends differ by chance: of 20,000 resamples by about 2.7 / √20,000 of a standard error (0.03 here), so by 0.001.
+    # Two bootstraps' ends differ by chance: of 20,000 resamples by about 2.7 / √20,000 of a
+    # standard error (0.03 here), so by 0.001.
     assert (found["low"], found["high"]) == pytest.approx((case["low"], case["high"]), abs=0.003)
 
 
@@ -60,15 +70,20 @@ def test_paired_power_is_the_sum_over_every_table(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["tango"])
 def test_the_paired_interval_is_tangos(case: dict[str, Any]) -> None:
-    assert paired_interval(case["gained"], case["lost"], case["n"]) == pytest.approx((case["low"], case["high"]), abs=1e-5)
+    assert paired_interval(case["gained"], case["lost"], case["n"]) == pytest.approx(
+        (case["low"], case["high"]), abs=1e-5
+    )
 
 
 def test_many_signs_are_drawn_where_they_cannot_be_counted() -> None:
     rng = random.Random(1)
     differences = [Fraction(rng.randint(-40_000, 50_000)) for _ in range(200)]
     drawn = sign_flip(differences)
-    assert drawn == sign_flip(differences) and drawn == pytest.approx(sign_flip([round(d / 1000) for d in differences]), abs=0.02)
-    assert sign_flip([Fraction(n, 7919) + 100 for n in range(300)]) == pytest.approx(1 / 10_000)  # never 0
+    assert drawn == sign_flip(differences) and drawn == pytest.approx(
+        sign_flip([round(d / 1000) for d in differences]), abs=0.02
+    )
+    # never 0
+    assert sign_flip([Fraction(n, 7919) + 100 for n in range(300)]) == pytest.approx(1 / 10_000)
 
 
 def test_a_paired_interval_is_symmetric_and_never_empty() -> None:
@@ -82,5 +97,6 @@ def test_a_paired_interval_is_symmetric_and_never_empty() -> None:
 
 
 def test_holm_by_hand() -> None:
-    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])  # 3 · 0.01, 2 · 0.03, and 0.04 not below it
+    # 3 · 0.01, 2 · 0.03, and 0.04 not below it
+    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
     assert holm([]) == []

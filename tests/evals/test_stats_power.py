@@ -1,4 +1,5 @@
-"""How many queries it takes: published values, the limits of the formulas, and the exact power at what they say."""
+"""How many queries it takes: published values, the limits of the formulas, and the exact power at
+what they say."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ def power(*words: str) -> int:
 
 
 def test_published_values() -> None:
-    # The example in the help of R's power.prop.test: p1 = .50, p2 = .75, power = .90 gives n = 76.7 in each group.
+    # The example in the help of R's power.prop.test: p1 = .50, p2 = .75, power = .90 gives n = 76.7
+    # in each group.
     assert unpaired_queries(0.5, 0.75, power=0.9) == 77
     # Connor's formula by hand: (1.959964 √0.2 + 0.841621 √(0.2 − 0.0025))² / 0.0025 = 626.
     assert paired_queries(0.05, 0.2) == 626
@@ -45,7 +47,9 @@ def test_pairing_pays_where_runs_agree() -> None:
     independent = independent_discordance(0.45, 0.5)
     assert independent == pytest.approx(0.5) and most_discordance(0.45, 0.5) == pytest.approx(0.95)
     needed = [paired_queries(0.05, d) for d in (0.05, 0.1, 0.3, independent)]
-    assert needed == sorted(needed) and needed[-1] == pytest.approx(unpaired_queries(0.45, 0.5), rel=0.01)
+    assert needed == sorted(needed) and needed[-1] == pytest.approx(
+        unpaired_queries(0.45, 0.5), rel=0.01
+    )
 
 
 def test_under_no_difference_the_exact_test_keeps_its_promise() -> None:
@@ -53,7 +57,8 @@ def test_under_no_difference_the_exact_test_keeps_its_promise() -> None:
 
 
 def test_a_run_that_was_played_says_what_the_formula_says_for_its_discordance() -> None:
-    played = Scatter.of([1.0] * 10 + [0.0] * 50, one_sample=True)  # a mean of 16.7 points, which is not what is asked about
+    # a mean of 16.7 points, which is not what is asked about
+    played = Scatter.of([1.0] * 10 + [0.0] * 50, one_sample=True)
     assert played.needed(0.05) == paired_queries_exact(0.05, 10 / 60)[0] == 556
     shown = played.detectable()
     assert shown is not None and paired_power(60, shown, 10 / 60) == pytest.approx(0.8, abs=0.01)
@@ -68,10 +73,18 @@ def test_several_samples_scatter_less_and_what_is_detectable_takes_so_many_queri
     shown = quarters.detectable()
     assert shown is not None and quarters.needed(shown) == pytest.approx(100, rel=0.02)
     assert quarters.needed(0.26) is None
-    assert Scatter.of([1.0] + [0.0] * 9, one_sample=True).detectable() is None  # one query that differs proves nothing
+    # one query that differs proves nothing
+    assert Scatter.of([1.0] + [0.0] * 9, one_sample=True).detectable() is None
 
 
-@pytest.mark.parametrize("call", [lambda: paired_queries(0.1, 0.05), lambda: paired_queries(0.0, 0.1), lambda: unpaired_queries(0.5, 0.5)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: paired_queries(0.1, 0.05),
+        lambda: paired_queries(0.0, 0.1),
+        lambda: unpaired_queries(0.5, 0.5),
+    ],
+)
 def test_what_cannot_be_is_refused(call) -> None:
     with pytest.raises(ValueError):
         call()
@@ -80,11 +93,25 @@ def test_what_cannot_be_is_refused(call) -> None:
 def test_the_verb_says_it_in_words_and_in_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert power("--points", "5", "--rate", "0.45") == 0
     text = capsys.readouterr().out
-    assert "5 points with power 80%" in text and "two runs that have nothing in common" in text and "1,565 for each run" in text
-    assert power("--points", "5", "--rate", "0.45", "--discordance", "0.2", "--queries", "300", "--json") == 0
+    assert (
+        "5 points with power 80%" in text
+        and "two runs that have nothing in common" in text
+        and "1,565 for each run" in text
+    )
+    assert (
+        power(
+            "--points", "5", "--rate", "0.45", "--discordance", "0.2", "--queries", "300", "--json"
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["unpaired"] is None and found["paired"] == [
-        {"discordance": 0.2, "queries": 300, "power": pytest.approx(paired_power(300, 0.05, 0.2)), "words": ""}
+        {
+            "discordance": 0.2,
+            "queries": 300,
+            "power": pytest.approx(paired_power(300, 0.05, 0.2)),
+            "words": "",
+        }
     ]
 
 
@@ -98,7 +125,9 @@ def test_the_verb_says_it_in_words_and_in_json(capsys: pytest.CaptureFixture[str
         (("nowhere", "neither"), "No run folder at 'nowhere'"),
     ],
 )
-def test_what_the_verb_refuses(words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_verb_refuses(
+    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert power(*words) == 2
     error = capsys.readouterr().err
     assert told in error and error.count("\n") == 1

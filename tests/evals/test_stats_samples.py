@@ -1,4 +1,5 @@
-"""pass@k, pass^k, best and worst of k, against every choice of k samples counted out; and what a score makes of several samples."""
+"""pass@k, pass^k, best and worst of k, against every choice of k samples counted out; and what a
+score makes of several samples."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ def test_they_are_means_over_every_choice_of_k(n: int, passed: int) -> None:
         assert pass_at_k(n, passed, k) == Fraction(sum(map(any, chosen)), len(chosen))
         assert pass_hat_k(n, passed, k) == Fraction(sum(map(all, chosen)), len(chosen))
         values = [Fraction(each) for each in samples]
-        assert expected_best(values, k) == pass_at_k(n, passed, k) and expected_worst(values, k) == pass_hat_k(n, passed, k)
+        assert expected_best(values, k) == pass_at_k(n, passed, k) and expected_worst(
+            values, k
+        ) == pass_hat_k(n, passed, k)
     assert pass_at_k(n, passed, 1) == pass_hat_k(n, passed, 1) == Fraction(passed, n)
 
 
@@ -33,7 +36,9 @@ def test_the_best_and_the_worst_of_k_by_hand() -> None:
     )
 
 
-@pytest.mark.parametrize(("n", "passed", "k"), [(3, 1, 0), (3, 1, 4), (3, 4, 1), (3, -1, 1), (0, 0, 1)])
+@pytest.mark.parametrize(
+    ("n", "passed", "k"), [(3, 1, 0), (3, 1, 4), (3, 4, 1), (3, -1, 1), (0, 0, 1)]
+)
 def test_impossible_counts_are_refused(n: int, passed: int, k: int) -> None:
     with pytest.raises(ValueError, match="1 <= k <= n"):
         pass_at_k(n, passed, k)
@@ -53,16 +58,31 @@ def line(query: int, sample: int, final: bool) -> dict[str, Any]:
 
 def test_a_score_says_what_its_samples_say() -> None:
     passes = [(1, 1, 1, 1), (1, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0)]
-    score = score_records([line(q, s, bool(p)) for q, samples in enumerate(passes) for s, p in enumerate(samples)], "strict", {})
+    score = score_records(
+        [line(q, s, bool(p)) for q, samples in enumerate(passes) for s, p in enumerate(samples)],
+        "strict",
+        {},
+    )
     samples, metrics = score["samples"], score["metrics"]
     assert samples["most"] == 4 and list(samples["pass@k"]) == ["1", "2", "3", "4"]
-    assert [samples["pass@k"][k]["value"] for k in "124"] == pytest.approx([7 / 16, (1 + 5 / 6 + 0 + 1 / 2) / 4, 3 / 4])
-    assert [samples["pass^k"][k]["value"] for k in "124"] == pytest.approx([7 / 16, (1 + 1 / 6) / 4, 1 / 4])
+    assert [samples["pass@k"][k]["value"] for k in "124"] == pytest.approx(
+        [7 / 16, (1 + 5 / 6 + 0 + 1 / 2) / 4, 3 / 4]
+    )
+    assert [samples["pass^k"][k]["value"] for k in "124"] == pytest.approx(
+        [7 / 16, (1 + 1 / 6) / 4, 1 / 4]
+    )
     assert metrics["pass@4"] == samples["pass@k"]["4"] and metrics["pass^4"]["n"] == 4
-    assert (metrics["flip_rate"]["value"], metrics["flip_rate"]["k"], metrics["flip_rate"]["n"]) == (0.5, 2, 4)
-    assert samples["best_of_k"]["4"]["value"] == samples["pass@k"]["4"]["value"]  # one check, so its share is the pass itself
+    assert (
+        metrics["flip_rate"]["value"],
+        metrics["flip_rate"]["k"],
+        metrics["flip_rate"]["n"],
+    ) == (0.5, 2, 4)
+    # one check, so its share is the pass itself
+    assert samples["best_of_k"]["4"]["value"] == samples["pass@k"]["4"]["value"]
     for figures in (samples[kind] for kind in ("pass@k", "pass^k", "best_of_k", "worst_of_k")):
-        assert all(0 <= found["low"] <= found["value"] <= found["high"] <= 1 for found in figures.values())
+        assert all(
+            0 <= found["low"] <= found["value"] <= found["high"] <= 1 for found in figures.values()
+        )
 
 
 def test_a_query_with_too_few_samples_is_left_out_of_that_k() -> None:
@@ -71,11 +91,19 @@ def test_a_query_with_too_few_samples_is_left_out_of_that_k() -> None:
     assert score["samples"]["most"] == 4
     assert (score["samples"]["pass^k"]["3"]["n"], score["samples"]["pass^k"]["4"]["n"]) == (20, 19)
     assert (
-        "samples" not in score_records(whole[::4], "strict", {}) and "flip_rate" not in score_records(whole[::4], "strict", {})["metrics"]
+        "samples" not in score_records(whole[::4], "strict", {})
+        and "flip_rate" not in score_records(whole[::4], "strict", {})["metrics"]
     )
 
 
 def test_what_all_queries_agree_on_keeps_an_interval() -> None:
     score = score_records([line(q, s, True) for q in range(10) for s in range(2)], "strict", {})
-    for found in (score["metrics"]["final"], score["metrics"]["pass^2"], score["samples"]["pass@k"]["2"]):
-        assert found["value"] == found["high"] == 1.0 and found["low"] == pytest.approx(0.7225, abs=1e-4)  # Wilson, 10 of 10
+    for found in (
+        score["metrics"]["final"],
+        score["metrics"]["pass^2"],
+        score["samples"]["pass@k"]["2"],
+    ):
+        # Wilson, 10 of 10
+        assert found["value"] == found["high"] == 1.0 and found["low"] == pytest.approx(
+            0.7225, abs=1e-4
+        )

@@ -1,4 +1,5 @@
-"""The leaderboard's file: what is written passes the check and scores the same; every way to get the format wrong is named."""
+"""The leaderboard's file: what is written passes the check and scores the same; every way to get
+the format wrong is named."""
 
 from __future__ import annotations
 
@@ -44,16 +45,27 @@ def requests(world: World) -> list[Query]:
 @pytest.fixture
 def queries(requests: list[Query], tmp_path: Path) -> QueryFile:
     path = tmp_path / "queries.jsonl"
-    path.write_text("".join(json.dumps(request.record() | {"idx": idx}) + "\n" for idx, request in enumerate(requests)))
+    path.write_text(
+        "".join(
+            json.dumps(request.record() | {"idx": idx}) + "\n"
+            for idx, request in enumerate(requests)
+        )
+    )
     return QueryFile(path)
 
 
 def lines(path: Path, *records: Any) -> Path:
-    path.write_text("".join((record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records))
+    path.write_text(
+        "".join(
+            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
+        )
+    )
     return path
 
 
-def written(queries: QueryFile, source: Path, world: World | None = None) -> tuple[Submission, list[dict[str, Any]]]:
+def written(
+    queries: QueryFile, source: Path, world: World | None = None
+) -> tuple[Submission, list[dict[str, Any]]]:
     submission = Submission(queries, world)
     submission.read(source)
     return submission, [json.loads(line) for line in submission.lines()]
@@ -66,7 +78,9 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
     given = [{"query": request.record(), "plan": plan} for request, plan in plans]
     source = lines(tmp_path / "plans.jsonl", given[2], given[0], {"idx": 1, "plan": None})
     submission, records = written(queries, source, world)
-    assert [(record["idx"], record["query"]) for record in records] == [(i, request.query) for i, request in enumerate(requests)]
+    assert [(record["idx"], record["query"]) for record in records] == [
+        (i, request.query) for i, request in enumerate(requests)
+    ]
     assert [record["plan"] is None for record in records] == [False, True, False, True]
     assert (submission.delivered, submission.notes) == (2, [])
     out = lines(tmp_path / "submission.jsonl", *records)
@@ -75,23 +89,44 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
     assert [verdict["final"] for verdict in judged[:-1]] == [True, False, True, False]
 
 
-def test_of_a_run_the_later_line_of_an_episode_counts(requests: list[Query], queries: QueryFile, tmp_path: Path) -> None:
+def test_of_a_run_the_later_line_of_an_episode_counts(
+    requests: list[Query], queries: QueryFile, tmp_path: Path
+) -> None:
     def episode(key: str, request: Query, plan: Any) -> dict[str, Any]:
-        return {"id": key, "domain": "travelplanner", "request": request.record(), "plan": plan, "transcript": {}}
+        return {
+            "id": key,
+            "domain": "travelplanner",
+            "request": request.record(),
+            "plan": plan,
+            "transcript": {},
+        }
 
     run = tmp_path / "run"
     run.mkdir()
-    tried_again = [episode("q1", requests[1], None), episode("q2", requests[2], [DAY]), episode("q1", requests[1], [DAY])]
+    tried_again = [
+        episode("q1", requests[1], None),
+        episode("q2", requests[2], [DAY]),
+        episode("q1", requests[1], [DAY]),
+    ]
     lines(run / "transcripts.jsonl", *tried_again)
     _, records = written(queries, run)
     assert [record["plan"] for record in records] == [None, [DAY], [DAY], None]
     lines(run / "transcripts.jsonl", *tried_again, episode("q1-s01", requests[1], [DAY]))
-    with pytest.raises(UserError, match=r"transcripts.jsonl:4: a second plan for the request of line 3"):
+    with pytest.raises(
+        UserError, match=r"transcripts.jsonl:4: a second plan for the request of line 3"
+    ):
         written(queries, run)
 
 
-def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(world: World, queries: QueryFile, tmp_path: Path) -> None:
-    source = lines(tmp_path / "plans.jsonl", "oops", {"idx": 99, "plan": None}, {"idx": 0, "plan": [{"city": "A"}]})
+def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(
+    world: World, queries: QueryFile, tmp_path: Path
+) -> None:
+    source = lines(
+        tmp_path / "plans.jsonl",
+        "oops",
+        {"idx": 99, "plan": None},
+        {"idx": 0, "plan": [{"city": "A"}]},
+    )
     submission, records = written(queries, source, world)
     assert [note.partition(":")[0] for note in submission.notes] == ["line 1", "line 2", "line 3"]
     assert [record["plan"] for record in records] == [None] * 4
@@ -107,7 +142,10 @@ def problems(path: Path, queries: QueryFile | None = None) -> list[tuple[int, st
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_a_right_file_without_its_queries(tmp_path: Path, start: int) -> None:
-    records = [{"idx": start + place, "query": f"{place}", "plan": plan} for place, plan in enumerate([[DAY, {}, {}], None, []])]
+    records = [
+        {"idx": start + place, "query": f"{place}", "plan": plan}
+        for place, plan in enumerate([[DAY, {}, {}], None, []])
+    ]
     assert problems(lines(tmp_path / "s.jsonl", *records)) == []
 
 
@@ -121,13 +159,22 @@ def test_a_right_file_without_its_queries(tmp_path: Path, start: int) -> None:
         ({"plan": [{"city": "A"}]}, "Planner-R1's schema"),
         ({"plan": [{}, DAY]}, "day 1 is empty"),
         ({"plan": [7, DAY]}, "day 1: expected an object, found a number"),
-        ({"plan": [{key: value for key, value in DAY.items() if key != "lunch"}]}, "day 1: 'lunch' is missing"),
-        ({"plan": [DAY | {"accommodation": None}]}, "day 1: 'accommodation' must be text, '-' for none, found null"),
+        (
+            {"plan": [{key: value for key, value in DAY.items() if key != "lunch"}]},
+            "day 1: 'lunch' is missing",
+        ),
+        (
+            {"plan": [DAY | {"accommodation": None}]},
+            "day 1: 'accommodation' must be text, '-' for none, found null",
+        ),
         ({"plan": [DAY | {"accommodation": "Inn"}]}, "expected 'Name, City' or '-'"),
         ({"plan": [DAY | {"current_city": "from A"}]}, "expected a city, or 'from A to B'"),
         ({"plan": [DAY | {"attraction": "Lake, B"}]}, "the semicolon after the last too"),
         ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "expected 'Flight Number: F"),
-        ({"plan": [DAY | {"transportation": "flight number: F1, from A to B"}]}, "expected 'Flight Number: F"),
+        (
+            {"plan": [DAY | {"transportation": "flight number: F1, from A to B"}]},
+            "expected 'Flight Number: F",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, changed: dict[str, Any], expected: str) -> None:
@@ -137,8 +184,12 @@ def test_what_is_wrong_is_named(tmp_path: Path, changed: dict[str, Any], expecte
     assert expected in problem
 
 
-def test_order_texts_and_number_are_checked_against_the_split(requests: list[Query], queries: QueryFile, tmp_path: Path) -> None:
-    records = [{"idx": idx, "query": request.query, "plan": None} for idx, request in enumerate(requests)]
+def test_order_texts_and_number_are_checked_against_the_split(
+    requests: list[Query], queries: QueryFile, tmp_path: Path
+) -> None:
+    records = [
+        {"idx": idx, "query": request.query, "plan": None} for idx, request in enumerate(requests)
+    ]
     assert problems(lines(tmp_path / "s.jsonl", *records), queries) == []
     swapped = problems(lines(tmp_path / "s.jsonl", records[1], records[0], *records[2:]), queries)
     assert {line for line, _ in swapped} >= {1, 2}
@@ -146,7 +197,9 @@ def test_order_texts_and_number_are_checked_against_the_split(requests: list[Que
     assert problems(lines(tmp_path / "s.jsonl", *records[:3]), queries) == [
         (3, "the file ends after 3 of 4 requests; a missing plan is null")
     ]
-    assert problems(lines(tmp_path / "s.jsonl", *records, records[3]), queries) == [(5, "one line too many: the split has 4 requests")]
+    assert problems(lines(tmp_path / "s.jsonl", *records, records[3]), queries) == [
+        (5, "one line too many: the split has 4 requests")
+    ]
     short = records[:3] + [records[3] | {"plan": [DAY, {}, {}]}]
     assert problems(lines(tmp_path / "s.jsonl", *short), queries) == [
         (4, "day 2 is empty: only the days after the trip may be {}"),

@@ -1,8 +1,11 @@
-"""Plays generated trips with the expert of each dialect, as token ids, and writes what a model would have been shown.
+"""Plays generated trips with the expert of each dialect, as token ids, and writes what a model
+would have been shown.
 
-    python shown_episodes.py OUT COUNT DIALECT …     → OUT/tokenizer.json, OUT/DIALECT.jsonl: one episode per line
+    python shown_episodes.py OUT COUNT DIALECT …     → OUT/tokenizer.json, OUT/DIALECT.jsonl: one
+    episode per line
 
-The only file of the golden tests that imports from the package; everything else of them goes by commands.
+The only file of the golden tests that imports from the package; everything else of them goes by
+commands.
 """
 
 from __future__ import annotations
@@ -19,14 +22,17 @@ from tripwright.domains import dialect_named, domain_of
 from tripwright.learning.trips import GeneratedTrips, expert_session
 from tripwright.training.tokenizer import train_tokenizer
 
-OF_TOKENIZER = ("compact", "deeptravel_compact")  # their episodes make it; it is of bytes, so that it encodes any other
+# their episodes make it; it is of bytes, so that it encodes any other
+OF_TOKENIZER = ("compact", "deeptravel_compact")
 FIRST_WORLD, OF_TOKENIZER_FIRST_WORLD, PER_WORLD = 5_000, 6_000, 10
 
 
 def trips(dialect: str, first_world: int, count: int) -> Iterator[tuple[Any, Any]]:
     """(request, world) of easy, medium and hard ones of the dialect's domain."""
     domain = domain_of(dialect)
-    return islice(GeneratedTrips(domain, "nano", first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))), count)
+    return islice(
+        GeneratedTrips(domain, "nano", first_world, PER_WORLD, domain.mix(levels=(1, 1, 1))), count
+    )
 
 
 def made_tokenizer() -> Any:
@@ -35,7 +41,12 @@ def made_tokenizer() -> Any:
         dialect, domain = dialect_named(name), domain_of(name)
         for request, world in trips(name, OF_TOKENIZER_FIRST_WORLD, 40):
             words |= domain.world_names(world)
-            texts += [segment.text for segment in expert_session(domain, request, world, dialect, None).transcript.segments]
+            texts += [
+                segment.text
+                for segment in expert_session(
+                    domain, request, world, dialect, None
+                ).transcript.segments
+            ]
     return train_tokenizer(texts, words, superwords=200, subwords=900)
 
 
@@ -44,8 +55,14 @@ def shown(dialect_name: str, count: int, tokenizer: Any) -> Iterator[dict[str, A
     chat = ChatFormat(tokenizer, dialect.schemas())
     for request, world in trips(dialect_name, FIRST_WORLD, count):
         transcript = expert_session(domain_of(dialect), request, world, dialect, chat).transcript
-        segments = [[s.role, s.text, list(s.token_ids), list(s.loss_mask)] for s in transcript.segments]
-        yield {"segments": segments, "stop_reason": transcript.stop_reason, "answer": transcript.answer}
+        segments = [
+            [s.role, s.text, list(s.token_ids), list(s.loss_mask)] for s in transcript.segments
+        ]
+        yield {
+            "segments": segments,
+            "stop_reason": transcript.stop_reason,
+            "answer": transcript.answer,
+        }
 
 
 def main(out: Path, count: int, dialects: list[str]) -> None:
@@ -53,7 +70,10 @@ def main(out: Path, count: int, dialects: list[str]) -> None:
     tokenizer.save_pretrained(out)
     for name in dialects:
         with (out / f"{name}.jsonl").open("w", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in shown(name, count, tokenizer))
+            lines.writelines(
+                json.dumps(each, ensure_ascii=False) + "\n"
+                for each in shown(name, count, tokenizer)
+            )
 
 
 if __name__ == "__main__":

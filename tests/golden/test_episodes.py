@@ -1,7 +1,9 @@
-"""What agents are shown and what they say: the expert's episodes in every dialect as token ids, and those of the policies without a model.
+"""What agents are shown and what they say: the expert's episodes in every dialect as token ids, and
+those of the policies without a model.
 
-A model learns from these bytes, so a changed word, token or mask is a changed experiment. Only what was shown is held fast (roles, texts,
-ids, masks, why it stopped, the answer) and, of judged episodes, the facts of the verdict: records may get further fields.
+A model learns from these bytes, so a changed word, token or mask is a changed experiment. Only what
+was shown is held fast (roles, texts, ids, masks, why it stopped, the answer) and, of judged
+episodes, the facts of the verdict: records may get further fields.
 """
 
 from __future__ import annotations
@@ -20,7 +22,11 @@ OF_TRIPS = ("expert-careful", "expert-brief", "greedy-search", "first-row", "che
 OF_ERRANDS = ("errand-expert", "errand-first-row", "errand-cheapest")
 RUNS = [
     *((policy, dialect, "") for policy in OF_TRIPS for dialect in ("compact", "planner_r1")),
-    *((policy, dialect, "") for policy in OF_ERRANDS for dialect in ("deeptravel", "deeptravel_compact")),
+    *(
+        (policy, dialect, "")
+        for policy in OF_ERRANDS
+        for dialect in ("deeptravel", "deeptravel_compact")
+    ),
     ("expert-careful", "star", "--thoughts long --extra-searches 3 --seed 3"),
     ("expert", "star", "--faults 0.2 --faults-seed 5"),
     ("cheapest-row", "compact", "--empty-tools"),
@@ -38,12 +44,19 @@ def shown(tmp_path_factory: pytest.TempPathFactory, program: Callable[..., list[
 def test_tokenizer(shown: Path, pins: Any) -> None:
     """Made of the compact dialects' episodes; all ids of this file are its."""
     vocabulary = json.loads((shown / "tokenizer.json").read_text(encoding="utf-8"))
-    parts = [json.dumps(vocabulary[part], sort_keys=True) for part in ("model", "added_tokens", "pre_tokenizer", "decoder")]
-    pins.lines("tokenizer", [*parts, (shown / "chat_template.jinja").read_text(encoding="utf-8")], shown)
+    parts = [
+        json.dumps(vocabulary[part], sort_keys=True)
+        for part in ("model", "added_tokens", "pre_tokenizer", "decoder")
+    ]
+    pins.lines(
+        "tokenizer", [*parts, (shown / "chat_template.jinja").read_text(encoding="utf-8")], shown
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_experts_episodes_as_tokens(dialect: str, shown: Path, records: Callable[..., Any], pins: Any) -> None:
+def test_the_experts_episodes_as_tokens(
+    dialect: str, shown: Path, records: Callable[..., Any], pins: Any
+) -> None:
     path = shown / f"{dialect}.jsonl"
     assert len(records(path)) == EPISODES
     pins.lines(f"shown_{dialect}", path.read_text(encoding="utf-8").splitlines(), path)
@@ -51,25 +64,53 @@ def test_the_experts_episodes_as_tokens(dialect: str, shown: Path, records: Call
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., list[str]]) -> Path:
-    """A folder with the world `nano`, `queries.jsonl` of trips and `requests.jsonl` of errands in it."""
+    """A folder with the world `nano`, `queries.jsonl` of trips and `requests.jsonl` of errands in
+    it."""
     folder = tmp_path_factory.mktemp("asked")
     tripwright(folder, "world", "build", "nano", "--scale", "nano", "--seed", 11)
-    of_queries = f"--count {PLAYED} --days 3,5,7 --levels 1:1:1 --seed 2 --workers 1 --out queries.jsonl"
+    of_queries = (
+        f"--count {PLAYED} --days 3,5,7 --levels 1:1:1 --seed 2 --workers 1 --out queries.jsonl"
+    )
     tripwright(folder, "query", "make", "--world", "nano", *of_queries.split())
-    tripwright(folder, "request", "make", "--world", "nano", *f"--n {PLAYED} --constraints mixed --seed 2 --out requests.jsonl".split())
+    tripwright(
+        folder,
+        "request",
+        "make",
+        "--world",
+        "nano",
+        *f"--n {PLAYED} --constraints mixed --seed 2 --out requests.jsonl".split(),
+    )
     return folder
 
 
 @pytest.mark.parametrize(("policy", "dialect", "options"), RUNS)
 def test_episodes_without_a_model(
-    policy: str, dialect: str, options: str, asked: Path, tripwright: Callable[..., list[str]], records: Callable[..., Any], pins: Any
+    policy: str,
+    dialect: str,
+    options: str,
+    asked: Path,
+    tripwright: Callable[..., list[str]],
+    records: Callable[..., Any],
+    pins: Any,
 ) -> None:
     name = "_".join([policy, dialect, *(word.strip("-") for word in options.split())])
     errands = dialect.startswith("deeptravel")
-    given = ["--queries", "requests.jsonl" if errands else "queries.jsonl", "--world", "nano", "--out", name, "--quiet"]
+    given = [
+        "--queries",
+        "requests.jsonl" if errands else "queries.jsonl",
+        "--world",
+        "nano",
+        "--out",
+        name,
+        "--quiet",
+    ]
     rules = [] if errands else ["--rules", "strict"]
-    tripwright(asked, "run", "--policy", policy, "--dialect", dialect, *given, *rules, *options.split())
-    episodes = sorted(records(asked / name / "transcripts.jsonl"), key=lambda episode: episode["id"])
+    tripwright(
+        asked, "run", "--policy", policy, "--dialect", dialect, *given, *rules, *options.split()
+    )
+    episodes = sorted(
+        records(asked / name / "transcripts.jsonl"), key=lambda episode: episode["id"]
+    )
     assert len(episodes) == PLAYED
     pins.lines(f"played_{name}", map(what_was_shown, episodes), asked / name)
     pins.lines(f"judged_{name}", map(what_was_judged, episodes), asked / name)
@@ -78,13 +119,17 @@ def test_episodes_without_a_model(
 def what_was_shown(episode: dict[str, Any]) -> str:
     transcript = episode["transcript"]
     segments = [[segment["role"], segment["text"]] for segment in transcript["segments"]]
-    return json.dumps([segments, transcript["stop_reason"], transcript["answer"]], ensure_ascii=False)
+    return json.dumps(
+        [segments, transcript["stop_reason"], transcript["answer"]], ensure_ascii=False
+    )
 
 
 def what_was_judged(episode: dict[str, Any]) -> str:
     """The plan, whether it passes, and each constraint with its state and message."""
     verdict = episode["verdict"]
     groups = [group["facts"] or {} for group in verdict["groups"] if group["name"] != "format"]
-    facts = [[name, fact["state"], fact["message"]] for group in groups for name, fact in group.items()]
+    facts = [
+        [name, fact["state"], fact["message"]] for group in groups for name, fact in group.items()
+    ]
     cost = verdict.get("details", {}).get("total_cost")
     return json.dumps([episode.get("plan"), verdict["final"], cost, facts], ensure_ascii=False)

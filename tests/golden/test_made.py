@@ -1,5 +1,6 @@
-"""What is made from a seed: worlds, queries, travellers' requests, and why an impossible trip is impossible. Everything that is trained or
-examined in this project begins here, so an equal seed must go on giving equal bytes."""
+"""What is made from a seed: worlds, queries, travellers' requests, and why an impossible trip is
+impossible. Everything that is trained or examined in this project begins here, so an equal seed
+must go on giving equal bytes."""
 
 from __future__ import annotations
 
@@ -32,20 +33,56 @@ def test_generated_world(place: Path, pins: Any) -> None:
         ("infeasible", "--count 12 --keep infeasible"),
     ],
 )
-def test_made_queries(name: str, options: str, place: Path, tripwright: Callable[..., list[str]], pins: Any) -> None:
+def test_made_queries(
+    name: str, options: str, place: Path, tripwright: Callable[..., list[str]], pins: Any
+) -> None:
     path = place / f"{name}.jsonl"
-    tripwright(place, "query", "make", "--world", "nano", "--seed", 1, "--workers", 1, "--out", path, *options.split())
+    tripwright(
+        place,
+        "query",
+        "make",
+        "--world",
+        "nano",
+        "--seed",
+        1,
+        "--workers",
+        1,
+        "--out",
+        path,
+        *options.split(),
+    )
     pins.lines(f"made_queries_{name}", path.read_text(encoding="utf-8").splitlines(), path)
     if name == "infeasible":
         lines = tripwright(place, "solve", path, "--world", "nano", "--why", "--json")
-        told = [{key: value for key, value in json.loads(line).items() if key != "seconds"} for line in lines]
+        told = [
+            {key: value for key, value in json.loads(line).items() if key != "seconds"}
+            for line in lines
+        ]
         pins.lines("made_queries_why", map(json.dumps, told), path)
 
 
 @pytest.mark.parametrize("wishes", ["with", "without", "mixed"])
-def test_made_requests(wishes: str, place: Path, tripwright: Callable[..., list[str]], pins: Any) -> None:
+def test_made_requests(
+    wishes: str, place: Path, tripwright: Callable[..., list[str]], pins: Any
+) -> None:
     path = place / f"requests_{wishes}.jsonl"
-    tripwright(place, "request", "make", "--world", "nano", "--n", 40, "--constraints", wishes, "--seed", 1, "--out", path)
+    tripwright(
+        place,
+        "request",
+        "make",
+        "--world",
+        "nano",
+        "--n",
+        40,
+        "--constraints",
+        wishes,
+        "--seed",
+        1,
+        "--out",
+        path,
+    )
     pins.lines(f"made_requests_{wishes}", path.read_text(encoding="utf-8").splitlines(), path)
     proofs = path.with_suffix(".proofs.jsonl")
-    pins.lines(f"made_requests_{wishes}_proofs", proofs.read_text(encoding="utf-8").splitlines(), proofs)
+    pins.lines(
+        f"made_requests_{wishes}_proofs", proofs.read_text(encoding="utf-8").splitlines(), proofs
+    )

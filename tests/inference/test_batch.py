@@ -22,9 +22,9 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference import batch as local_batch  # noqa: E402
-from tripwright.inference.batch import READ_TOKENS, common  # noqa: E402
-from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
+from tripwright.inference import batch as local_batch
+from tripwright.inference.batch import READ_TOKENS, common
+from tripwright.inference.local import LocalPolicy, Sampling
 
 LONG_PROMPT = "Plan the trip with the tools, one call a turn, and think of the budget. " * 12
 PATIENCE_SECONDS = 20.0  # after which a test fails that would else wait for ever
@@ -41,65 +41,108 @@ def queries(world: World) -> list[Query]:
     return list(make_queries(world, 10, 3))
 
 
-def opened(queries: list[Query], world: World, chat: Any, tools: Any = None, **changed: Any) -> list[Session]:
+def opened(
+    queries: list[Query], world: World, chat: Any, tools: Any = None, **changed: Any
+) -> list[Session]:
     dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **changed})
-    return [Session(query, tools or ToolBox(world, dialect.face), dialect, chat, id=str(i)) for i, query in enumerate(queries)]
+    return [
+        Session(query, tools or ToolBox(world, dialect.face), dialect, chat, id=str(i))
+        for i, query in enumerate(queries)
+    ]
 
 
 def engine(model: Any, chat: Any, **sampling: Any) -> LocalPolicy:
-    return LocalPolicy(model, chat, Sampling(**{"temperature": 1.0, "dtype": "float32", **sampling}))
+    return LocalPolicy(
+        model, chat, Sampling(**{"temperature": 1.0, "dtype": "float32", **sampling})
+    )
 
 
 # ---- read once
 
 
 @pytest.mark.parametrize("rows", [1, 4, 64])
-def test_what_all_prompts_begin_with_is_read_once(rows: int, talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_what_all_prompts_begin_with_is_read_once(
+    rows: int, talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     sessions = opened(queries, world, caller, system_prompt=LONG_PROMPT, max_turns=1)
     prompts = [session.transcript.token_ids for session in sessions]
     shared = min(common(prompts[0], prompt) for prompt in prompts)
     assert shared > 60
     policy = engine(talker, caller, rows=rows)
     list(policy.play(sessions))
-    assert policy.figures["prefilled_tokens"] + policy.figures["copied_tokens"] == sum(map(len, prompts))
-    assert policy.figures["prefilled_tokens"] <= shared + sum(len(prompt) - shared for prompt in prompts)
+    assert policy.figures["prefilled_tokens"] + policy.figures["copied_tokens"] == sum(
+        map(len, prompts)
+    )
+    assert policy.figures["prefilled_tokens"] <= shared + sum(
+        len(prompt) - shared for prompt in prompts
+    )
 
 
 @pytest.mark.parametrize("rows", [3, 24])
 def test_a_groups_prompt_is_read_once_even_if_its_members_enter_one_by_one(
     rows: int, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
-    sessions = opened([query for query in queries[:3] for _ in range(8)], world, caller, system_prompt=LONG_PROMPT, max_turns=1)
+    sessions = opened(
+        [query for query in queries[:3] for _ in range(8)],
+        world,
+        caller,
+        system_prompt=LONG_PROMPT,
+        max_turns=1,
+    )
     prompts = [session.transcript.token_ids for session in sessions[::8]]
     policy = engine(talker, caller, rows=rows)
     list(policy.play(sessions))
     shared = min(common(prompts[0], prompt) for prompt in prompts)
-    assert policy.figures["prefilled_tokens"] <= shared + sum(len(prompt) - shared for prompt in prompts) + 21  # a token per other member
+    # a token per other member
+    assert (
+        policy.figures["prefilled_tokens"]
+        <= shared + sum(len(prompt) - shared for prompt in prompts) + 21
+    )
 
 
-def test_its_figures_count_what_was_played(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_its_figures_count_what_was_played(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     policy = engine(talker, caller, rows=4)
     done = list(policy.play(opened(queries, world, caller)))
     figures = policy.figures
     assert figures["decoded_tokens"] == sum(sum(session.transcript.loss_mask) for session in done)
-    assert 1 < figures["rows_per_pass"] <= 4 and figures["passes"] < figures["decoded_tokens"] and figures["forks"] == 0
+    assert (
+        1 < figures["rows_per_pass"] <= 4
+        and figures["passes"] < figures["decoded_tokens"]
+        and figures["forks"] == 0
+    )
     list(policy.play([]))
     assert policy.figures["passes"] == 0
 
 
-def test_no_pass_reads_more_than_its_share(talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: Any) -> None:
-    alone = {session.id: session.transcript for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))}
+def test_no_pass_reads_more_than_its_share(
+    talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: Any
+) -> None:
+    alone = {
+        session.id: session.transcript
+        for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
+    }
     sizes, hidden = [], local_batch.Decoder.hidden
     monkeypatch.setattr(local_batch, "READ_TOKENS", 40)
-    monkeypatch.setattr(local_batch.Decoder, "hidden", lambda self, ids, *rest: sizes.append(ids.shape[1]) or hidden(self, ids, *rest))
+    monkeypatch.setattr(
+        local_batch.Decoder,
+        "hidden",
+        lambda self, ids, *rest: sizes.append(ids.shape[1]) or hidden(self, ids, *rest),
+    )
     for session in engine(talker, caller, rows=10).play(opened(queries, world, caller)):
         assert session.transcript.token_ids == alone[session.id].token_ids
-    assert max(sizes) <= 40 + 10 + 7 < READ_TOKENS  # and a token of each row that speaks, and padding
+    # and a token of each row that speaks, and padding
+    assert max(sizes) <= 40 + 10 + 7 < READ_TOKENS
 
 
-@pytest.mark.parametrize(("a", "b"), list(itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2)))
+@pytest.mark.parametrize(
+    ("a", "b"), list(itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2))
+)
 def test_common_beginnings(a: str, b: str) -> None:
-    expected = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    expected = next(
+        (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
     assert common([*map(ord, a)], [*map(ord, b)]) == expected
 
 
@@ -122,7 +165,12 @@ class Meeting:
     """Nobody leaves before `guests` have been inside at once; later everybody may."""
 
     def __init__(self, guests: int):
-        self._guests, self._inside, self._lock, self._met = guests, 0, threading.Lock(), threading.Event()
+        self._guests, self._inside, self._lock, self._met = (
+            guests,
+            0,
+            threading.Lock(),
+            threading.Event(),
+        )
         self.threads: set[str] = set()
 
     def __call__(self) -> None:
@@ -137,17 +185,29 @@ class Meeting:
             self._inside -= 1
 
 
-def test_tools_are_waited_for_while_others_decode(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
-    expected = {session.id: session.transcript for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))}
+def test_tools_are_waited_for_while_others_decode(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
+    expected = {
+        session.id: session.transcript
+        for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
+    }
     meeting = Meeting(3)
-    played = engine(talker, caller, rows=10, tool_threads=3).play(opened(queries, world, caller, Tools(world, meeting)))
+    played = engine(talker, caller, rows=10, tool_threads=3).play(
+        opened(queries, world, caller, Tools(world, meeting))
+    )
     found = {session.id: session.transcript for session in played}
     assert meeting.threads == {"tools"} and found.keys() == expected.keys()
     for id, transcript in found.items():
-        assert transcript.token_ids == expected[id].token_ids and transcript.loss_mask == expected[id].loss_mask
+        assert (
+            transcript.token_ids == expected[id].token_ids
+            and transcript.loss_mask == expected[id].loss_mask
+        )
 
 
-def test_without_threads_tools_answer_in_place(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_without_threads_tools_answer_in_place(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     names: set[str] = set()
     tools = Tools(world, lambda: names.add(threading.current_thread().name))
     list(engine(talker, caller).play(opened(queries[:2], world, caller, tools)))
@@ -155,27 +215,44 @@ def test_without_threads_tools_answer_in_place(talker: Any, caller: Any, queries
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_what_a_tool_raises_is_raised(threads: int, talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_what_a_tool_raises_is_raised(
+    threads: int, talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError("a bug in a tool")
 
     with pytest.raises(ZeroDivisionError, match="a bug in a tool"):
-        list(engine(talker, caller, tool_threads=threads).play(opened(queries, world, caller, Tools(world, broken))))
+        list(
+            engine(talker, caller, tool_threads=threads).play(
+                opened(queries, world, caller, Tools(world, broken))
+            )
+        )
     assert_no_threads_left()
 
 
-def test_a_dead_tool_host_leaves_the_others_alone(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_dead_tool_host_leaves_the_others_alone(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     calls = itertools.count()
 
     def first_fails() -> None:
         if next(calls) == 0:
             raise ToolHostDown("gone")
 
-    done = list(engine(talker, caller, tool_threads=2).play(opened(queries, world, caller, Tools(world, first_fails))))
-    assert len(done) == len(queries) and sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
+    done = list(
+        engine(talker, caller, tool_threads=2).play(
+            opened(queries, world, caller, Tools(world, first_fails))
+        )
+    )
+    assert (
+        len(done) == len(queries)
+        and sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
+    )
 
 
-def test_threads_end_with_the_play_even_if_it_is_left_early(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_threads_end_with_the_play_even_if_it_is_left_early(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     playing = engine(talker, caller, rows=4, tool_threads=3).play(opened(queries, world, caller))
     next(playing)
     playing.close()

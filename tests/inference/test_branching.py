@@ -1,4 +1,5 @@
-"""ARPO's rollouts: where it forks, what a fork shares, and that a group has exactly its number of episodes."""
+"""ARPO's rollouts: where it forks, what a fork shares, and that a group has exactly its number of
+episodes."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ def grouped(world: World) -> Open:
 
     def make(size: int, chat: Any = None) -> list[list[Session]]:
         return [
-            [Session(query, ToolBox(world, dialect.face), dialect, chat, id=f"{q}/{g}") for g in range(size)]
+            [
+                Session(query, ToolBox(world, dialect.face), dialect, chat, id=f"{q}/{g}")
+                for g in range(size)
+            ]
             for q, query in enumerate(queries)
         ]
 
@@ -49,21 +53,34 @@ def grouped(world: World) -> Open:
 
 def test_the_formula() -> None:
     rule, v = Branching(), 1000
-    assert rule.forks_at(1.1, 1.0, v) and not rule.forks_at(1.0, 1.0, v) and not rule.forks_at(0.9, 1.0, v)
+    assert (
+        rule.forks_at(1.1, 1.0, v)
+        and not rule.forks_at(1.0, 1.0, v)
+        and not rule.forks_at(0.9, 1.0, v)
+    )
     wary = Branching(base=0.3, weight=0.5, threshold=0.5)  # forks above a rise of 0.4 log V
-    assert wary.forks_at(0.41 * math.log(v), 0.0, v) and not wary.forks_at(0.39 * math.log(v), 0.0, v)
+    assert wary.forks_at(0.41 * math.log(v), 0.0, v) and not wary.forks_at(
+        0.39 * math.log(v), 0.0, v
+    )
 
 
-@pytest.mark.parametrize("settings", [{"initial": 0}, {"tokens": 0}, {"forks": 0}, {"signal": "vibes"}, {"weight": float("nan")}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"initial": 0}, {"tokens": 0}, {"forks": 0}, {"signal": "vibes"}, {"weight": float("nan")}],
+)
 def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
         Branching(**settings)
-    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(refused.value)
+    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(
+        refused.value
+    )
 
 
 def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped: Open) -> None:
     """Driven by hand: sessions of text, and signals as a server would tell them."""
-    trees = Trees([grouped(3)[0]], Branching(initial=1, tokens=3, signal="surprisal"), vocabulary=100)
+    trees = Trees(
+        [grouped(3)[0]], Branching(initial=1, tokens=3, signal="surprisal"), vocabulary=100
+    )
     root = trees.next()
     assert root is not None and trees.next() is None
     for n in range(1, 5):
@@ -74,10 +91,15 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
     trees.heard(root, [0.9, 0.0, 0.7], False)  # a mean of 0.533, above the 0.5 of the first turn
     fork = trees.next()
-    assert fork is not None and (fork.id, fork.transcript.parent) == ("0/1", "0/0") and len(fork.transcript.calls) == 1
+    assert (
+        fork is not None
+        and (fork.id, fork.transcript.parent) == ("0/1", "0/0")
+        and len(fork.transcript.calls) == 1
+    )
     trees.heard(root, [9.0] * 4, True)  # the same turn goes on
     assert trees.next() is None
-    trees.heard(fork, [0.5], True)  # a short turn counts with all it has; not above the parent's first turn
+    # a short turn counts with all it has; not above the parent's first turn
+    trees.heard(fork, [0.5], True)
     trees.finished(fork)
     assert trees.next() is None
     trees.finished(root)
@@ -100,7 +122,8 @@ def test_a_fork_does_not_fork_again_where_it_was_made(grouped: Open) -> None:
     fork.take(Turn(write_call("calculator", {"expression": "2+2"})))
     trees.heard(fork, [1.0], True)
     again = trees.next()
-    assert again is not None and again.transcript.parent == "0/1" and trees.forked == 2  # its own next turn is another place
+    # its own next turn is another place
+    assert again is not None and again.transcript.parent == "0/1" and trees.forked == 2
 
 
 # ---- with a model
@@ -120,7 +143,9 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
         policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float64", **sampling))
         done = list(policy.play_groups(grouped(size, caller), branching))
         found = {session.id: session.transcript for session in done}
-        assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size)) and len(done) == len(found)
+        assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size)) and len(
+            done
+        ) == len(found)
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values())
         return found
 
@@ -132,11 +157,17 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
 def test_a_group_is_its_number_whether_it_forks_or_not(rows: int, play: Play) -> None:
     forked = play(6, Branching(initial=2, **ALWAYS), rows=rows)
     parents = [t.parent for t in forked.values()]
-    assert all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2)) and sum(p is not None for p in parents) >= 6
+    assert (
+        all(forked[f"{q}/{g}"].parent is None for q in range(3) for g in range(2))
+        and sum(p is not None for p in parents) >= 6
+    )
     alone = play(6, Branching(initial=2, **NEVER), rows=rows)
     assert all(t.parent is None and t.forked_at is None for t in alone.values())
     plain = play(6, None, rows=rows)
-    assert {id: t.token_ids for id, t in alone.items()} == {id: t.token_ids for id, t in plain.items()}  # its own numbers, either way
+    # its own numbers, either way
+    assert {id: t.token_ids for id, t in alone.items()} == {
+        id: t.token_ids for id, t in plain.items()
+    }
 
 
 def test_fewer_episodes_than_begin_at_the_root(play: Play) -> None:
@@ -150,9 +181,14 @@ def test_a_fork_shares_its_parents_tokens_and_then_goes_its_own_way(play: Play) 
         if transcript.parent is None:
             continue
         parent, n = found[transcript.parent], transcript.forked_at
-        assert n is not None and parent.token_ids[:n] == transcript.token_ids[:n] and parent.loss_mask[:n] == transcript.loss_mask[:n]
+        assert (
+            n is not None
+            and parent.token_ids[:n] == transcript.token_ids[:n]
+            and parent.loss_mask[:n] == transcript.loss_mask[:n]
+        )
         assert parent.logprobs[:n] == transcript.logprobs[:n]
-        assert transcript.loss_mask[n - 1] == 0 and transcript.loss_mask[n] == 1  # after a tool's answer, before a turn
+        # after a tool's answer, before a turn
+        assert transcript.loss_mask[n - 1] == 0 and transcript.loss_mask[n] == 1
         assert transcript.turns > 1 or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
         parted += parent.token_ids[n:] != transcript.token_ids[n:]
         assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
@@ -163,7 +199,9 @@ def test_the_same_seed_grows_the_same_trees(play: Play) -> None:
     branching = Branching(initial=2, tokens=6)
     first, again = (play(5, branching, rows=6) for _ in range(2))
     assert first == again and any(t.parent for t in first.values())
-    assert any(first[id].token_ids != t.token_ids for id, t in play(5, branching, rows=6, seed=1).items())
+    assert any(
+        first[id].token_ids != t.token_ids for id, t in play(5, branching, rows=6, seed=1).items()
+    )
 
 
 @pytest.mark.parametrize("signal", ["entropy", "surprisal"])
@@ -179,11 +217,16 @@ def test_what_is_heard(signal: Any, play: Play, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Trees, "heard", listening)
     found = play(3, Branching(initial=2, signal=signal, **NEVER))
-    said = {id: [p for p, kept in zip(t.logprobs, t.loss_mask, strict=True) if kept] for id, t in found.items()}
+    said = {
+        id: [p for p, kept in zip(t.logprobs, t.loss_mask, strict=True) if kept]
+        for id, t in found.items()
+    }
     for id, logprobs in said.items():
         signals = [nats for session, turn in turns if session.id == id for nats in turn]
         assert len(signals) == len(logprobs) and all(nats >= 0 for nats in signals)
         if signal == "surprisal":
             assert signals == pytest.approx([-p for p in logprobs])
         else:
-            assert max(signals) < math.log(2000) and signals != pytest.approx([-p for p in logprobs])
+            assert max(signals) < math.log(2000) and signals != pytest.approx(
+                [-p for p in logprobs]
+            )

@@ -1,4 +1,5 @@
-"""The local engine against `transformers`, and against itself: what shares a batch, a cache or a prompt must not be seen in the result."""
+"""The local engine against `transformers`, and against itself: what shares a batch, a cache or a
+prompt must not be seen in the result."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.decoder import Cache, Decoder  # noqa: E402
-from tripwright.inference.local import LocalPolicy, Sampling, load_model  # noqa: E402
+from tripwright.inference.decoder import Cache, Decoder
+from tripwright.inference.local import LocalPolicy, Sampling, load_model
 
 KINDS = ("qwen3", "qwen2", "llama")
 VOCABULARY = 90
@@ -68,13 +69,18 @@ def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind: str, tiny_mod
     start = 0
     for size in (40, 1, 1, 30, 1, 2):
         piece = ids[:, start : start + size]
-        close(decoder.logits(decoder.hidden(piece, positions_of(piece, start), cache)), expected[:, start : start + size])
+        close(
+            decoder.logits(decoder.hidden(piece, positions_of(piece, start), cache)),
+            expected[:, start : start + size],
+        )
         start += size
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
-def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(kind: str, tiny_model: Make) -> None:
+def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(
+    kind: str, tiny_model: Make
+) -> None:
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(2, 60)
     ids[1, :50] = ids[0, :50]
     decoder = Decoder(model)
@@ -83,14 +89,17 @@ def test_a_copied_row_goes_on_as_if_it_had_read_the_prompt_itself(kind: str, tin
     cache.values.fill_(7.0)
     decoder.hidden(ids[:1, :50], positions_of(ids[:1, :50]), cache, rows=torch.tensor([2]))
     cache.copy_row(2, 0, 50)
-    both = decoder.hidden(ids[:, 50:], positions_of(ids[:, 50:], 50), cache, rows=torch.tensor([2, 0]))
+    both = decoder.hidden(
+        ids[:, 50:], positions_of(ids[:, 50:], 50), cache, rows=torch.tensor([2, 0])
+    )
     close(decoder.logits(both), reference(model, ids)[:, 50:])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
 def test_padding_is_never_seen(kind: str, tiny_model: Make) -> None:
-    """Rows of 20 and 33 tokens read together, 13 places of padding in the first; then two tokens each, one at a time."""
+    """Rows of 20 and 33 tokens read together, 13 places of padding in the first; then two tokens
+    each, one at a time."""
     model, ids = tiny_model(kind, VOCABULARY, scale=3.0), random_ids(2, 35)
     lengths, decoder = torch.tensor([20, 33]), Decoder(model)
     cache = Cache(decoder, rows=2, positions=64, dtype=torch.float32)
@@ -99,7 +108,9 @@ def test_padding_is_never_seen(kind: str, tiny_model: Make) -> None:
     decoder.hidden(padded, positions_of(padded), cache)
     for more in range(2):
         at = lengths + more
-        found = decoder.logits(decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], cache))[:, 0]
+        found = decoder.logits(
+            decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], cache)
+        )[:, 0]
         for row in range(2):
             close(found[row], reference(model, ids[row : row + 1, : int(at[row]) + 1])[0, -1])
 
@@ -110,7 +121,9 @@ def test_gradients_are_those_of_transformers(tiny_model: Make) -> None:
     decoder = Decoder(found)
     decoder.logits(decoder.hidden(ids, positions_of(ids))).square().mean().backward()
     expected(ids).logits.square().mean().backward()
-    for (name, a), (_, b) in zip(found.named_parameters(), expected.named_parameters(), strict=True):
+    for (name, a), (_, b) in zip(
+        found.named_parameters(), expected.named_parameters(), strict=True
+    ):
         torch.testing.assert_close(a.grad, b.grad, atol=1e-5, rtol=1e-3, msg=name)
 
 
@@ -119,7 +132,9 @@ def test_other_models_are_refused(tiny_model: Make) -> None:
     model.config.model_type = "gpt2"
     with pytest.raises(UserError, match="qwen3, qwen2, llama; this one is 'gpt2'"):
         Decoder(model)
-    sliding = tiny_model("qwen2", VOCABULARY, use_sliding_window=True, sliding_window=8, max_window_layers=0)
+    sliding = tiny_model(
+        "qwen2", VOCABULARY, use_sliding_window=True, sliding_window=8, max_window_layers=0
+    )
     with pytest.raises(UserError, match="sliding-window"):
         Decoder(sliding)
 
@@ -131,7 +146,9 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Any) -> None:
 
 
 def test_an_unknown_precision_is_refused(nano_tokenizer: Any, tiny_model: Make) -> None:
-    policy = LocalPolicy(tiny_model("qwen3", len(nano_tokenizer)), ChatFormat(nano_tokenizer), Sampling(dtype="int4"))
+    policy = LocalPolicy(
+        tiny_model("qwen3", len(nano_tokenizer)), ChatFormat(nano_tokenizer), Sampling(dtype="int4")
+    )
     with pytest.raises(UserError, match="'int4'. Accepted: auto, bfloat16, float16, float32"):
         list(policy.play([]))
 
@@ -151,10 +168,15 @@ def queries(world: World) -> list[Query]:
 
 def opened(queries: list[Query], world: World, chat: Any, **limits: Any) -> list[Session]:
     dialect: Dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **limits})
-    return [Session(query, ToolBox(world, dialect.face), dialect, chat, key=i) for i, query in enumerate(queries)]
+    return [
+        Session(query, ToolBox(world, dialect.face), dialect, chat, key=i)
+        for i, query in enumerate(queries)
+    ]
 
 
-def played(model: Any, chat: Any, sessions: list[Session], **sampling: Any) -> dict[int, Transcript]:
+def played(
+    model: Any, chat: Any, sessions: list[Session], **sampling: Any
+) -> dict[int, Transcript]:
     policy = LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling}))
     done = list(policy.play(iter(sessions)))
     assert len(done) == len(sessions) and all(session.done for session in done)
@@ -183,12 +205,19 @@ def test_the_test_has_something_to_test(alone: dict[int, Transcript]) -> None:
 
 @pytest.mark.parametrize("rows", [3, 10, 32])
 def test_a_batch_is_played_as_each_alone_and_rows_enter_and_leave(
-    rows: int, talker: Any, caller: Any, queries: list[Query], world: World, alone: dict[int, Transcript]
+    rows: int,
+    talker: Any,
+    caller: Any,
+    queries: list[Query],
+    world: World,
+    alone: dict[int, Transcript],
 ) -> None:
     same(played(talker, caller, opened(queries, world, caller), rows=rows), alone)
 
 
-def test_it_asks_for_sessions_only_as_rows_come_free(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_it_asks_for_sessions_only_as_rows_come_free(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     asked = 0
 
     def lazily() -> Iterator[Session]:
@@ -197,7 +226,9 @@ def test_it_asks_for_sessions_only_as_rows_come_free(talker: Any, caller: Any, q
             asked += 1
             yield session
 
-    for finished, _ in enumerate(LocalPolicy(talker, caller, Sampling(rows=3, dtype="float32")).play(lazily()), start=1):
+    for finished, _ in enumerate(
+        LocalPolicy(talker, caller, Sampling(rows=3, dtype="float32")).play(lazily()), start=1
+    ):
         assert asked <= finished + 3
 
 
@@ -209,21 +240,31 @@ def test_sessions_that_share_a_prompt_are_played_as_each_alone(
     same(found, {i: alone[i // 4] for i in range(12)})
 
 
-def test_members_of_a_group_are_sampled_apart(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_members_of_a_group_are_sampled_apart(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     found = played(talker, caller, opened(queries[:1] * 6, world, caller), temperature=1.0)
     assert len({tuple(transcript.token_ids) for transcript in found.values()}) > 1
 
 
 def test_seeds_reproduce(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
     def sampled(seed: int) -> dict[int, Transcript]:
-        return played(talker, caller, opened(queries, world, caller), temperature=1.0, seed=seed, rows=4)
+        return played(
+            talker, caller, opened(queries, world, caller), temperature=1.0, seed=seed, rows=4
+        )
 
     same(sampled(3), sampled(3))
-    assert any(a.token_ids != b.token_ids for a, b in zip(sampled(3).values(), sampled(4).values(), strict=True))
+    assert any(
+        a.token_ids != b.token_ids
+        for a, b in zip(sampled(3).values(), sampled(4).values(), strict=True)
+    )
 
 
-def test_the_policy_has_no_state(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
-    """The same episode is sampled alike again, whatever was played between, and another one is not."""
+def test_the_policy_has_no_state(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
+    """The same episode is sampled alike again, whatever was played between, and another one is
+    not."""
     policy = LocalPolicy(talker, caller, Sampling(1.0, seed=0, dtype="float32"))
 
     def play(id: str) -> list[int]:
@@ -235,16 +276,22 @@ def test_the_policy_has_no_state(talker: Any, caller: Any, queries: list[Query],
     assert first == again != other
 
 
-def test_the_model_is_copied_only_for_another_precision(talker: Any, caller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_model_is_copied_only_for_another_precision(
+    talker: Any, caller: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[Any] = []
-    monkeypatch.setattr("tripwright.inference.local.Decoder", lambda model: read.append(model) or Decoder(model))
+    monkeypatch.setattr(
+        "tripwright.inference.local.Decoder", lambda model: read.append(model) or Decoder(model)
+    )
     for dtype in ("float32", "float64"):
         list(LocalPolicy(talker, caller, Sampling(dtype=dtype)).play([]))
     assert read[0] is talker and next(read[1].parameters()).dtype == torch.float64
     assert next(talker.parameters()).dtype == torch.float32
 
 
-def test_a_context_longer_than_the_models_is_refused(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_context_longer_than_the_models_is_refused(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     sessions = opened(queries[:1], world, caller, context_tokens=4096)
     with pytest.raises(UserError, match="needs 4,096 positions, this model has 2,048"):
         list(LocalPolicy(talker, caller, Sampling(dtype="float32")).play(sessions))
@@ -261,15 +308,21 @@ def test_a_session_that_failed_before_it_began_is_not_played(
     same(found, {key: transcript for key, transcript in alone.items() if key != 1})
 
 
-def test_a_prompt_without_room_to_speak_is_an_overflow(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_prompt_without_room_to_speak_is_an_overflow(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     lengths = [session.length for session in opened(queries, world, caller)]
-    found = played(talker, caller, opened(queries, world, caller, context_tokens=sorted(lengths)[4]), rows=2)
+    found = played(
+        talker, caller, opened(queries, world, caller, context_tokens=sorted(lengths)[4]), rows=2
+    )
     for key, transcript in found.items():
         assert (transcript.turns == 0) == (lengths[key] >= sorted(lengths)[4])
         assert transcript.turns or transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
 
 
-def test_it_plays_the_model_as_it_is_now(talker: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make) -> None:
+def test_it_plays_the_model_as_it_is_now(
+    talker: Any, caller: Any, queries: list[Query], world: World, tiny_model: Make
+) -> None:
     other = tiny_model("qwen3", talker.config.vocab_size, seed=9, scale=4.0)
     policy = LocalPolicy(other, caller, Sampling(dtype="float32"))
     before = next(iter(policy.play(opened(queries[:1], world, caller)))).transcript
@@ -280,32 +333,52 @@ def test_it_plays_the_model_as_it_is_now(talker: Any, caller: Any, queries: list
     assert before.token_ids != after.token_ids
 
 
-def test_a_turn_without_end_is_cut_at_its_limit(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_turn_without_end_is_cut_at_its_limit(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     found = played(talker, caller, opened(queries, world, caller, max_turn_tokens=3))
-    cut = [transcript for transcript in found.values() if transcript.stop_reason is StopReason.MAX_TURN_TOKENS]
+    cut = [
+        transcript
+        for transcript in found.values()
+        if transcript.stop_reason is StopReason.MAX_TURN_TOKENS
+    ]
     assert cut
     for transcript in cut:
         last = transcript.segments[-1]
-        assert len(last.token_ids) == 3 and caller.stop_id not in last.token_ids and last.loss_mask == [1, 1, 1]
+        assert (
+            len(last.token_ids) == 3
+            and caller.stop_id not in last.token_ids
+            and last.loss_mask == [1, 1, 1]
+        )
 
 
-def test_a_full_context_ends_the_episode(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_a_full_context_ends_the_episode(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     longest = max(session.length for session in opened(queries, world, caller))
     found = played(talker, caller, opened(queries, world, caller, context_tokens=longest + 8))
-    full = [transcript for transcript in found.values() if transcript.stop_reason is StopReason.CONTEXT_OVERFLOW]
+    full = [
+        transcript
+        for transcript in found.values()
+        if transcript.stop_reason is StopReason.CONTEXT_OVERFLOW
+    ]
     assert full
     for transcript in full:
         if transcript.segments[-1].role == "assistant":
             assert len(transcript.token_ids) == longest + 8
 
 
-def test_turns_end_at_max_turns(talker: Any, caller: Any, queries: list[Query], world: World) -> None:
+def test_turns_end_at_max_turns(
+    talker: Any, caller: Any, queries: list[Query], world: World
+) -> None:
     found = played(talker, caller, opened(queries, world, caller, max_turns=2))
     assert StopReason.MAX_TURNS in {transcript.stop_reason for transcript in found.values()}
     assert max(transcript.turns for transcript in found.values()) == 2
 
 
-def test_what_is_said_ends_with_the_stop_token_which_is_no_text(talker: Any, chat: ChatFormat, queries: list[Query], world: World) -> None:
+def test_what_is_said_ends_with_the_stop_token_which_is_no_text(
+    talker: Any, chat: ChatFormat, queries: list[Query], world: World
+) -> None:
     found = played(talker, chat, opened(queries, world, chat))
     ended = [t.segments[-1] for t in found.values() if t.stop_reason is StopReason.FORMAT_ERROR]
     assert ended

@@ -4,13 +4,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.errors import UserError  # noqa: E402
-from tripwright.inference.precision import PRECISIONS, autocast, fastest, precision_named  # noqa: E402
+from tripwright.errors import UserError
+from tripwright.inference.precision import PRECISIONS, autocast, fastest, precision_named
 
 
 def signs(monkeypatch: pytest.MonkeyPatch, **found: bool) -> None:
     for sign in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        monkeypatch.setattr(torch.cpu, sign, lambda sign=sign: found.get(sign, False), raising=False)
+        monkeypatch.setattr(
+            torch.cpu, sign, lambda sign=sign: found.get(sign, False), raising=False
+        )
 
 
 def test_bfloat16_only_where_the_processor_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,5 +36,7 @@ def test_products_are_made_in_the_format_asked_for(name: str) -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(UserError, match=r"Unknown dtype 'int4'\. Accepted: auto, bfloat16, float16, float32"):
+    with pytest.raises(
+        UserError, match=r"Unknown dtype 'int4'\. Accepted: auto, bfloat16, float16, float32"
+    ):
         precision_named("int4")

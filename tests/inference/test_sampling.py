@@ -21,8 +21,8 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
-from tripwright.inference.sampling import BLOCK, choose, cut_tail, invert  # noqa: E402
+from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.sampling import BLOCK, choose, cut_tail, invert
 
 Open = Callable[[], list[Session]]
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -37,7 +37,15 @@ def numbers(*values: float) -> Any:
 
 def test_a_token_is_where_the_number_falls_in_the_cumulated_weights() -> None:
     weights = torch.tensor([[0.25, 0.0, 0.25, 0.5]]).expand(7, -1)
-    assert invert(weights, numbers(0, 0.2, 0.25, 0.49, 0.5, 0.75, 1 - 2**-53)).tolist() == [0, 0, 2, 2, 3, 3, 3]
+    assert invert(weights, numbers(0, 0.2, 0.25, 0.49, 0.5, 0.75, 1 - 2**-53)).tolist() == [
+        0,
+        0,
+        2,
+        2,
+        3,
+        3,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("vocabulary", [5, BLOCK, BLOCK + 1, 3 * BLOCK + 77])
@@ -55,7 +63,9 @@ def test_a_token_without_probability_is_never_chosen() -> None:
         for _ in range(60):
             alive = generator.sample(range(vocabulary), generator.randint(1, 3))
             weights = torch.zeros(1, vocabulary)
-            weights[0, alive] = torch.tensor([generator.choice([1e-38, 1e-7, 1 / 3, 1.0]) for _ in alive])
+            weights[0, alive] = torch.tensor(
+                [generator.choice([1e-38, 1e-7, 1 / 3, 1.0]) for _ in alive]
+            )
             for number in (0.0, 1e-300, generator.random(), 1 - 2**-53):
                 assert int(invert(weights, numbers(number))) in alive
 
@@ -71,11 +81,13 @@ def test_the_tail_is_cut_by_rank_and_by_mass() -> None:
     probabilities = torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]])
     assert cut_tail(probabilities, 1.0, None) is probabilities
     assert (cut_tail(probabilities, 1.0, 2) > 0).tolist()[0] == [False, True, True, False]
-    assert (cut_tail(probabilities, 1.0, 2) > 0).sum(-1).tolist() == [2, 2]  # equals too are cut to the number
+    # equals too are cut to the number
+    assert (cut_tail(probabilities, 1.0, 2) > 0).sum(-1).tolist() == [2, 2]
     assert (cut_tail(probabilities, 0.7, None) > 0).tolist()[0] == [False, True, True, False]
     assert (cut_tail(probabilities, 0.71, None) > 0).tolist()[0] == [False, True, True, True]
     assert (cut_tail(probabilities, 1e-9, None) > 0).sum(-1).tolist() == [1, 1]
-    assert (cut_tail(probabilities, 0.5, 2) > 0).tolist()[0] == [False, True, False, False]  # 0.4 is over half of the two that are left
+    # 0.4 is over half of the two that are left
+    assert (cut_tail(probabilities, 0.5, 2) > 0).tolist()[0] == [False, True, False, False]
     assert (cut_tail(probabilities, 1.0, 99) > 0).all()
 
 
@@ -90,12 +102,22 @@ def test_stored_log_probabilities_are_of_the_whole_distribution() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"temperature": -1.0}, {"temperature": float("nan")}, {"rows": 0}, {"tool_threads": -1}, {"top_p": 0.0}, {"top_p": 1.1}, {"top_k": 0}],
+    [
+        {"temperature": -1.0},
+        {"temperature": float("nan")},
+        {"rows": 0},
+        {"tool_threads": -1},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+        {"top_k": 0},
+    ],
 )
 def test_impossible_settings_are_refused_in_one_line(settings: dict[str, Any]) -> None:
     with pytest.raises(UserError) as refused:
         Sampling(**settings)
-    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(refused.value)
+    assert "\n" not in str(refused.value) and str(next(iter(settings.values()))) in str(
+        refused.value
+    )
 
 
 def test_training_takes_the_whole_distribution_only() -> None:
@@ -120,7 +142,9 @@ def opened(world: World, caller: Any) -> Callable[..., list[Session]]:
 
     def make(ids: bool = True) -> list[Session]:
         return [
-            Session(query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}" if ids else None)
+            Session(
+                query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}" if ids else None
+            )
             for q, query in enumerate(queries)
             for g in range(2)
         ]
@@ -128,13 +152,20 @@ def opened(world: World, caller: Any) -> Callable[..., list[Session]]:
     return make
 
 
-def play(model: Any, chat: Any, sessions: list[Session], **sampling: Any) -> dict[str | None, Transcript]:
-    policy = LocalPolicy(model, chat, Sampling(**{"temperature": 1.0, "dtype": "float64", **sampling}))
+def play(
+    model: Any, chat: Any, sessions: list[Session], **sampling: Any
+) -> dict[str | None, Transcript]:
+    policy = LocalPolicy(
+        model, chat, Sampling(**{"temperature": 1.0, "dtype": "float64", **sampling})
+    )
     return {session.id: session.transcript for session in policy.play(sessions)}
 
 
-def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(talker: Any, caller: Any, opened: Callable[..., list[Session]]) -> None:
-    """In double precision, where rounding decides nothing: any number of rows, any order, any company, tools in threads."""
+def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(
+    talker: Any, caller: Any, opened: Callable[..., list[Session]]
+) -> None:
+    """In double precision, where rounding decides nothing: any number of rows, any order, any
+    company, tools in threads."""
     model = copy.deepcopy(talker).double()
     expected = play(model, caller, opened(), rows=1)
     assert len({tuple(t.token_ids) for t in expected.values()}) == 12  # members of a group part
@@ -147,13 +178,18 @@ def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(talker: Any, c
     ]
     for sessions, sampling in orders:
         for id, found in play(model, caller, sessions, **sampling).items():
-            assert found.token_ids == expected[id].token_ids and found.stop_reason == expected[id].stop_reason
+            assert (
+                found.token_ids == expected[id].token_ids
+                and found.stop_reason == expected[id].stop_reason
+            )
             assert found.logprobs == pytest.approx(expected[id].logprobs, abs=1e-9)
     other = play(model, caller, opened(), seed=1)
     assert sum(other[id].token_ids == expected[id].token_ids for id in expected) == 0
 
 
-def test_episodes_without_ids_go_by_their_order(talker: Any, caller: Any, opened: Callable[..., list[Session]]) -> None:
+def test_episodes_without_ids_go_by_their_order(
+    talker: Any, caller: Any, opened: Callable[..., list[Session]]
+) -> None:
     def played(rows: int) -> list[list[int]]:
         sessions = opened(ids=False)
         list(LocalPolicy(talker, caller, Sampling(1.0, rows=rows, dtype="float64")).play(sessions))

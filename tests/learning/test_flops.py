@@ -1,4 +1,5 @@
-"""FLOPs against torch's own counter, the formula of row P12 against the direct count, and what a rollout over a cache computes."""
+"""FLOPs against torch's own counter, the formula of row P12 against the direct count, and what a
+rollout over a cache computes."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
-from tripwright.inference.decoder import Cache, Decoder  # noqa: E402
-from tripwright.learning import flops as module  # noqa: E402
-from tripwright.learning.flops import (  # noqa: E402
+from tripwright.inference.decoder import Cache, Decoder
+from tripwright.learning import flops as module
+from tripwright.learning.flops import (
     Shape,
     flops,
     forward_flops,
@@ -24,17 +25,21 @@ from tripwright.learning.flops import (  # noqa: E402
     update_flops_of_mfu,
 )
 
-SHAPE = Shape(hidden=256, layers=4, heads=4, kv_heads=2, head_size=64, feed_forward=768, vocabulary=1500)
+SHAPE = Shape(
+    hidden=256, layers=4, heads=4, kv_heads=2, head_size=64, feed_forward=768, vocabulary=1500
+)
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
 def test_an_update_counts_what_torch_counts(tiny_model, kind):
-    """Exactly: linear layers, both attention products over the whole square, the LM head where it is computed, twice that backward."""
+    """Exactly: linear layers, both attention products over the whole square, the LM head where it
+    is computed, twice that backward."""
     model = tiny_model(kind, 300)
     decoder, shape = Decoder(model), Shape.of(model.config)
     rows, length, heads = 3, 40, 33
     ids = torch.arange(rows * length).view(rows, length) % 300
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # the counter knows no fused CPU kernel
+    # the counter knows no fused CPU kernel
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         hidden = decoder.hidden(ids, torch.arange(length).expand(rows, length))
         logits = decoder.logits(hidden.flatten(0, 1)[:heads])
         forward = counter.get_total_flops()
@@ -44,7 +49,8 @@ def test_an_update_counts_what_torch_counts(tiny_model, kind):
 
 
 def test_decoding_over_a_cache_counts_what_torch_counts(tiny_model):
-    """One token at a time, with a cache that reaches as far as it is read: the triangle, token by token."""
+    """One token at a time, with a cache that reaches as far as it is read: the triangle, token by
+    token."""
     model = tiny_model("qwen3", 300)
     decoder, shape = Decoder(model), Shape.of(model.config)
     cache, steps = Cache(decoder, 1, 64, torch.float32), 64
@@ -53,7 +59,8 @@ def test_decoding_over_a_cache_counts_what_torch_counts(tiny_model):
             hidden = decoder.hidden(torch.tensor([[1]]), torch.tensor([[position]]), cache)
             decoder.logits(hidden)
     counted, ours = counter.get_total_flops(), rollout_flops(shape, [(0, steps)], steps)
-    read_in_vain = flops(shape, 0, steps * 64 - steps * (steps + 1) // 2, 0)  # the cache is read in blocks of 64 positions
+    # the cache is read in blocks of 64 positions
+    read_in_vain = flops(shape, 0, steps * 64 - steps * (steps + 1) // 2, 0)
     assert counted == ours + read_in_vain
 
 
@@ -62,7 +69,8 @@ def test_a_group_that_shares_its_prompt_computes_it_once():
     shared = rollout_flops(SHAPE, [(0, 100), (100, 130), (100, 140), (100, 150)], 120)
     assert apart - shared == 2 * rollout_flops(SHAPE, [(0, 100)], 0)
     turns = rollout_flops(SHAPE, [(0, 100), (100, 130)], 30)
-    assert turns == rollout_flops(SHAPE, [(0, 130)], 30)  # a cache kept across turns costs nothing twice
+    # a cache kept across turns costs nothing twice
+    assert turns == rollout_flops(SHAPE, [(0, 130)], 30)
 
 
 def test_lm_head_is_counted_only_where_it_is_computed():
@@ -72,7 +80,13 @@ def test_lm_head_is_counted_only_where_it_is_computed():
 
 def test_shapes_of_configs_without_optional_fields():
     class Config:
-        hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, vocab_size = 64, 2, 4, 128, 100
+        hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, vocab_size = (
+            64,
+            2,
+            4,
+            128,
+            100,
+        )
 
     assert Shape.of(Config) == Shape(64, 2, 4, 4, 16, 128, 100)
 
@@ -81,14 +95,18 @@ def test_the_formula_of_p12_gives_back_the_direct_count():
     count, seconds, peak, devices = update_flops(SHAPE, [400, 520], 300), 0.25, 5e12, 2
     for epochs in (1, 3):  # seconds: of all epochs
         utilisation = mfu(count, seconds, peak, devices, epochs)
-        assert update_flops_of_mfu(utilisation, peak, devices, seconds, epochs) == pytest.approx(count)
+        assert update_flops_of_mfu(utilisation, peak, devices, seconds, epochs) == pytest.approx(
+            count
+        )
     assert mfu(count, seconds, peak, devices) == pytest.approx(count / (seconds * peak * devices))
     assert mfu(count, seconds, None) is None and mfu(count, 0.0, peak) is None
 
 
 def test_the_paper_s_own_figure_is_reached():
     """Planner-R1's 16 H100 at an MFU of 0.3 for 100 s of updates."""
-    assert update_flops_of_mfu(0.3, gpu_peak_flops("NVIDIA H100 80GB HBM3"), 16, 100.0) == pytest.approx(4.7472e17)
+    assert update_flops_of_mfu(
+        0.3, gpu_peak_flops("NVIDIA H100 80GB HBM3"), 16, 100.0
+    ) == pytest.approx(4.7472e17)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.learning.muon import Muon, orthogonal  # noqa: E402
+from tripwright.learning.muon import Muon, orthogonal
 
 SHAPES = [(24, 16), (16, 24), (24, 16), (16, 16)]
 
@@ -24,7 +24,12 @@ def trained(kind: Any, steps: int, **settings: Any) -> list[Any]:
 
 def test_steps_are_those_of_torch() -> None:
     """To the rounding of bfloat16, in which torch makes its updates orthogonal."""
-    for ours, theirs, start in zip(trained(Muon, 4, dtype=torch.bfloat16), trained(torch.optim.Muon, 4), trained(Muon, 0), strict=True):
+    for ours, theirs, start in zip(
+        trained(Muon, 4, dtype=torch.bfloat16),
+        trained(torch.optim.Muon, 4),
+        trained(Muon, 0),
+        strict=True,
+    ):
         assert (theirs - start).norm() > 0.1
         assert (ours - theirs).norm() < 0.02 * (theirs - start).norm()
 

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.decoder import Decoder  # noqa: E402
-from tripwright.learning.batches import collate, token_logits  # noqa: E402
-from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay  # noqa: E402
+from tripwright.inference.decoder import Decoder
+from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -32,12 +32,21 @@ def test_muon_has_the_matrices_inside_the_layers_and_adamw_the_rest(tiny_model: 
     inside = {named[id(p)] for group in muon.param_groups for p in group["params"]}
     rest = {named[id(p)] for group in adamw.param_groups for p in group["params"]}
     assert inside == {name for name in named.values() if "proj" in name}
-    assert rest == set(named.values()) - inside and {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"} <= rest
+    assert (
+        rest == set(named.values()) - inside
+        and {"model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"} <= rest
+    )
 
 
 def test_adamw_alone_has_everything(tiny_model: Any) -> None:
-    (only,) = Optimizers(tiny_model("qwen3", 50), OptimizerSettings(name="adamw", adamw_learning_rate=0.5, weight_decay=0.25)).all
-    assert isinstance(only, torch.optim.AdamW) and (only.defaults["lr"], only.defaults["weight_decay"]) == (0.5, 0.25)
+    (only,) = Optimizers(
+        tiny_model("qwen3", 50),
+        OptimizerSettings(name="adamw", adamw_learning_rate=0.5, weight_decay=0.25),
+    ).all
+    assert isinstance(only, torch.optim.AdamW) and (
+        only.defaults["lr"],
+        only.defaults["weight_decay"],
+    ) == (0.5, 0.25)
 
 
 def test_a_step_clips_scales_and_clears(tiny_model: Any) -> None:
@@ -47,12 +56,15 @@ def test_a_step_clips_scales_and_clears(tiny_model: Any) -> None:
     norm = float(torch.cat([p.grad.flatten() for p in model.parameters()]).norm())
     before = [p.detach().clone() for p in model.parameters()]
     assert optimizers.step(0.0) == pytest.approx(norm, rel=1e-4)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))  # at 0 times the rate
+    # at 0 times the rate
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
     assert all(p.grad is None for p in model.parameters())
     for scale in (1.0, 0.5):
         filled(model)
         optimizers.step(scale)
-        assert [g["lr"] for o in optimizers.all for g in o.param_groups] == pytest.approx([3e-3 * scale, 0.02 * scale])
+        assert [g["lr"] for o in optimizers.all for g in o.param_groups] == pytest.approx(
+            [3e-3 * scale, 0.02 * scale]
+        )
 
 
 def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model: Any) -> None:
@@ -67,7 +79,9 @@ def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model: Any) -> None:
     for model, optimizers in ((whole, one), (halved, second)):
         filled(model, 7)
         optimizers.step(0.5)
-    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True)
+    )
 
 
 def test_the_schedule_rises_and_falls() -> None:

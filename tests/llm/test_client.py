@@ -40,7 +40,9 @@ def server(serve: Callable[..., str]) -> Server:
 
 
 def endpoint(url: str, **settings: Any) -> ChatEndpoint:
-    return ChatEndpoint(url, "tiny", **{"timeout_s": 5.0, "max_retries": 2, "first_wait_s": 0.001, **settings})
+    return ChatEndpoint(
+        url, "tiny", **{"timeout_s": 5.0, "max_retries": 2, "first_wait_s": 0.001, **settings}
+    )
 
 
 def answers(body: Any, status: int = 200, **headers: str) -> Reply:
@@ -52,18 +54,34 @@ def says(message: Any, **more: Any) -> Reply:
     return answers({"choices": [{"message": message, "finish_reason": "stop"}], **more})
 
 
-GOOD = says({"role": "assistant", "content": "Hello."}, usage={"prompt_tokens": 7, "completion_tokens": 2})
+GOOD = says(
+    {"role": "assistant", "content": "Hello."}, usage={"prompt_tokens": 7, "completion_tokens": 2}
+)
 
 
 def test_a_good_answer_and_what_was_sent(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRIP_KEY", "secret-key")
     server.replies = [GOOD]
     thinking_off = {"chat_template_kwargs": {"enable_thinking": False}}
-    client = endpoint(server.url, temperature=0.7, top_p=0.9, max_tokens=64, api_key_env="TRIP_KEY", extra_body=thinking_off)
+    client = endpoint(
+        server.url,
+        temperature=0.7,
+        top_p=0.9,
+        max_tokens=64,
+        api_key_env="TRIP_KEY",
+        extra_body=thinking_off,
+    )
     completion = client.complete(MESSAGES)
     assert isinstance(completion, Completion)
-    assert (completion.text, completion.tool_calls, completion.finish_reason) == ("Hello.", (), "stop")
-    assert completion.usage.pop("seconds") > 0 and completion.usage == {"prompt_tokens": 7.0, "completion_tokens": 2.0}
+    assert (completion.text, completion.tool_calls, completion.finish_reason) == (
+        "Hello.",
+        (),
+        "stop",
+    )
+    assert completion.usage.pop("seconds") > 0 and completion.usage == {
+        "prompt_tokens": 7.0,
+        "completion_tokens": 2.0,
+    }
     assert server.requests == [
         {
             "path": "/v1/chat/completions",
@@ -85,9 +103,19 @@ def test_settings_left_open_are_not_sent_and_no_key_is_needed(server: Server) ->
 
 
 def test_native_tool_calls(server: Server) -> None:
-    tools = [{"type": "function", "function": {"name": "get_cities", "parameters": {"type": "object", "properties": {}}}}]
-    good = {"id": "c1", "type": "function", "function": {"name": "get_cities", "arguments": '{"state": "Texas"}'}}
-    broken = {"function": {"name": "get_cities", "arguments": '{"state'}}  # the model's own mistake: passed on as written
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "get_cities", "parameters": {"type": "object", "properties": {}}},
+        }
+    ]
+    good = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "get_cities", "arguments": '{"state": "Texas"}'},
+    }
+    # the model's own mistake: passed on as written
+    broken = {"function": {"name": "get_cities", "arguments": '{"state'}}
     as_object = {"id": "c3", "function": {"name": "get_cities", "arguments": {"state": "Ohio"}}}
     bare = {"id": "c4", "function": {"name": "now", "arguments": ""}}
     server.replies = [says({"content": None, "tool_calls": [good, broken, as_object, bare]})]
@@ -106,7 +134,11 @@ def test_calls_in_text_are_left_to_the_caller(server: Server) -> None:
     text = '<tool_call>\n{"name": "get_cities", "arguments": {"state": "Texas"}}\n</tool_call>'
     server.replies = [says({"content": text})]
     completion = endpoint(server.url).complete(MESSAGES)
-    assert isinstance(completion, Completion) and completion.text == text and completion.tool_calls == ()
+    assert (
+        isinstance(completion, Completion)
+        and completion.text == text
+        and completion.tool_calls == ()
+    )
 
 
 def test_odd_text_of_the_model_can_be_sent_back(server: Server) -> None:
@@ -114,32 +146,74 @@ def test_odd_text_of_the_model_can_be_sent_back(server: Server) -> None:
     client = endpoint(server.url)
     completion = client.complete(MESSAGES)
     assert isinstance(completion, Completion) and completion.finish_reason is None
-    assert isinstance(client.complete([*MESSAGES, {"role": "assistant", "content": completion.text}]), Completion)
+    assert isinstance(
+        client.complete([*MESSAGES, {"role": "assistant", "content": completion.text}]), Completion
+    )
 
 
 TRANSIENT = [
-    pytest.param(answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom", id="500"),
+    pytest.param(
+        answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom", id="500"
+    ),
     pytest.param(answers("<html>Bad gateway</html>", 502), "server_error", "502", id="502-html"),
-    pytest.param(answers({"error": {"message": "slow down"}}, 429), "rate_limit", "429: .*slow down", id="429"),
-    pytest.param(answers("<html>Welcome</html>", Content_Type="text/html"), "bad_response", "other than JSON: <html>", id="html"),
+    pytest.param(
+        answers({"error": {"message": "slow down"}}, 429),
+        "rate_limit",
+        "429: .*slow down",
+        id="429",
+    ),
+    pytest.param(
+        answers("<html>Welcome</html>", Content_Type="text/html"),
+        "bad_response",
+        "other than JSON: <html>",
+        id="html",
+    ),
     pytest.param(answers('{"choices": [{"mess'), "bad_response", "other than JSON", id="cut-json"),
     pytest.param(answers(""), "bad_response", "other than JSON", id="empty"),
     pytest.param(answers("[" * 100_000), "bad_response", "other than JSON", id="deep-json"),
     pytest.param(answers("null"), "bad_response", "no chat completion", id="null"),
-    pytest.param(answers({"error": {"message": "overloaded"}}), "bad_response", "overloaded", id="error-with-200"),
+    pytest.param(
+        answers({"error": {"message": "overloaded"}}),
+        "bad_response",
+        "overloaded",
+        id="error-with-200",
+    ),
     pytest.param(answers({"choices": []}), "bad_response", "no chat completion", id="no-choices"),
-    pytest.param(answers({"choices": [{"finish_reason": "stop"}]}), "bad_response", "no chat completion", id="no-message"),
+    pytest.param(
+        answers({"choices": [{"finish_reason": "stop"}]}),
+        "bad_response",
+        "no chat completion",
+        id="no-message",
+    ),
     pytest.param(says("hello"), "bad_response", "no chat completion", id="message-is-text"),
-    pytest.param(says({"content": 3}), "bad_response", "no chat completion", id="content-is-number"),
-    pytest.param(says({"tool_calls": [{"function": {}}]}), "bad_response", "no chat completion", id="nameless-call"),
-    pytest.param(says({"content": "x"}, usage=[1]), "bad_response", "no chat completion", id="usage-is-list"),
-    pytest.param(answers("{}", Content_Length="9999"), "connection", "cannot be reached", id="body-cut-short"),
-    pytest.param(answers("not gzip", Content_Encoding="gzip"), "connection", "cannot be reached", id="bad-gzip"),
+    pytest.param(
+        says({"content": 3}), "bad_response", "no chat completion", id="content-is-number"
+    ),
+    pytest.param(
+        says({"tool_calls": [{"function": {}}]}),
+        "bad_response",
+        "no chat completion",
+        id="nameless-call",
+    ),
+    pytest.param(
+        says({"content": "x"}, usage=[1]), "bad_response", "no chat completion", id="usage-is-list"
+    ),
+    pytest.param(
+        answers("{}", Content_Length="9999"), "connection", "cannot be reached", id="body-cut-short"
+    ),
+    pytest.param(
+        answers("not gzip", Content_Encoding="gzip"),
+        "connection",
+        "cannot be reached",
+        id="bad-gzip",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("reply", "kind", "said"), TRANSIENT)
-def test_what_may_pass_is_retried_and_then_a_fault(server: Server, reply: Reply, kind: str, said: str) -> None:
+def test_what_may_pass_is_retried_and_then_a_fault(
+    server: Server, reply: Reply, kind: str, said: str
+) -> None:
     server.replies = [reply]
     fault = endpoint(server.url).complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 3)
@@ -152,7 +226,11 @@ def test_what_may_pass_is_retried_and_then_a_fault(server: Server, reply: Reply,
 def test_what_passed_is_a_completion(server: Server, reply: Reply, kind: str, said: str) -> None:
     server.replies = [reply, GOOD]
     completion = endpoint(server.url).complete(MESSAGES)
-    assert isinstance(completion, Completion) and completion.text == "Hello." and len(server.requests) == 2
+    assert (
+        isinstance(completion, Completion)
+        and completion.text == "Hello."
+        and len(server.requests) == 2
+    )
 
 
 def test_a_hanging_server_is_a_timeout(server: Server) -> None:
@@ -180,7 +258,9 @@ def test_retry_after_is_honoured(server: Server) -> None:
 def test_retry_after_is_read_as_number_or_date() -> None:
     assert _retry_after_s("3") == 3.0
     assert 50 < (_retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
-    assert [_retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [None] * 6
+    assert [_retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [
+        None
+    ] * 6
 
 
 def test_waits_grow_and_are_bounded() -> None:
@@ -218,7 +298,9 @@ def test_what_will_never_pass_is_the_users_to_mend(
         ({"message": "tool choice needs --enable-auto-tool-choice"}, "rejected"),
     ],
 )
-def test_a_refused_request_is_not_repeated(server: Server, error: dict[str, str], kind: str) -> None:
+def test_a_refused_request_is_not_repeated(
+    server: Server, error: dict[str, str], kind: str
+) -> None:
     server.replies = [answers({"error": error}, 400)]
     fault = endpoint(server.url).complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 1)
@@ -251,7 +333,9 @@ def test_many_threads_share_one_endpoint(server: Server) -> None:
     server.replies = [GOOD]
     client = endpoint(server.url)
     found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(client.complete(MESSAGES))) for _ in range(16)]
+    threads = [
+        threading.Thread(target=lambda: found.append(client.complete(MESSAGES))) for _ in range(16)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

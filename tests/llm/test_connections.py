@@ -51,14 +51,18 @@ class _Handler(BaseHTTPRequestHandler):
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = Kept()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    ).start()
     yield server
     server.shutdown()
     server.server_close()
 
 
 def endpoint(server: Kept) -> ChatEndpoint:
-    return ChatEndpoint(f"http://127.0.0.1:{server.server_address[1]}/v1", "tiny", timeout_s=10.0, max_retries=0)
+    return ChatEndpoint(
+        f"http://127.0.0.1:{server.server_address[1]}/v1", "tiny", timeout_s=10.0, max_retries=0
+    )
 
 
 def test_one_after_the_other_share_a_connection(kept: Kept) -> None:
@@ -73,7 +77,12 @@ def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept: Kept)
     kept.together = threading.Barrier(8)  # answers nobody before eight ask
     for _ in range(3):
         found: list[Completion | Fault] = []
-        threads = [threading.Thread(target=lambda into: into.append(client.complete(MESSAGES)), args=(found,)) for _ in range(8)]
+        threads = [
+            threading.Thread(
+                target=lambda into: into.append(client.complete(MESSAGES)), args=(found,)
+            )
+            for _ in range(8)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

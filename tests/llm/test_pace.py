@@ -51,7 +51,9 @@ def test_without_a_rate_nobody_waits(clock: list[float], monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("rate", [None, 100.0])
-def test_a_pause_holds_everybody_and_they_come_back_apart(rate: float | None, monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+def test_a_pause_holds_everybody_and_they_come_back_apart(
+    rate: float | None, monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
     pace = Pace(rate)
     slept(pace, clock, monkeypatch)
     back = []

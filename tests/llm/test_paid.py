@@ -1,4 +1,5 @@
-"""The journal of paid completions: nothing is asked twice, nothing torn is used, and the account adds up."""
+"""The journal of paid completions: nothing is asked twice, nothing torn is used, and the account
+adds up."""
 
 from __future__ import annotations
 
@@ -19,16 +20,28 @@ MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 PRICES = Prices(1.0, 2.0)
 
 
-def says(text: str = "Hello.", prompt: int = 100, completion: int = 10, **more: float) -> Completion:
+def says(
+    text: str = "Hello.", prompt: int = 100, completion: int = 10, **more: float
+) -> Completion:
     call = RequestedCall("c1", "get_cities", '{"state": "Texas"')
-    return Completion(text, (call,), "stop", {"prompt_tokens": float(prompt), "completion_tokens": float(completion), **more})
+    return Completion(
+        text,
+        (call,),
+        "stop",
+        {"prompt_tokens": float(prompt), "completion_tokens": float(completion), **more},
+    )
 
 
 def request(episode: str = "q1", step: int = 2, messages: Any = MESSAGES) -> Request:
     return Request.of(episode, step, messages)
 
 
-def calls_at(path: Path, finished: tuple[str, ...] = (), usage: dict[str, float] | None = None, **settings: Any) -> PaidCalls:
+def calls_at(
+    path: Path,
+    finished: tuple[str, ...] = (),
+    usage: dict[str, float] | None = None,
+    **settings: Any,
+) -> PaidCalls:
     calls = PaidCalls(path / "calls.jsonl", **settings)
     calls.take_up(finished, usage or {})
     return calls
@@ -45,7 +58,9 @@ def test_what_was_answered_is_found_again_after_a_restart(tmp_path: Path) -> Non
     assert later.usage == {"requests": 1, "prompt_tokens": 100, "completion_tokens": 10}
 
 
-@pytest.mark.parametrize("other", [request("q2"), request(step=3), request(messages=[*MESSAGES, *MESSAGES])])
+@pytest.mark.parametrize(
+    "other", [request("q2"), request(step=3), request(messages=[*MESSAGES, *MESSAGES])]
+)
 def test_another_request_is_not_answered_by_it(tmp_path: Path, other: Request) -> None:
     calls = calls_at(tmp_path)
     calls.keep(request(), says())
@@ -67,7 +82,11 @@ def test_a_fault_is_counted_and_not_kept(tmp_path: Path) -> None:
     calls = calls_at(tmp_path)
     calls.ask(request(), lambda: Fault("timeout", "slow", 3))
     calls.ask(request(), lambda: Fault("context_overflow", "too long"))  # an outcome of the episode
-    assert calls.faults == 1 and calls.find(request()) is None and not (tmp_path / "calls.jsonl").exists()
+    assert (
+        calls.faults == 1
+        and calls.find(request()) is None
+        and not (tmp_path / "calls.jsonl").exists()
+    )
 
 
 @pytest.mark.parametrize("tear", [b'{"episode": "q1", "st', b"\xff\xfe", b"{"])
@@ -96,7 +115,11 @@ def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path: Path
         calls.keep(request(episode), says(episode))
     calls.close(all_done=False)
     path = tmp_path / "calls.jsonl"
-    calls = calls_at(tmp_path, finished=("q1",), usage={"requests": 1, "prompt_tokens": 100, "completion_tokens": 10})
+    calls = calls_at(
+        tmp_path,
+        finished=("q1",),
+        usage={"requests": 1, "prompt_tokens": 100, "completion_tokens": 10},
+    )
     assert [json.loads(line)["episode"] for line in path.read_text().splitlines()] == ["q2"]
     assert calls.usage["requests"] == 2 and calls.find(request("q1")) is None
     calls.close(all_done=True)
@@ -119,24 +142,34 @@ def test_an_answer_to_other_messages_is_said_to_be_lost_and_still_paid(tmp_path:
     }  # fmt: skip
     assert PRICES.usd(found.usage) == pytest.approx((150 * 1 + 15 * 2) / 1e6) == calls.cost_usd
     later = calls_at(tmp_path, prices=PRICES)
-    assert later.find(changed) == found and later.cost_usd == calls.cost_usd and later.usage["requests"] == 2
+    assert (
+        later.find(changed) == found
+        and later.cost_usd == calls.cost_usd
+        and later.usage["requests"] == 2
+    )
 
 
 def test_nothing_is_sent_once_the_money_is_spent(tmp_path: Path) -> None:
     calls = calls_at(tmp_path, prices=PRICES, max_usd=0.0002)  # a completion costs 0.00012
     calls.ask(request(step=0), says)
     calls.ask(request(step=1), says)
-    with pytest.raises(CostLimitReached, match=r"--max-cost-usd 0\.0002: the run has cost \$0\.00024"):
+    with pytest.raises(
+        CostLimitReached, match=r"--max-cost-usd 0\.0002: the run has cost \$0\.00024"
+    ):
         calls.ask(request(step=2), never)
     later = calls_at(tmp_path, prices=PRICES, max_usd=0.0002)
     assert later.find(request(step=0)) == says()  # what is paid for is still played
     with pytest.raises(CostLimitReached):
         later.ask(request(step=2), never)
-    assert isinstance(calls_at(tmp_path, prices=PRICES, max_usd=0.001).ask(request(step=2), says), Completion)
+    assert isinstance(
+        calls_at(tmp_path, prices=PRICES, max_usd=0.001).ask(request(step=2), says), Completion
+    )
 
 
 def test_earlier_episodes_count_towards_the_limit(tmp_path: Path) -> None:
-    calls = calls_at(tmp_path, usage={"requests": 3, "prompt_tokens": 300}, prices=PRICES, max_usd=0.0003)
+    calls = calls_at(
+        tmp_path, usage={"requests": 3, "prompt_tokens": 300}, prices=PRICES, max_usd=0.0003
+    )
     with pytest.raises(CostLimitReached):
         calls.ask(request(), never)
 
@@ -146,7 +179,9 @@ def test_a_limit_needs_prices_and_an_endpoint_that_counts(tmp_path: Path) -> Non
         PaidCalls(tmp_path / "calls.jsonl", max_usd=1.0)
     calls = calls_at(tmp_path, prices=PRICES, max_usd=1.0)
     silent = Completion("Hello.", (), "stop", {"prompt_tokens": 5.0})
-    assert counted(silent)["uncounted_requests"] == 1 and "uncounted_requests" not in counted(says())
+    assert counted(silent)["uncounted_requests"] == 1 and "uncounted_requests" not in counted(
+        says()
+    )
     calls.ask(request(step=0), lambda: silent)
     with pytest.raises(CostLimitReached, match="does not say how many tokens"):
         calls.ask(request(step=1), never)
@@ -179,7 +214,10 @@ def test_what_comes_after_the_end_is_remembered_by_nobody(tmp_path: Path) -> Non
 
 def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
     calls = calls_at(tmp_path)
-    threads = [threading.Thread(target=calls.keep, args=(request(f"q{i}"), says("x" * 5000))) for i in range(20)]
+    threads = [
+        threading.Thread(target=calls.keep, args=(request(f"q{i}"), says("x" * 5000)))
+        for i in range(20)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -189,7 +227,8 @@ def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
 
 
 def test_what_a_shorter_play_had_no_use_for_is_still_paid(tmp_path: Path) -> None:
-    """An episode is played again, a tool answers otherwise, and it ends earlier than before: the account stays what was paid."""
+    """An episode is played again, a tool answers otherwise, and it ends earlier than before: the
+    account stays what was paid."""
     calls, other = calls_at(tmp_path), [{"role": "user", "content": "Another answer of the tool."}]
     for step, prompt in ((0, 100), (1, 200), (2, 400)):
         calls.keep(request(step=step), says(prompt=prompt, completion=0, cached_tokens=50))
@@ -199,7 +238,11 @@ def test_what_a_shorter_play_had_no_use_for_is_still_paid(tmp_path: Path) -> Non
     asked = calls.ask(request(step=1, messages=other), lambda: says(prompt=300, completion=0))
     assert isinstance(found, Completion) and isinstance(asked, Completion)
     unused = calls.unused("q1")
-    assert unused == {"discarded_requests": 1, "discarded_prompt_tokens": 400, "discarded_cached_tokens": 50}
+    assert unused == {
+        "discarded_requests": 1,
+        "discarded_prompt_tokens": 400,
+        "discarded_cached_tokens": 50,
+    }
     transcript = Counter(found.usage) + Counter(asked.usage) + Counter(unused)
     paid = pytest.approx((850 * 1 + 150 * 0.1) / 1e6)
     assert prices.usd(transcript) == paid == calls.cost_usd

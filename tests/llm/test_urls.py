@@ -40,7 +40,9 @@ def test_user_and_password_are_left_out_and_nothing_else(url: str, shown: str) -
 
 
 def test_a_run_card_does_not_hold_them() -> None:
-    chosen = choose_policy("endpoint", Settings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1"))
+    chosen = choose_policy(
+        "endpoint", Settings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
+    )
     assert chosen.identity["base_url"] == f"{SHOWN}/v1"
     retriever = ServedRetriever(f"{DEAD}/retrieve")
     assert retriever.identity["url"] == retriever.url == SHOWN
@@ -53,7 +55,9 @@ def test_a_dead_endpoints_fault_does_not_say_them() -> None:
     assert "S3cret" not in fault.message + repr(endpoint)
 
 
-@pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (400, b"{}"), (200, b"{}"), (200, b"no JSON")])
+@pytest.mark.parametrize(
+    ("status", "body"), [(500, b"{}"), (400, b"{}"), (200, b"{}"), (200, b"no JSON")]
+)
 def test_they_are_sent_and_not_said(serve: Callable[..., str], status: int, body: bytes) -> None:
     keys: list[str] = []
 
@@ -61,7 +65,9 @@ def test_they_are_sent_and_not_said(serve: Callable[..., str], status: int, body
         keys.append(asked["key"])
         return status, body, {}
 
-    endpoint = ChatEndpoint(serve(answer).replace("http://", "http://me:S3cret@"), "m", max_retries=0)
+    endpoint = ChatEndpoint(
+        serve(answer).replace("http://", "http://me:S3cret@"), "m", max_retries=0
+    )
     fault = endpoint.complete([{"role": "user", "content": "Hello."}])
     assert isinstance(fault, Fault) and fault.message.startswith("http://127.0.0.1:")
     assert keys == ["Basic bWU6UzNjcmV0"]

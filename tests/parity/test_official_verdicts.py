@@ -1,4 +1,5 @@
-"""Our `official` rules against what TravelPlanner's own evaluator said (its verdicts were recorded, not recomputed here)."""
+"""Our `official` rules against what TravelPlanner's own evaluator said (its verdicts were recorded,
+not recomputed here)."""
 
 import gzip
 import json
@@ -17,30 +18,46 @@ from tripwright.world.store import World
 
 @pytest.fixture(scope="session")
 def train(travelplanner: Path) -> list[dict]:
-    return [json.loads(line) for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
+    ]
 
 
 def test_every_gold_plan_passes(train: list[dict], real_world: World) -> None:
-    failed = [record["idx"] for record in train if not judge(read_query(record), record["annotated_plan"], real_world).final]
+    failed = [
+        record["idx"]
+        for record in train
+        if not judge(read_query(record), record["annotated_plan"], real_world).final
+    ]
     assert len(train) == 45
     assert failed == []
 
 
-def test_aggregates_of_the_official_eval_are_reproduced(travelplanner: Path, train: list[dict], real_world: World, tmp_path: Path) -> None:
+def test_aggregates_of_the_official_eval_are_reproduced(
+    travelplanner: Path, train: list[dict], real_world: World, tmp_path: Path
+) -> None:
     with gzip.open(travelplanner / "aggregate_golden_train.json.gz") as text:
         submissions = json.load(text)
     assert len(submissions) == 6
     for submission in submissions:
         plans = tmp_path / f"{submission['name']}.jsonl"
-        lines = [json.dumps({"query": query, "plan": plan}) for query, plan in zip(train, submission["plans"], strict=True)]
+        lines = [
+            json.dumps({"query": query, "plan": plan})
+            for query, plan in zip(train, submission["plans"], strict=True)
+        ]
         plans.write_text("\n".join(lines))
         *verdicts, summary = score_file(plans, real_world, "official")
         assert len(verdicts) == 45
-        assert [summary[name]["value"] for name in METRICS] == list(submission["scores"].values()), submission["name"]
+        assert [summary[name]["value"] for name in METRICS] == list(
+            submission["scores"].values()
+        ), submission["name"]
         assert summary["hard_micro"]["denominator"] == 105
 
 
-def test_detail_table_of_the_official_eval_is_reproduced(travelplanner: Path, train: list[dict], real_world: World) -> None:
+def test_detail_table_of_the_official_eval_is_reproduced(
+    travelplanner: Path, train: list[dict], real_world: World
+) -> None:
     titles = {
         "Reasonable City Route": "is_reasonable_visiting_city",
         "Diverse Restaurants": "is_valid_restaurants",
@@ -54,13 +71,27 @@ def test_detail_table_of_the_official_eval_is_reproduced(travelplanner: Path, tr
     with gzip.open(travelplanner / "aggregate_golden_train.json.gz") as text:
         submissions = json.load(text)
     for submission in submissions:
-        verdicts = [judge(read_query(query), plan, real_world) for query, plan in zip(train, submission["plans"], strict=True)]
+        verdicts = [
+            judge(read_query(query), plan, real_world)
+            for query, plan in zip(train, submission["plans"], strict=True)
+        ]
         for level, by_days in submission["detailed"]["Commonsense Constraint"].items():
             for days, cells in by_days.items():
-                ours = [v for v, q in zip(verdicts, train, strict=True) if (q["level"], str(q["days"])) == (level, days)]
+                ours = [
+                    v
+                    for v, q in zip(verdicts, train, strict=True)
+                    if (q["level"], str(q["days"])) == (level, days)
+                ]
                 for title, cell in cells.items():
-                    facts = [v.commonsense[titles[title]].passed for v in ours if v.commonsense is not None]
-                    assert (facts.count(True), facts.count(False)) == (cell["true"], cell["false"]), (
+                    facts = [
+                        v.commonsense[titles[title]].passed
+                        for v in ours
+                        if v.commonsense is not None
+                    ]
+                    assert (facts.count(True), facts.count(False)) == (
+                        cell["true"],
+                        cell["false"],
+                    ), (
                         submission["name"],
                         level,
                         days,
@@ -69,7 +100,8 @@ def test_detail_table_of_the_official_eval_is_reproduced(travelplanner: Path, tr
 
 
 def test_recorded_verdicts_are_reproduced(travelplanner: Path, real_world: World) -> None:
-    """All 13 constraints with their messages, final, cost, and the kind of exception with its stage."""
+    """All 13 constraints with their messages, final, cost, and the kind of exception with its
+    stage."""
     differing = []
     count = 0
     with gzip.open(travelplanner / "verdicts_dev.jsonl.gz", "rt") as lines:
@@ -77,11 +109,17 @@ def test_recorded_verdicts_are_reproduced(travelplanner: Path, real_world: World
             case = json.loads(line)
             verdict = judge(read_query(case["query"]), case["plan"], real_world)
             ours = {
-                group: None if facts is None else {name: [fact.passed, fact.message] for name, fact in facts.items()}
+                group: None
+                if facts is None
+                else {name: [fact.passed, fact.message] for name, fact in facts.items()}
                 for group, facts in (("commonsense", verdict.commonsense), ("hard", verdict.hard))
             }
             theirs = {group: case[group] for group in ("commonsense", "hard")}
-            same = ours == theirs and verdict.final == case["final"] and verdict.error == case.get("error")
+            same = (
+                ours == theirs
+                and verdict.final == case["final"]
+                and verdict.error == case.get("error")
+            )
             if not (same and verdict.total_cost == case.get("total_cost")):
                 differing.append(case["case"])
             count += 1
@@ -90,7 +128,8 @@ def test_recorded_verdicts_are_reproduced(travelplanner: Path, real_world: World
 
 
 def test_gold_plans_survive_the_way_through_p3(train: list[dict], real_world: World) -> None:
-    """official → P3 → official is final again, but for what P3's names without cities cannot carry."""
+    """official → P3 → official is final again, but for what P3's names without cities cannot
+    carry."""
     refused, changed = [], []
     for record in train:
         plan = [day for day in record["annotated_plan"] if day]
@@ -99,7 +138,10 @@ def test_gold_plans_survive_the_way_through_p3(train: list[dict], real_world: Wo
         except ValueError:
             refused.append(record["idx"])
             continue
-        if not judge(read_query(record), to_official(days, city_lookup(real_world)), real_world).final:
+        if not judge(
+            read_query(record), to_official(days, city_lookup(real_world)), real_world
+        ).final:
             changed.append(record["idx"])
     assert refused == [41]  # a sight in a city that the day does not visit
-    assert changed == [10]  # breakfast at a McDonald's on leaving, in a chain that the next city, asked first, has too
+    # breakfast at a McDonald's on leaving, in a chain that the next city, asked first, has too
+    assert changed == [10]

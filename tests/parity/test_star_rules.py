@@ -1,4 +1,5 @@
-"""STAR's rules on the authors' own plans. STAR drops no state in parentheses, and all 5- and 7-day gold plans are written with them."""
+"""STAR's rules on the authors' own plans. STAR drops no state in parentheses, and all 5- and 7-day
+gold plans are written with them."""
 
 import json
 import re
@@ -16,26 +17,44 @@ STATE = re.compile(r"\([A-Z][\w ]*\)")
 
 @pytest.fixture(scope="module")
 def train(travelplanner: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
+    ]
 
 
 def without_states(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """'Rockford(Illinois)' → 'Rockford', in the cities' texts and after the last comma of each place."""
-    return [{key: STATE.sub("", value) if isinstance(value, str) else value for key, value in day.items()} for day in plan]
+    """'Rockford(Illinois)' → 'Rockford', in the cities' texts and after the last comma of each
+    place."""
+    return [
+        {
+            key: STATE.sub("", value) if isinstance(value, str) else value
+            for key, value in day.items()
+        }
+        for day in plan
+    ]
 
 
 def test_gold_plans_as_written(train: list[dict[str, Any]], real_world: World) -> None:
     """The 3-day ones pass."""
-    passed = [record["idx"] for record in train if judge_star(Query.model_validate(record), record["annotated_plan"], real_world).final]
+    passed = [
+        record["idx"]
+        for record in train
+        if judge_star(Query.model_validate(record), record["annotated_plan"], real_world).final
+    ]
     assert len(train) == 45
     assert passed == [record["idx"] for record in train if record["days"] == 3]
     assert len(passed) == 15
 
 
 def test_gold_plans_without_states(train: list[dict[str, Any]], real_world: World) -> None:
-    """All but one, which sees a sight of San Angelo on a day in San Antonio: the official rules compare letters there."""
+    """All but one, which sees a sight of San Angelo on a day in San Antonio: the official rules
+    compare letters there."""
     verdicts = {
-        record["idx"]: judge_star(Query.model_validate(record), without_states(record["annotated_plan"]), real_world) for record in train
+        record["idx"]: judge_star(
+            Query.model_validate(record), without_states(record["annotated_plan"]), real_world
+        )
+        for record in train
     }
     failed = {idx: verdict for idx, verdict in verdicts.items() if not verdict.final}
     assert list(failed) == [41]

@@ -9,11 +9,26 @@ from tripwright.world.store import World
 
 
 def test_annotated_plans_pass_but_for_one(travelplanner: Path, real_world: World) -> None:
-    records = [json.loads(line) for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()]
-    verdicts = {record["idx"]: judge(read_query(record), record["annotated_plan"], real_world, "strict") for record in records}
+    records = [
+        json.loads(line)
+        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
+    ]
+    verdicts = {
+        record["idx"]: judge(read_query(record), record["annotated_plan"], real_world, "strict")
+        for record in records
+    }
     assert len(verdicts) == 45
     rejected = {idx: verdict for idx, verdict in verdicts.items() if not verdict.final}
     assert list(rejected) == [41]
-    failed = [fact for facts in (rejected[41].commonsense, rejected[41].hard) for fact in (facts or {}).values() if fact.passed is False]
+    failed = [
+        fact
+        for facts in (rejected[41].commonsense, rejected[41].hard)
+        for fact in (facts or {}).values()
+        if fact.passed is False
+    ]
     assert [fact.name for fact in failed] == ["is_valid_information_in_current_city"]
-    assert {(each.day, each.field) for each in failed[0].evidence} == {(4, "attraction"), (5, "attraction")}  # sights of a city left before
+    # sights of a city left before
+    assert {(each.day, each.field) for each in failed[0].evidence} == {
+        (4, "attraction"),
+        (5, "attraction"),
+    }

@@ -24,7 +24,9 @@ from tripwright.policies.decoding import PRESETS, Decoding, decoding_of
         ("star", (0.6, 0.95, None)),  # row S10
     ],
 )
-def test_presets_are_the_rows(preset: str, expected: tuple[float, float | None, int | None]) -> None:
+def test_presets_are_the_rows(
+    preset: str, expected: tuple[float, float | None, int | None]
+) -> None:
     assert decoding_of(preset, None, None, None) == Decoding(*expected)
 
 
@@ -37,20 +39,28 @@ def test_without_a_preset_the_options_say_it() -> None:
     assert decoding_of(None, 0.7, 0.9, 5) == Decoding(0.7, 0.9, 5)
 
 
-@pytest.mark.parametrize("given", [(0.6, None, None), (None, 0.95, None), (None, None, 20), (0.0, None, None)])
-def test_a_preset_and_an_option_contradict_each_other_even_when_they_agree(given: tuple[Any, Any, Any]) -> None:
+@pytest.mark.parametrize(
+    "given", [(0.6, None, None), (None, 0.95, None), (None, None, 20), (0.0, None, None)]
+)
+def test_a_preset_and_an_option_contradict_each_other_even_when_they_agree(
+    given: tuple[Any, Any, Any],
+) -> None:
     with pytest.raises(UserError, match="--decoding star says"):
         decoding_of("star", *given)
 
 
 def test_an_unknown_preset_is_named() -> None:
-    with pytest.raises(UserError, match="Unknown decoding 'deepseek'. The presets are greedy, planner_r1"):
+    with pytest.raises(
+        UserError, match="Unknown decoding 'deepseek'. The presets are greedy, planner_r1"
+    ):
         decoding_of("deepseek", None, None, None)
 
 
 def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
     how = PRESETS["planner_r1_multi_if"]
-    settings = Settings("m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k)
+    settings = Settings(
+        "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
+    )
     chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
     assert chosen.decoding == {"temperature": 0.7, "top_p": 0.8, "max_tokens": 8192, "top_k": 20}
     plain = choose_policy("endpoint", Settings("m", "http://x/v1"), dialect_named("planner_r1"))

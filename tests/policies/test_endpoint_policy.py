@@ -1,4 +1,5 @@
-"""The endpoint policy against an endpoint that is a script: what it is sent, what becomes of its answers and of its faults."""
+"""The endpoint policy against an endpoint that is a script: what it is sent, what becomes of its
+answers and of its faults."""
 
 from __future__ import annotations
 
@@ -25,7 +26,12 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException
-ANSWER = Completion("<answer>[]</answer>", (), "stop", {"prompt_tokens": 10.0, "completion_tokens": 4.0, "seconds": 0.5})
+ANSWER = Completion(
+    "<answer>[]</answer>",
+    (),
+    "stop",
+    {"prompt_tokens": 10.0, "completion_tokens": 4.0, "seconds": 0.5},
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,8 @@ def world() -> World:
 
 
 class Script:
-    """Stands in for ChatEndpoint: the n-th request of a conversation gets the n-th outcome, the last one for ever."""
+    """Stands in for ChatEndpoint: the n-th request of a conversation gets the n-th outcome, the
+    last one for ever."""
 
     model = "scripted"
 
@@ -59,59 +66,100 @@ def policy(script: Script, **settings: Any) -> EndpointPolicy:
 def session(world: World, dialect: Dialect | None = None) -> Session:
     origin, destination = list(world.cities)[:2]
     query = Query(
-        org=origin, dest=destination, days=3, visiting_city_number=1, date=world.dates[:3], people_number=1, budget=1000, query="Plan it."
+        org=origin,
+        dest=destination,
+        days=3,
+        visiting_city_number=1,
+        date=world.dates[:3],
+        people_number=1,
+        budget=1000,
+        query="Plan it.",
     )
     dialect = dialect or dialect_named("planner_r1")
     return Session(query, ToolBox(world, dialect.face), dialect)
 
 
-def play_one(world: World, script: Script, dialect: Dialect | None = None, **settings: Any) -> Session:
+def play_one(
+    world: World, script: Script, dialect: Dialect | None = None, **settings: Any
+) -> Session:
     (played,) = policy(script, **settings).play([session(world, dialect)])
     return played
 
 
 def called(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") -> Completion:
-    requested = tuple(RequestedCall(f"x{i}", name, arguments) for i, (name, arguments) in enumerate(calls))
-    return Completion(text, requested, finish, {"prompt_tokens": 5.0, "completion_tokens": 2.0, "seconds": 0.25})
+    requested = tuple(
+        RequestedCall(f"x{i}", name, arguments) for i, (name, arguments) in enumerate(calls)
+    )
+    return Completion(
+        text, requested, finish, {"prompt_tokens": 5.0, "completion_tokens": 2.0, "seconds": 0.25}
+    )
 
 
 def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world: World) -> None:
     city = next(iter(world.cities))
-    script = Script(called(("search_restaurants", json.dumps({"city": city})), text="I look. "), ANSWER)
+    script = Script(
+        called(("search_restaurants", json.dumps({"city": city})), text="I look. "), ANSWER
+    )
     transcript = play_one(world, script).transcript
     assert transcript.stop_reason is StopReason.ANSWER
-    assert transcript.segments[2].text == "I look. " + write_call("search_restaurants", {"city": city})
+    assert transcript.segments[2].text == "I look. " + write_call(
+        "search_restaurants", {"city": city}
+    )
     assert transcript.calls[0].name == "search_restaurants" and not transcript.calls[0].error
     (first, tools), (second, _) = script.requests
     assert [m["role"] for m in first] == ["system", "user"] and len(tools) == 7
     assistant, answer = second[2:]
     assert assistant["content"] == "I look. "
-    assert assistant["tool_calls"][0]["function"] == {"name": "search_restaurants", "arguments": json.dumps({"city": city})}
-    assert answer == {"role": "tool", "tool_call_id": assistant["tool_calls"][0]["id"], "content": transcript.segments[3].text}
+    assert assistant["tool_calls"][0]["function"] == {
+        "name": "search_restaurants",
+        "arguments": json.dumps({"city": city}),
+    }
+    assert answer == {
+        "role": "tool",
+        "tool_call_id": assistant["tool_calls"][0]["id"],
+        "content": transcript.segments[3].text,
+    }
 
 
 def test_usage_is_summed(world: World) -> None:
     script = Script(called(("calculator", '{"expression": "1+1"}')), ANSWER)
     usage = play_one(world, script).transcript.usage
-    assert usage == {"requests": 2, "prompt_tokens": 15.0, "completion_tokens": 6.0, "seconds": 0.75}
+    assert usage == {
+        "requests": 2,
+        "prompt_tokens": 15.0,
+        "completion_tokens": 6.0,
+        "seconds": 0.75,
+    }
 
 
 def test_only_the_first_of_several_calls_counts(world: World) -> None:
-    script = Script(called(("calculator", '{"expression": "1+1"}'), ("calculator", '{"expression": "2+2"}')), ANSWER)
+    script = Script(
+        called(("calculator", '{"expression": "1+1"}'), ("calculator", '{"expression": "2+2"}')),
+        ANSWER,
+    )
     transcript = play_one(world, script).transcript
     assert [call.arguments for call in transcript.calls] == [{"expression": "1+1"}]
     assert transcript.usage["dropped_calls"] == 1
     assert transcript.stop_reason is StopReason.ANSWER
 
 
-@pytest.mark.parametrize("arguments", ["{broken", "[1]", "7", '"text"', "[" * 5000, "</tool_call>", "9" * 5000])
-def test_arguments_that_are_no_object_are_the_models_format_error(world: World, arguments: str) -> None:
+@pytest.mark.parametrize(
+    "arguments", ["{broken", "[1]", "7", '"text"', "[" * 5000, "</tool_call>", "9" * 5000]
+)
+def test_arguments_that_are_no_object_are_the_models_format_error(
+    world: World, arguments: str
+) -> None:
     transcript = play_one(world, Script(called(("calculator", arguments)))).transcript
     assert transcript.stop_reason is StopReason.FORMAT_ERROR
 
 
 def test_half_a_surrogate_pair_can_be_sent_again(world: World) -> None:
-    as_text = Completion(r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>', (), "stop", {})
+    as_text = Completion(
+        r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>',
+        (),
+        "stop",
+        {},
+    )
     script = Script(called(("get_cities", '{"state": "\\ud800"}')), as_text, ANSWER)
     transcript = play_one(world, script).transcript
     assert transcript.stop_reason is StopReason.ANSWER and len(transcript.calls) == 2
@@ -119,13 +167,18 @@ def test_half_a_surrogate_pair_can_be_sent_again(world: World) -> None:
         json.dumps(sent, ensure_ascii=False).encode()
 
 
-def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(world: World) -> None:
+def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(
+    world: World,
+) -> None:
     call = write_call("calculator", {"expression": "1+1"})
     script = Script(Completion(call, (), "stop", {}), ANSWER)
     played = play_one(world, script, native_tools=False)
     (first, tools), (second, _) = script.requests
     assert tools is None
-    assert first[0]["content"].startswith(played.dialect.system_prompt) and '"name": "search_flights"' in first[0]["content"]
+    assert (
+        first[0]["content"].startswith(played.dialect.system_prompt)
+        and '"name": "search_flights"' in first[0]["content"]
+    )
     assert second[2:] == [
         {"role": "assistant", "content": call},
         {"role": "user", "content": '<tool_response>\n{"result": 2}\n</tool_response>'},
@@ -133,7 +186,9 @@ def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(w
 
 
 def test_a_dialect_without_schemas_is_sent_as_it_is(world: World) -> None:
-    script = Script(Completion(write_call("calculator", {"expression": "1+1"}), (), "stop", {}), ANSWER)
+    script = Script(
+        Completion(write_call("calculator", {"expression": "1+1"}), (), "stop", {}), ANSWER
+    )
     played = play_one(world, script, dialect_named("compact"))
     sent, tools = script.requests[-1]
     assert tools is None
@@ -194,7 +249,9 @@ def test_a_dead_endpoint_is_not_asked_for_ever(world: World) -> None:
     assert len(played) == 100
     assert all(s.transcript.stop_reason is StopReason.UNSCORED for s in played)
     assert MOST_FAULTS <= len(script.requests) < MOST_FAULTS + 3
-    assert "20 requests in a row had failed, the last because refused" in (played[-1].transcript.fault or "")
+    assert "20 requests in a row had failed, the last because refused" in (
+        played[-1].transcript.fault or ""
+    )
     script.outcomes = (ANSWER,)
     again = play_one(world, script)  # the state belongs to one play()
     assert again.transcript.stop_reason is StopReason.ANSWER
@@ -203,7 +260,11 @@ def test_a_dead_endpoint_is_not_asked_for_ever(world: World) -> None:
 @pytest.mark.parametrize("kind", ["rejected", "rate_limit"])
 def test_refused_requests_do_not_count_as_a_dead_endpoint(world: World, kind: FaultKind) -> None:
     script = Script(Fault(kind, "bad"))
-    assert len(list(policy(script, concurrency=1).play(session(world) for _ in range(30)))) == len(script.requests) == 30
+    assert (
+        len(list(policy(script, concurrency=1).play(session(world) for _ in range(30))))
+        == len(script.requests)
+        == 30
+    )
 
 
 def test_what_can_never_work_is_raised(world: World) -> None:
@@ -212,7 +273,8 @@ def test_what_can_never_work_is_raised(world: World) -> None:
 
 
 def test_nothing_is_asked_any_more_when_nobody_listens(world: World) -> None:
-    """One episode ends, the other is in the middle of its first request when the consumer goes away."""
+    """One episode ends, the other is in the middle of its first request when the consumer goes
+    away."""
     gate, answered = threading.Event(), threading.Event()
 
     class Half(Script):

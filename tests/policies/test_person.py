@@ -69,7 +69,12 @@ def expert_lines(task: TripTask) -> list[str]:
     for turn in calls:
         call = json.loads(turn.partition("<tool_call>")[2].removesuffix("</tool_call>"))
         typed.append(f"{call['name']} {', '.join(map(str, call['arguments'].values()))}")
-    return [*typed, "answer", *answer.removeprefix("<answer>").removesuffix("</answer>").splitlines(), "."]
+    return [
+        *typed,
+        "answer",
+        *answer.removeprefix("<answer>").removesuffix("</answer>").splitlines(),
+        ".",
+    ]
 
 
 def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
@@ -77,16 +82,38 @@ def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
     assert episode.verdict is not None and episode.verdict.final
     assert tasks[0].query.query in shown and "This trip is over: answer" in shown
     assert "[1 of 30 calls] > " in shown
-    meals = next(json.loads(call.result) for call in episode.transcript.calls if call.name == "search_restaurants")
+    meals = next(
+        json.loads(call.result)
+        for call in episode.transcript.calls
+        if call.name == "search_restaurants"
+    )
     assert all(row["name"] in shown for row in meals)  # answers are shown
 
 
 def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
     episode, shown = one(
-        tasks[0], "", "help", "tools", "request", "prompt", "fly me to the moon", "search", "flights Aa, Bb, Cc, Dd",
-        "answer <no plan>", "n", "answer @/no/such/file", "answer", "[]", ".", "y",
-    )  # fmt: skip
-    assert episode.transcript.turns == 1 and not episode.transcript.calls and episode.transcript.answer == "[]"
+        tasks[0],
+        "",
+        "help",
+        "tools",
+        "request",
+        "prompt",
+        "fly me to the moon",
+        "search",
+        "flights Aa, Bb, Cc, Dd",
+        "answer <no plan>",
+        "n",
+        "answer @/no/such/file",
+        "answer",
+        "[]",
+        ".",
+        "y",
+    )
+    assert (
+        episode.transcript.turns == 1
+        and not episode.transcript.calls
+        and episode.transcript.answer == "[]"
+    )
     for said in (
         "quit                stop here",
         "search_flights origin, destination, date",
@@ -110,23 +137,41 @@ def test_a_dialect_in_words_takes_lines_of_text(tasks: list[TripTask], tmp_path:
 
 
 def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
-    _, shown = one(tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", "y", dialect="compact")
-    assert any(all(field in line for field in ("average_cost_usd", "cuisines", "name")) for line in shown.splitlines())
+    _, shown = one(
+        tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", "y", dialect="compact"
+    )
+    assert any(
+        all(field in line for field in ("average_cost_usd", "cuisines", "name"))
+        for line in shown.splitlines()
+    )
 
 
 def test_an_empty_plan_to_fill_in(tasks: list[TripTask], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     _, shown = one(tasks[0], f"plan {path}", f"plan {path}", "plan", f"answer @{path}")
     assert parse_answer(path.read_text()).problem is None
-    assert f"type: answer @{path}" in shown and "cannot be written: File exists" in shown and "Which file?" in shown
-    assert empty_plan(tasks[0].query, "itinerary").startswith(f"Day 1: from {tasks[0].query.org} to …\n- Travel: -")
+    assert (
+        f"type: answer @{path}" in shown
+        and "cannot be written: File exists" in shown
+        and "Which file?" in shown
+    )
+    assert empty_plan(tasks[0].query, "itinerary").startswith(
+        f"Day 1: from {tasks[0].query.org} to …\n- Travel: -"
+    )
 
 
 def test_who_leaves_in_the_middle_goes_on_there(tasks: list[TripTask], tmp_path: Path) -> None:
     lines = [*expert_lines(tasks[0]), *expert_lines(tasks[1])]
     for count in (2, 1, 2):  # calls typed before the terminal is closed
         with pytest.raises(KeyboardInterrupt):
-            run(Typed(lines[:count]).policy(), tasks, tmp_path / "run", DIALECT, card={}, progress=False)
+            run(
+                Typed(lines[:count]).policy(),
+                tasks,
+                tmp_path / "run",
+                DIALECT,
+                card={},
+                progress=False,
+            )
         assert not (tmp_path / "run" / "score.json").exists()
         lines = lines[count:]
     score = run(Typed(lines).policy(), tasks, tmp_path / "run", DIALECT, card={}, progress=False)
@@ -152,8 +197,16 @@ def schemas(world: World) -> list[dict]:
 @pytest.mark.parametrize(
     ("line", "tool", "arguments"),
     [
-        ("flights A, B C, 2022-03-01", "search_flights", {"origin": "A", "destination": "B C", "date": "2022-03-01"}),
-        ("SEARCH_FLIGHTS date=2022-03-01, A, B", "search_flights", {"date": "2022-03-01", "origin": "A", "destination": "B"}),
+        (
+            "flights A, B C, 2022-03-01",
+            "search_flights",
+            {"origin": "A", "destination": "B C", "date": "2022-03-01"},
+        ),
+        (
+            "SEARCH_FLIGHTS date=2022-03-01, A, B",
+            "search_flights",
+            {"date": "2022-03-01", "origin": "A", "destination": "B"},
+        ),
         ('flights {"origin": "A"}', "search_flights", {"origin": "A"}),
         ("calc 2 * (3,5)", "calculator", {"expression": "2 * (3,5)"}),
         ("restaurants St. Louis, Missouri", "search_restaurants", {"city": "St. Louis, Missouri"}),
@@ -162,7 +215,9 @@ def schemas(world: World) -> list[dict]:
     ],
 )
 def test_the_short_form(schemas: list[dict], line: str, tool: str, arguments: dict) -> None:
-    said = json.loads(call_of(line, schemas).removeprefix("<tool_call>").removesuffix("</tool_call>"))
+    said = json.loads(
+        call_of(line, schemas).removeprefix("<tool_call>").removesuffix("</tool_call>")
+    )
     assert said == {"name": tool, "arguments": arguments}
 
 
@@ -174,7 +229,9 @@ def test_what_means_no_call(schemas: list[dict], line: str) -> None:
 
 def test_numbers_are_numbers_where_a_tool_takes_them(world: World) -> None:
     paged = ToolBox(world, face_named("planner_r1"), page_rows=5).schemas
-    assert '"page":2' in call_of("restaurants Aa, page=2", paged) and '"page":"two"' in call_of("restaurants Aa, page=two", paged)
+    assert '"page":2' in call_of("restaurants Aa, page=2", paged) and '"page":"two"' in call_of(
+        "restaurants Aa, page=two", paged
+    )
     assert "search_restaurants city, [page]" in tool_list(paged)
 
 

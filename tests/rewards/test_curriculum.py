@@ -1,4 +1,5 @@
-"""When the reward changes its weights: by steps, by epochs, and when a stage has no more to give (rows P5, S5)."""
+"""When the reward changes its weights: by steps, by epochs, and when a stage has no more to give
+(rows P5, S5)."""
 
 from __future__ import annotations
 
@@ -6,25 +7,56 @@ import random
 
 import pytest
 
-from tripwright.domains.travelplanner.rewards import ADAPTIVE, MACRO, PLANNER_R1_8B, PLANNER_R1_32B, REWARDS, STAR, SUCCESS, SUM
+from tripwright.domains.travelplanner.rewards import (
+    ADAPTIVE,
+    MACRO,
+    PLANNER_R1_8B,
+    PLANNER_R1_32B,
+    REWARDS,
+    STAR,
+    SUCCESS,
+    SUM,
+)
 from tripwright.rewards.curriculum import Course, Curriculum
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.weighted import dense
 
-ADAPT = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), window=5, noise=1.0, least_signal=0.2)
+ADAPT = Curriculum(
+    "adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), window=5, noise=1.0, least_signal=0.2
+)
 
 
 def course_of(curriculum: Curriculum) -> Course:
-    return Course(curriculum, [{**REWARDS, "dense": dense}[str(named)] for named in curriculum.rewards])
+    return Course(
+        curriculum, [{**REWARDS, "dense": dense}[str(named)] for named in curriculum.rewards]
+    )
 
 
 @pytest.mark.parametrize(
     ("curriculum", "at"),
     [
-        (PLANNER_R1_8B, {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS, 100_000: SUCCESS}),
-        (PLANNER_R1_32B, {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS}),
+        (
+            PLANNER_R1_8B,
+            {
+                0: SUM,
+                99: SUM,
+                100: MACRO,
+                399: MACRO,
+                400: SUCCESS,
+                499: SUCCESS,
+                500: SUCCESS,
+                100_000: SUCCESS,
+            },
+        ),
+        (
+            PLANNER_R1_32B,
+            {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 499: SUCCESS, 500: SUCCESS},
+        ),
         (Curriculum(), {0: dense, 1: dense, 500: dense}),
-        (Curriculum(stages=(("stage3", 0), ("stage2", 1), ("stage1", 1))), {0: MACRO, 1: SUM, 2: SUM}),
+        (
+            Curriculum(stages=(("stage3", 0), ("stage2", 1), ("stage1", 1))),
+            {0: MACRO, 1: SUM, 2: SUM},
+        ),
     ],
     ids=["P5, 8B", "P5, 32B", "default", "an empty stage"],
 )
@@ -35,7 +67,10 @@ def test_by_steps(curriculum: Curriculum, at: dict[int, Reward]) -> None:
         assert course.reward is reward, step
 
 
-@pytest.mark.parametrize(("epoch", "reward"), [(0.0, SUM), (1.97, SUM), (2.0, MACRO), (3.9, MACRO), (4.0, SUCCESS), (7.0, SUCCESS)])
+@pytest.mark.parametrize(
+    ("epoch", "reward"),
+    [(0.0, SUM), (1.97, SUM), (2.0, MACRO), (3.9, MACRO), (4.0, SUCCESS), (7.0, SUCCESS)],
+)
 def test_by_epochs(epoch: float, reward: Reward) -> None:
     course = course_of(STAR)
     course.begin(10_000, epoch)
@@ -82,4 +117,7 @@ def test_a_course_goes_on_from_its_state() -> None:
     half = walk(first, means[:30], 0.5)
     second = course_of(ADAPTIVE)
     second.load_state_dict(first.state_dict())
-    assert half + walk(second, means[30:], 0.5) == straight and second.state_dict() == whole.state_dict()
+    assert (
+        half + walk(second, means[30:], 0.5) == straight
+        and second.state_dict() == whole.state_dict()
+    )

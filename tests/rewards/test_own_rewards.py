@@ -1,4 +1,5 @@
-"""docs/rewards.md: the two rewards on the page are trained with as it says, and replay still knows what passed."""
+"""docs/rewards.md: the two rewards on the page are trained with as it says, and replay still knows
+what passed."""
 
 from __future__ import annotations
 
@@ -32,19 +33,33 @@ def my_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards: Path, lab: Any) -> None:
-    repeated = [Segment("assistant", "", [1] * 300, [1] * 300, call=ToolCall("a", {"b": 1}, "x", error=n == 2)) for n in range(3)]
+def test_a_penalty_takes_from_the_total_and_nothing_from_passing(
+    my_rewards: Path, lab: Any
+) -> None:
+    repeated = [
+        Segment(
+            "assistant", "", [1] * 300, [1] * 300, call=ToolCall("a", {"b": 1}, "x", error=n == 2)
+        )
+        for n in range(3)
+    ]
     episode = Episode(lab.trip, Transcript(repeated), lab.final)
-    short, clean = (reward_named(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls"))
+    short, clean = (
+        reward_named(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls")
+    )
     assert short.total == pytest.approx(5 - 0.5) and short.parts["length"] == pytest.approx(-0.5)
-    assert clean.total == pytest.approx(5 - 0.2 - 0.6) and (clean.parts["errors"], clean.parts["repeats"]) == (-0.2, -0.6)
+    assert clean.total == pytest.approx(5 - 0.2 - 0.6) and (
+        clean.parts["errors"],
+        clean.parts["repeats"],
+    ) == (-0.2, -0.6)
     assert short.passed(episode) and clean.passed(episode)
     failed = replace(episode, verdict=lab.half)
     assert not reward_named("my_rewards:short", KNOWN)(failed).passed(failed)
 
 
 @pytest.mark.parametrize("on_repeated", ["end", "error", "answer"])
-def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(my_rewards: Path, lab: Any, on_repeated: Any) -> None:
+def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(
+    my_rewards: Path, lab: Any, on_repeated: Any
+) -> None:
     clean = reward_named("my_rewards:clean_calls", KNOWN)
     session = open_session(lab.trip, replace(dialect_named("planner_r1"), on_repeated=on_repeated))
     rows = [ask(session, "search_restaurants", city=lab.trip.query.dest) for _ in range(2)]
@@ -59,7 +74,10 @@ def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: A
     from tripwright.rl.rollouts import Group
 
     long = Transcript([Segment("assistant", "", [1] * 900, [1] * 900)])
-    groups = [Group(n, lab.trips().at(n), [Episode(lab.trip, long, verdict)] * 2) for n, verdict in enumerate((lab.final, lab.half))]
+    groups = [
+        Group(n, lab.trips().at(n), [Episode(lab.trip, long, verdict)] * 2)
+        for n, verdict in enumerate((lab.final, lab.half))
+    ]
     for group in groups:
         group.rewards = group.rewarded(reward_named("my_rewards:short", KNOWN))
         assert max(made.total for made in group.rewards if made is not None) < 5
@@ -68,7 +86,9 @@ def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards: Path, lab: A
     assert [number for number, _ in buffer.due(1, 4)] == [1]
 
 
-def test_a_recipe_trains_with_both_and_nobody_else_imports_them(my_rewards: Path, tiny_recipe: Any) -> None:
+def test_a_recipe_trains_with_both_and_nobody_else_imports_them(
+    my_rewards: Path, tiny_recipe: Any
+) -> None:
     (stages,) = re.findall(r'^stages = \[\["my_rewards.*\]$', PAGE, re.MULTILINE)
     recipe = f"""
 name = "own"
@@ -93,7 +113,7 @@ every = 2
 [evaluation]
 queries = 2
 difficulty_queries = 2
-"""
+"""  # noqa: E501
     (my_rewards / "recipe.toml").write_text(recipe)
     assert main(["train", "recipe.toml", "--out", "runs/own"]) == 0
     rows = [json.loads(line) for line in Path("runs/own/metrics.jsonl").read_text().splitlines()]
@@ -140,11 +160,22 @@ def test_a_function_that_is_not_there_is_one_line(my_rewards: Path, named: str, 
         ("1.0", "returned 1.0. Expected a RewardBreakdown"),
         ("None", "returned None"),
         ("RewardBreakdown(float('nan'), {})", "of finite numbers"),
-        ("RewardBreakdown(1.0, {}, ('pace',))", "uses a group 'pace', which these verdicts have not. Accepted: format, commonsense, hard"),
+        (
+            "RewardBreakdown(1.0, {}, ('pace',))",
+            (
+                "uses a group 'pace', which these verdicts have not. Accepted: format, commonsense,"
+                " hard"
+            ),
+        ),
     ],
 )
-def test_what_a_function_returns_is_looked_at(my_rewards: Path, lab: Any, returned: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = f"from tripwright.rewards.reward import RewardBreakdown\ndef f(episode):\n    return {returned}\n"
+def test_what_a_function_returns_is_looked_at(
+    my_rewards: Path, lab: Any, returned: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "from tripwright.rewards.reward import RewardBreakdown\ndef f(episode):\n    return"
+        f" {returned}\n"
+    )
     (my_rewards / "odd_rewards.py").write_text(code)
     monkeypatch.delitem(__import__("sys").modules, "odd_rewards", raising=False)
     with pytest.raises(UserError, match=re.escape(why)):
@@ -153,7 +184,9 @@ def test_what_a_function_returns_is_looked_at(my_rewards: Path, lab: Any, return
 
 @pytest.mark.parametrize("stage", ['"no_such_module:f"', "{hard_makro = 1.0}"])
 def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards: Path, stage: str) -> None:
-    (my_rewards / "recipe.toml").write_text(f"[sft]\nsteps = 2\n[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [[{stage}, 1]]\n")
+    (my_rewards / "recipe.toml").write_text(
+        f"[sft]\nsteps = 2\n[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [[{stage}, 1]]\n"
+    )
     assert main(["train", "recipe.toml", "--out", "runs/bad"]) == 2
     assert not Path("runs").exists()
 

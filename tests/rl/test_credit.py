@@ -35,7 +35,8 @@ def task() -> TripTask:
 
 @pytest.fixture
 def played(task: TripTask, chat: Any) -> Any:
-    """played(change) → the expert's episode, its answer changed by a function of the days, all of it as tokens."""
+    """played(change) → the expert's episode, its answer changed by a function of the days, all of
+    it as tokens."""
 
     def play(change: Any = None) -> Any:
         dialect = replace(dialect_named("compact"), max_turn_tokens=2000, context_tokens=4000)
@@ -61,7 +62,11 @@ def credited(group: Group, chat: Any, member: int) -> list[tuple[str, float]]:
     assert advantages is not None
     rows = zip(transcript.token_ids, transcript.loss_mask, advantages, strict=True)
     assert all(a == 0 for _, mask, a in rows if not mask)
-    return [(chat.decode([i]), a) for i, m, a in zip(transcript.token_ids, transcript.loss_mask, advantages, strict=True) if m]
+    return [
+        (chat.decode([i]), a)
+        for i, m, a in zip(transcript.token_ids, transcript.loss_mask, advantages, strict=True)
+        if m
+    ]
 
 
 def group_of(*episodes: Any) -> Group:
@@ -76,7 +81,10 @@ def same_dinner(days: list[dict[str, Any]]) -> None:
 
 def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played: Any, chat: Any) -> None:
     good, bad = played(), played(same_dinner)
-    assert good.verdict.final and bad.verdict.group("commonsense").facts["is_valid_restaurants"].passed is False
+    assert (
+        good.verdict.final
+        and bad.verdict.group("commonsense").facts["is_valid_restaurants"].passed is False
+    )
     tokens = credited(group_of(good, bad), chat, 1)
     text, charged, at = "".join(t for t, _ in tokens), [], 0
     for piece, advantage in tokens:
@@ -88,7 +96,8 @@ def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played: Any, chat: 
     day = text[start : text.index('"days":3')]
     dinner = start + day.index('"dinner"')
     inside = [c for c in charged if c >= text.index("<answer>") + len("<answer>[{")]
-    # structure ("days":2, keys before the first value) has no field and carries the whole; values of other fields carry nothing
+    # structure ("days":2, keys before the first value) has no field and carries the whole; values
+    # of other fields carry nothing
     values = {c for c in inside if dinner <= c < text.index('"days":3')}
     assert values, "the repeated dinner is charged"
     accommodation = text.index('"accommodation":"', dinner - len(day)) + len('"accommodation":"')
@@ -105,14 +114,18 @@ def test_a_passing_member_is_credited_where_the_constraint_looks(played: Any, ch
         at += len(piece)
     answer = text.index("<answer>")
     for field in ("breakfast", "lunch", "dinner"):
-        assert of[text.index(f'"{field}":"', text.index('"days":2', answer)) + len(f'"{field}":"') + 1] == pytest.approx(2**-0.5)
+        assert of[
+            text.index(f'"{field}":"', text.index('"days":2', answer)) + len(f'"{field}":"') + 1
+        ] == pytest.approx(2**-0.5)
     assert of[text.index('"accommodation":"', answer) + len('"accommodation":"') + 1] == 0
     note = text.index("Eat: ")
     assert of[note + len("Eat: ") + 1] == pytest.approx(2**-0.5)  # where the choice was made
     assert of[text.index("Stay: ") + len("Stay: ") + 1] == 0
 
 
-def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(played: Any, chat: Any) -> None:
+def test_who_delivers_nothing_is_charged_everywhere_and_agreement_teaches_nothing(
+    played: Any, chat: Any
+) -> None:
     nothing = played(lambda days: days.clear())
     assert not nothing.verdict.readable
     against = credited(group_of(played(), nothing), chat, 1)

@@ -1,4 +1,5 @@
-"""Row S9 in training: a recipe's `[faults]` reach the rollouts of RL, are counted, and reach nothing else."""
+"""Row S9 in training: a recipe's `[faults]` reach the rollouts of RL, are counted, and reach
+nothing else."""
 
 from __future__ import annotations
 
@@ -65,10 +66,19 @@ def test_a_table_of_faults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[faults]\nprobability = 2.0", "recipe.toml: faults: The probability of a fault is from 0 to 1; probability is 2.0."),
-        ("[faults]\nrate = 0.1", "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, kinds,"),
+        (
+            "[faults]\nprobability = 2.0",
+            "recipe.toml: faults: The probability of a fault is from 0 to 1; probability is 2.0.",
+        ),
+        (
+            "[faults]\nrate = 0.1",
+            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, per_tool, kinds,",
+        ),
         ('[faults]\nkinds = { unavailable = "often" }', "setting 'kinds'"),
-        ("[faults]\nkinds = { broken = 1 }", "Unknown kind of fault 'broken'. Accepted: unavailable,"),
+        (
+            "[faults]\nkinds = { broken = 1 }",
+            "Unknown kind of fault 'broken'. Accepted: unavailable,",
+        ),
     ],
 )
 def test_a_wrong_table_is_one_line(tmp_path: Path, text: str, said: str) -> None:
@@ -89,14 +99,19 @@ class PlaysAsTheExpert:
 
 def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
     world = World.in_memory(build_tables("nano", 21))
-    tasks = [(n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))]
+    tasks = [
+        (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
+    ]
 
     def play(faults: Faults | None) -> list[Group]:
         player = Player(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
         return player.play(tasks, SUM)
 
     def met(faults: Faults | None) -> list[list[list[str | None]]]:
-        return [[[call.fault for call in episode.transcript.calls] for episode in group.episodes] for group in play(faults)]
+        return [
+            [[call.fault for call in episode.transcript.calls] for episode in group.episodes]
+            for group in play(faults)
+        ]
 
     found = met(FAULTS)
     assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
@@ -114,11 +129,18 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     monkeypatch.setattr(stages, "load_model", lambda folder: (model, nano_tokenizer))
     monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, device: driven.append(loop))
     monkeypatch.setattr(RunFolder, "save", lambda *_: None)
-    run = RunFolder(tmp_path / "run", Recipe(sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS))
+    run = RunFolder(
+        tmp_path / "run",
+        Recipe(
+            sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS
+        ),
+    )
     stages.cold_start(run)
     stages.reinforce(run)
     cold, rl = driven
     assert rl.player.faults == FAULTS
-    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
+    assert (
+        json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
+    )
     read = [transcript for _ in range(2) for transcript in next(cold.batches)]
     assert all(call.fault is None for transcript in read for call in transcript.calls)

@@ -1,4 +1,5 @@
-"""A whole GRPO update against a plain one written with `transformers` and torch alone, and who takes part in it."""
+"""A whole GRPO update against a plain one written with `transformers` and torch alone, and who
+takes part in it."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from tripwright.rewards.reward import RewardBreakdown
 
 torch = pytest.importorskip("torch")
 
-from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.grpo import Grpo, GrpoSettings, Kl  # noqa: E402
-from tripwright.rl.rollouts import Rollout  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.rl.grpo import Grpo, GrpoSettings, Kl
+from tripwright.rl.rollouts import Rollout
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)
@@ -25,26 +26,48 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture
 def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
-    """make(settings) → a trainer of a small model; make.rollout(trainer, …) → a made-up rollout of it."""
+    """make(settings) → a trainer of a small model; make.rollout(trainer, …) → a made-up rollout of
+    it."""
 
     def trainer(settings: GrpoSettings = SETTINGS, scale: float = 2.0, seed: int = 0) -> Grpo:
-        return Grpo(tiny_model("qwen3", lab.vocabulary, scale=scale), chat, dialect_named("compact"), lab.trips(), settings, seed)
+        return Grpo(
+            tiny_model("qwen3", lab.vocabulary, scale=scale),
+            chat,
+            dialect_named("compact"),
+            lab.trips(),
+            settings,
+            seed,
+        )
 
-    def rollout(trainer: Grpo, seed: int, advantage: float, turns: int = 2, group: int = 0) -> Rollout:
-        return Rollout(lab.episode(trainer.model, seed, lab.empty, turns), RewardBreakdown(0.0, {}), advantage, group)
+    def rollout(
+        trainer: Grpo, seed: int, advantage: float, turns: int = 2, group: int = 0
+    ) -> Rollout:
+        return Rollout(
+            lab.episode(trainer.model, seed, lab.empty, turns),
+            RewardBreakdown(0.0, {}),
+            advantage,
+            group,
+        )
 
     trainer.rollout = rollout  # type: ignore[attr-defined]
     return trainer
 
 
-def plain_loss(model: Any, rollouts: list[Rollout], aggregation: str, reference: Any = None, beta: float = 0.0) -> Any:
-    """Row P6 with loops: per token max(−A·r, −A·clip(r)), at most −3·A where A < 0; and D7's β·KL."""
+def plain_loss(
+    model: Any, rollouts: list[Rollout], aggregation: str, reference: Any = None, beta: float = 0.0
+) -> Any:
+    """Row P6 with loops: per token max(−A·r, −A·clip(r)), at most −3·A where A < 0; and D7's
+    β·KL."""
     every, tokens = [], sum(sum(r.episode.transcript.loss_mask) for r in rollouts)
     groups = {r.group for r in rollouts}
     for r in rollouts:
         t, losses = r.episode.transcript, []
         logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        theirs = reference(torch.tensor([t.token_ids])).logits[0].log_softmax(-1).detach() if reference else None
+        theirs = (
+            reference(torch.tensor([t.token_ids])).logits[0].log_softmax(-1).detach()
+            if reference
+            else None
+        )
         for i in range(1, len(t.token_ids)):
             if not t.loss_mask[i]:
                 continue
@@ -58,7 +81,11 @@ def plain_loss(model: Any, rollouts: list[Rollout], aggregation: str, reference:
                 loss = loss + beta * (log_ratio.exp() - log_ratio - 1)
             losses.append(loss)
         of_group = sum(sum(m.episode.transcript.loss_mask) for m in rollouts if m.group == r.group)
-        share = {"token-mean": tokens, "trajectory-mean": len(losses) * len(rollouts), "group-token-mean": of_group * len(groups)}
+        share = {
+            "token-mean": tokens,
+            "trajectory-mean": len(losses) * len(rollouts),
+            "group-token-mean": of_group * len(groups),
+        }
         every.append(sum(losses) / share[aggregation])
     return sum(every)
 
@@ -85,12 +112,17 @@ def test_an_update_is_the_one_of_the_formula(aggregation: str, minibatches: int,
     optimizer = torch.optim.AdamW(plain.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.01)
     order = torch.randperm(5, generator=torch.Generator().manual_seed(4)).tolist()
     parts = [order] if minibatches == 1 else [order[:3], order[3:]]
-    norms = [plain_step(plain, optimizer, [rollouts[i] for i in part], aggregation) for part in parts]
+    norms = [
+        plain_step(plain, optimizer, [rollouts[i] for i in part], aggregation) for part in parts
+    ]
 
     assert figures["grad_norm"] == pytest.approx(sum(norms) / len(norms), rel=1e-3)
     assert 0 < figures["clip_fraction"] < 1
-    for (name, found), (_, expected) in zip(trainer.model.named_parameters(), plain.named_parameters(), strict=True):
-        # Adam makes a whole step of a gradient that is nearly 0, whatever its last digit: a tenth of the rate is allowed.
+    for (name, found), (_, expected) in zip(
+        trainer.model.named_parameters(), plain.named_parameters(), strict=True
+    ):
+        # Adam makes a whole step of a gradient that is nearly 0, whatever its last digit: a tenth
+        # of the rate is allowed.
         torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4, msg=name)
 
 
@@ -101,13 +133,16 @@ def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
     with torch.no_grad():
         for p in trainer.model.parameters():
             p.mul_(1.05)
-    rollouts = [make.rollout(trainer, seed, advantage) for seed, advantage in enumerate((1.0, -1.0, 0.0))]
+    rollouts = [
+        make.rollout(trainer, seed, advantage) for seed, advantage in enumerate((1.0, -1.0, 0.0))
+    ]
     plain = copy.deepcopy(trainer.model)
     figures = trainer.update(rollouts)
     assert figures["kl"] > 0
     plain_loss(plain, rollouts, "token-mean", trainer.reference.model, 0.5).backward()
     norm = float(torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5))
-    assert figures["grad_norm"] == pytest.approx(norm, rel=1e-3)  # the agreeing episode takes part: it is pulled as well
+    # the agreeing episode takes part: it is pulled as well
+    assert figures["grad_norm"] == pytest.approx(norm, rel=1e-3)
 
 
 @pytest.mark.usefixtures("full_precision")
@@ -119,8 +154,12 @@ def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, make: Any) 
 
 
 @pytest.mark.usefixtures("full_precision")
-@pytest.mark.parametrize(("aggregation", "whole"), [("token-mean", "tokens"), ("trajectory-mean", "rollouts")])
-def test_groups_that_agree_keep_their_place_in_the_denominator(aggregation: str, whole: str, make: Any) -> None:
+@pytest.mark.parametrize(
+    ("aggregation", "whole"), [("token-mean", "tokens"), ("trajectory-mean", "rollouts")]
+)
+def test_groups_that_agree_keep_their_place_in_the_denominator(
+    aggregation: str, whole: str, make: Any
+) -> None:
     settings = replace(SETTINGS, aggregation=aggregation)
     first = make(settings)
     live = [make.rollout(first, 1, 1.0), make.rollout(first, 2, -1.0)]
@@ -140,7 +179,9 @@ def test_where_there_is_nothing_to_learn_the_model_stays(rollouts: str, make: An
     trainer = make()
     before = [p.clone() for p in trainer.model.parameters()]
     figures = trainer.update([] if rollouts == "none" else [make.rollout(trainer, 1, 0.0)] * 3)
-    assert figures["grad_norm"] == 0 and all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    assert figures["grad_norm"] == 0 and all(
+        torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True)
+    )
 
 
 @pytest.mark.usefixtures("full_precision")
@@ -157,8 +198,9 @@ def test_an_entropy_bonus_raises_the_entropy(make: Any) -> None:
 
 @pytest.mark.usefixtures("full_precision")
 def test_one_step_computed_by_hand(make: Any) -> None:
-    """Two tokens of one episode with advantage 2, sampled with log-probabilities that make the ratios 1.5 and 0.9: with a clip of 0.2 the
-    first is held at 1.2 and has no gradient, the second contributes −2 · 0.9 · ∇log p, and each counts one half."""
+    """Two tokens of one episode with advantage 2, sampled with log-probabilities that make the
+    ratios 1.5 and 0.9: with a clip of 0.2 the first is held at 1.2 and has no gradient, the second
+    contributes −2 · 0.9 · ∇log p, and each counts one half."""
     trainer = make(replace(SETTINGS, optimizer=replace(ADAMW, grad_clip=1e9)))
     r = make.rollout(trainer, 7, 2.0, turns=1)
     t = r.episode.transcript
@@ -167,7 +209,9 @@ def test_one_step_computed_by_hand(make: Any) -> None:
     logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
     n = len(t.token_ids)
     said = [logprobs[i - 1, t.token_ids[i]] for i in (n - 2, n - 1)]
-    t.segments[1].logprobs = [float(p.detach()) - math.log(ratio) for p, ratio in zip(said, (1.5, 0.9), strict=True)]
+    t.segments[1].logprobs = [
+        float(p.detach()) - math.log(ratio) for p, ratio in zip(said, (1.5, 0.9), strict=True)
+    ]
     figures = trainer.update([r])
     (-2.0 * 0.9 * said[1] / 2).backward()
     by_hand = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm()

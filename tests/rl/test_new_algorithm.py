@@ -1,4 +1,5 @@
-"""An algorithm is one new file and one row of the table: the example of docs/training.md is added, refused, and trained with."""
+"""An algorithm is one new file and one row of the table: the example of docs/training.md is added,
+refused, and trained with."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.domains import dialect_named  # noqa: E402
-from tripwright.errors import UserError  # noqa: E402
-from tripwright.rewards.reward import RewardBreakdown  # noqa: E402
-from tripwright.rl.algorithms import ALGORITHMS, Algorithm  # noqa: E402
-from tripwright.rl.rollouts import Rollout  # noqa: E402
-from tripwright.training import stages  # noqa: E402
-from tripwright.training.recipe import load_recipe  # noqa: E402
-from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.domains import dialect_named
+from tripwright.errors import UserError
+from tripwright.rewards.reward import RewardBreakdown
+from tripwright.rl.algorithms import ALGORITHMS, Algorithm
+from tripwright.rl.rollouts import Rollout
+from tripwright.training import stages
+from tripwright.training.recipe import load_recipe
+from tripwright.training.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "reinforce.py"
@@ -36,7 +37,7 @@ shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_
 steps = 1
 prompts = 4
 rows = 2
-"""
+"""  # noqa: E501
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -48,7 +49,9 @@ def example(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)  # where its settings' types are looked up
     spec.loader.exec_module(module)
-    monkeypatch.setitem(ALGORITHMS, "reinforce", Algorithm(module.ReinforceSettings, module.Reinforce))
+    monkeypatch.setitem(
+        ALGORITHMS, "reinforce", Algorithm(module.ReinforceSettings, module.Reinforce)
+    )
     return module
 
 
@@ -65,18 +68,36 @@ def test_it_trains(example: ModuleType, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_its_gradient_is_that_of_the_formula(example: Any, lab: Any, tiny_model: Any, chat: Any) -> None:
+def test_its_gradient_is_that_of_the_formula(
+    example: Any, lab: Any, tiny_model: Any, chat: Any
+) -> None:
     """−Σ A·log p over the agent's own tokens, divided by how many there are."""
     settings = example.ReinforceSettings(minibatches=1, rows=2)
-    loop = example.Reinforce(tiny_model("qwen3", lab.vocabulary), chat, dialect_named("compact"), lab.trips(), settings, 0)
+    loop = example.Reinforce(
+        tiny_model("qwen3", lab.vocabulary),
+        chat,
+        dialect_named("compact"),
+        lab.trips(),
+        settings,
+        0,
+    )
     reward = RewardBreakdown(0.0, {})
-    rollouts = [Rollout(lab.episode(loop.model, seed, lab.empty), reward, advantage) for seed, advantage in enumerate((1.0, -0.5, 2.0))]
+    rollouts = [
+        Rollout(lab.episode(loop.model, seed, lab.empty), reward, advantage)
+        for seed, advantage in enumerate((1.0, -0.5, 2.0))
+    ]
     tokens, loss = sum(r.tokens for r in rollouts), torch.zeros(())
     for rollout in rollouts:
         t = rollout.episode.transcript
         logprobs = loop.model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
         loss = (
-            loss - sum(rollout.advantage * logprobs[i - 1, t.token_ids[i]] for i in range(1, len(t.token_ids)) if t.loss_mask[i]) / tokens
+            loss
+            - sum(
+                rollout.advantage * logprobs[i - 1, t.token_ids[i]]
+                for i in range(1, len(t.token_ids))
+                if t.loss_mask[i]
+            )
+            / tokens
         )
     loss.backward()
     norm = float(torch.nn.utils.get_total_norm([p.grad for p in loop.model.parameters()]))
@@ -93,7 +114,9 @@ def test_its_gradient_is_that_of_the_formula(example: Any, lab: Any, tiny_model:
         ("[grpo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[reinforce\]"),
     ],
 )
-def test_its_own_checks_refuse_a_recipe(changed: str, why: str, example: ModuleType, tmp_path: Path) -> None:
+def test_its_own_checks_refuse_a_recipe(
+    changed: str, why: str, example: ModuleType, tmp_path: Path
+) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text(f"{RECIPE}{changed}\n")
     with pytest.raises(UserError, match=why):
@@ -102,7 +125,12 @@ def test_its_own_checks_refuse_a_recipe(changed: str, why: str, example: ModuleT
 
 def test_how_much_there_is_to_read() -> None:
     """The files that the how-to of docs/training.md tells to read, and the example itself."""
-    section = (ROOT / "docs" / "training.md").read_text().split("## Add an algorithm")[1].split("\n## ")[0]
+    section = (
+        (ROOT / "docs" / "training.md")
+        .read_text()
+        .split("## Add an algorithm")[1]
+        .split("\n## ")[0]
+    )
     files = set(re.findall(r"`(rl/[a-z_]+\.py)`", section))
     assert {"rl/algorithms.py", "rl/rejection.py", "rl/rl_loop.py"} <= files
     assert sum(len((ROOT / "tripwright" / file).read_text().splitlines()) for file in files) < 400

@@ -1,4 +1,5 @@
-"""KL estimates and entropy: numbers worked out by hand, and expected values and gradients by going through a whole small vocabulary."""
+"""KL estimates and entropy: numbers worked out by hand, and expected values and gradients by going
+through a whole small vocabulary."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl.objectives import KL_ESTIMATORS, divergence, kl_estimate, token_entropy  # noqa: E402
+from tripwright.rl.objectives import KL_ESTIMATORS, divergence, kl_estimate, token_entropy
 
 POLICY, REFERENCE = (0.5, 0.25, 0.25), (0.25, 0.25, 0.5)
 KL = math.log(2) / 4  # ½ ln 2 + ¼ ln ½
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance)
+    torch.testing.assert_close(
+        found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance
+    )
 
 
 # ---- KL
@@ -41,7 +44,8 @@ def test_k1_and_k3_are_unbiased(estimator: str) -> None:
 
 
 def expected_gradient(estimator: str, with_ratio: bool = False) -> Any:
-    """Of the estimate as a loss term, over all tokens with their probability; with respect to the policy's logits."""
+    """Of the estimate as a loss term, over all tokens with their probability; with respect to the
+    policy's logits."""
     logits = torch.tensor(POLICY).log().requires_grad_()
     logprobs = torch.log_softmax(logits, 0)
     losses = kl_estimate(logprobs, torch.tensor(REFERENCE).log(), estimator)
@@ -55,7 +59,11 @@ def true_gradient(forward: bool) -> Any:
     """Of KL(π_ref‖π) if `forward`, else of KL(π‖π_ref)."""
     logits = torch.tensor(POLICY).log().requires_grad_()
     logprobs, reference = torch.log_softmax(logits, 0), torch.tensor(REFERENCE)
-    value = (reference * (reference.log() - logprobs)).sum() if forward else (logprobs.exp() * (logprobs - reference.log())).sum()
+    value = (
+        (reference * (reference.log() - logprobs)).sum()
+        if forward
+        else (logprobs.exp() * (logprobs - reference.log())).sum()
+    )
     value.backward()
     return logits.grad
 
@@ -78,7 +86,8 @@ def test_a_far_token_keeps_its_gradient_and_nothing_overflows() -> None:
 
 
 def test_small_gaps_are_not_lost_to_rounding() -> None:
-    """x²/2 is left of eˣ − x − 1 at x = 1e-3, which in fp32 has three digits if the one is subtracted last."""
+    """x²/2 is left of eˣ − x − 1 at x = 1e-3, which in fp32 has three digits if the one is
+    subtracted last."""
     found = kl_estimate(torch.tensor([-1e-3]), torch.tensor([0.0]), "k3")
     torch.testing.assert_close(found, torch.tensor([5.0016671e-7]), atol=0, rtol=2e-4)
 
@@ -92,9 +101,17 @@ def test_other_estimators_are_refused() -> None:
 
 
 def test_entropy_by_hand() -> None:
-    """Even over eight tokens: ln 8. (½, ¼, ¼): 1.5 ln 2. A certain token: 0. Logits may have any offset."""
+    """Even over eight tokens: ln 8. (½, ¼, ¼): 1.5 ln 2. A certain token: 0. Logits may have any
+    offset."""
     inf = float("inf")
-    rows = torch.tensor([[7.0] * 8, [math.log(2) + 1e4, 1e4, 1e4, *[-inf] * 5], [300.0, *[0.0] * 7], [0.0, *[-inf] * 7]])
+    rows = torch.tensor(
+        [
+            [7.0] * 8,
+            [math.log(2) + 1e4, 1e4, 1e4, *[-inf] * 5],
+            [300.0, *[0.0] * 7],
+            [0.0, *[-inf] * 7],
+        ]
+    )
     close(token_entropy(rows), [math.log(8), 1.5 * math.log(2), 0.0, 0.0], 1e-3)
     close(token_entropy(rows[[0, 2, 3]]), [math.log(8), 0.0, 0.0])
 

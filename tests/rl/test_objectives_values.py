@@ -10,24 +10,30 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from tripwright.rl.objectives import gae, value_loss, whiten  # noqa: E402
+from tripwright.rl.objectives import gae, value_loss, whiten
 
 NAN = float("nan")
 
 
 def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
-    torch.testing.assert_close(found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance)
+    torch.testing.assert_close(
+        found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance
+    )
 
 
 def test_gae_by_hand_over_an_observation() -> None:
-    """Two tokens, an observation, two tokens; γ = 0.9, λ = 0.5, so γλ = 0.45. The step from the second token leads to the fourth.
+    """Two tokens, an observation, two tokens; γ = 0.9, λ = 0.5, so γλ = 0.45. The step from the
+    second token leads to the fourth.
 
     t=4: δ = 1 − 0.6         =  0.40, A = 0.4
     t=3: δ = 0.9·0.6 − 0.2   =  0.34, A =  0.34 + 0.45·0.4   =  0.52
     t=1: δ = 0.9·0.2 − 0.4   = −0.22, A = −0.22 + 0.45·0.52  =  0.014
     t=0: δ = 0.9·0.4 − 0.5   = −0.14, A = −0.14 + 0.45·0.014 = −0.1337
     """
-    mask, rewards = torch.tensor([[1.0, 1.0, 0.0, 1.0, 1.0]]), torch.tensor([[0.0, 0.0, 0.0, 0.0, 1.0]])
+    mask, rewards = (
+        torch.tensor([[1.0, 1.0, 0.0, 1.0, 1.0]]),
+        torch.tensor([[0.0, 0.0, 0.0, 0.0, 1.0]]),
+    )
     for of_observation in (99.0, NAN):
         values = torch.tensor([[0.5, 0.4, of_observation, 0.2, 0.6]])
         advantages, returns = gae(rewards, values, mask, 0.9, 0.5)
@@ -36,17 +42,27 @@ def test_gae_by_hand_over_an_observation() -> None:
 
 
 @given(
-    said=st.lists(st.booleans(), min_size=1, max_size=12), seed=st.integers(0, 99), gamma=st.sampled_from([0.9, 1.0]), lam=st.floats(0, 1)
+    said=st.lists(st.booleans(), min_size=1, max_size=12),
+    seed=st.integers(0, 99),
+    gamma=st.sampled_from([0.9, 1.0]),
+    lam=st.floats(0, 1),
 )
 @settings(deadline=None)
-def test_observations_might_as_well_be_cut_out(said: list[bool], seed: int, gamma: float, lam: float) -> None:
+def test_observations_might_as_well_be_cut_out(
+    said: list[bool], seed: int, gamma: float, lam: float
+) -> None:
     """Beside another row, whose own tokens lie elsewhere."""
     g = torch.Generator().manual_seed(seed)
     mask = torch.tensor([said, [True] * len(said)])
-    values, rewards = torch.randn(2, len(said), generator=g), torch.randn(2, len(said), generator=g) * mask
+    values, rewards = (
+        torch.randn(2, len(said), generator=g),
+        torch.randn(2, len(said), generator=g) * mask,
+    )
     for found, cut in zip(
         gae(rewards, values, mask, gamma, lam),
-        gae(rewards[:1, mask[0]], values[:1, mask[0]], torch.ones(1, sum(said)), gamma, lam) if any(said) else [torch.zeros(1, 0)] * 2,
+        gae(rewards[:1, mask[0]], values[:1, mask[0]], torch.ones(1, sum(said)), gamma, lam)
+        if any(said)
+        else [torch.zeros(1, 0)] * 2,
         strict=True,
     ):
         close(found[:1, mask[0]], cut, 1e-5)
@@ -61,7 +77,9 @@ def test_with_lambda_and_gamma_one_the_return_is_the_reward_to_come() -> None:
 
 
 def test_gae_has_no_gradient() -> None:
-    advantages, returns = gae(torch.ones(1, 2), torch.zeros(1, 2, requires_grad=True), torch.ones(1, 2), 1.0, 0.95)
+    advantages, returns = gae(
+        torch.ones(1, 2), torch.zeros(1, 2, requires_grad=True), torch.ones(1, 2), 1.0, 0.95
+    )
     assert not advantages.requires_grad
     assert not returns.requires_grad
 
@@ -73,14 +91,22 @@ def test_a_reward_on_an_observation_is_refused() -> None:
 
 
 def test_whiten_by_hand() -> None:
-    """1, 2 and 3 have mean 2 and sample variance 1; what is masked has no influence and gets nothing."""
+    """1, 2 and 3 have mean 2 and sample variance 1; what is masked has no influence and gets
+    nothing."""
     for masked in (100.0, NAN):
-        close(whiten(torch.tensor([[1.0, masked], [2.0, 3.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0]])), [[-1.0, 0.0], [0.0, 1.0]])
+        close(
+            whiten(
+                torch.tensor([[1.0, masked], [2.0, 3.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0]])
+            ),
+            [[-1.0, 0.0], [0.0, 1.0]],
+        )
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
 def test_fewer_than_two_tokens_cannot_be_whitened(tokens: int) -> None:
-    assert whiten(torch.tensor([[5.0, 7.0]]), torch.arange(2)[None] < tokens).tolist() == [[0.0, 0.0]]
+    assert whiten(torch.tensor([[5.0, 7.0]]), torch.arange(2)[None] < tokens).tolist() == [
+        [0.0, 0.0]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +119,9 @@ def test_fewer_than_two_tokens_cannot_be_whitened(tokens: int) -> None:
         (1.0, 2.0, 3.0, 0.2, 2.0, -2.0),  # moved away from the goal: the way back is open
     ],
 )
-def test_value_loss(value: float, old: float, goal: float, clip: float | None, loss: float, gradient: float) -> None:
+def test_value_loss(
+    value: float, old: float, goal: float, clip: float | None, loss: float, gradient: float
+) -> None:
     leaf = torch.tensor([value], requires_grad=True)
     found = value_loss(leaf, torch.tensor([old]), torch.tensor([goal]), clip)
     found.sum().backward()

@@ -14,18 +14,25 @@ from tripwright.domains.travelplanner.rewards import SUM
 torch = pytest.importorskip("torch")
 
 
-from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.rejection import Rejection, RejectionSettings, kept  # noqa: E402
-from tripwright.rl.rollouts import Group  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.rl.rejection import Rejection, RejectionSettings, kept
+from tripwright.rl.rollouts import Group
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
-SETTINGS = RejectionSettings(steps=3, prompts=1, group=4, minibatches=1, rows=3, warm_up_steps=0, optimizer=ADAMW)
+SETTINGS = RejectionSettings(
+    steps=3, prompts=1, group=4, minibatches=1, rows=3, warm_up_steps=0, optimizer=ADAMW
+)
 
 
 @pytest.fixture
 def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
     return lambda settings=SETTINGS: Rejection(
-        tiny_model("qwen3", lab.vocabulary), chat, dialect_named("compact"), lab.trips(), settings, 0
+        tiny_model("qwen3", lab.vocabulary),
+        chat,
+        dialect_named("compact"),
+        lab.trips(),
+        settings,
+        0,
     )
 
 
@@ -35,16 +42,24 @@ def group(lab: Any, episodes: list[Any]) -> Group:
     return made
 
 
-def test_only_different_passing_episodes_are_kept_and_not_too_many(lab: Any, tiny_model: Any) -> None:
+def test_only_different_passing_episodes_are_kept_and_not_too_many(
+    lab: Any, tiny_model: Any
+) -> None:
     model = tiny_model("qwen3", lab.vocabulary)
     passing = [lab.episode(model, seed, lab.final) for seed in (1, 1, 2, 3)]
-    others = [lab.episode(model, 4, lab.half), lab.episode(model, 5, lab.empty), lab.episode(model, 6, None)]
+    others = [
+        lab.episode(model, 4, lab.half),
+        lab.episode(model, 5, lab.empty),
+        lab.episode(model, 6, None),
+    ]
     found = kept(group(lab, [*others, *passing]), 0, 2)
     assert [r.episode for r in found] == [passing[0], passing[2]]
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(make: Any, lab: Any, given_groups: Any) -> None:
+def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(
+    make: Any, lab: Any, given_groups: Any
+) -> None:
     trainer = make()
     plain = copy.deepcopy(trainer.model)
     names = ("final", "half", "final", "empty")
@@ -56,7 +71,9 @@ def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(make: Any, lab
     for e in (episodes[0], episodes[2]):
         t = e.transcript
         logprobs = plain(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        losses += [-logprobs[i - 1, t.token_ids[i]] for i in range(1, len(t.token_ids)) if t.loss_mask[i]]
+        losses += [
+            -logprobs[i - 1, t.token_ids[i]] for i in range(1, len(t.token_ids)) if t.loss_mask[i]
+        ]
     torch.stack(losses).mean().backward()
     norm = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).norm()
     assert figures["grad_norm"] == pytest.approx(float(norm), rel=1e-3)
@@ -71,13 +88,22 @@ def test_where_nothing_passes_the_model_stays(make: Any, lab: Any, given_groups:
     assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
 
 
-def test_it_goes_on_from_its_state(talker: Any, chat: Any, lab: Any, given_groups: Any, tiny_model: Any) -> None:
+def test_it_goes_on_from_its_state(
+    talker: Any, chat: Any, lab: Any, given_groups: Any, tiny_model: Any
+) -> None:
     model = tiny_model("qwen3", lab.vocabulary)
     given_groups([[lab.episode(model, seed, lab.final) for seed in range(4)]])
 
     def trainer() -> Rejection:
         settings = replace(SETTINGS, keep=3, minibatches=2, passes=2)
-        return Rejection(tiny_model("qwen3", lab.vocabulary), chat, dialect_named("compact"), lab.trips(), settings, 1)
+        return Rejection(
+            tiny_model("qwen3", lab.vocabulary),
+            chat,
+            dialect_named("compact"),
+            lab.trips(),
+            settings,
+            1,
+        )
 
     whole, first, second = trainer(), trainer(), trainer()
     for _ in range(3):
@@ -86,4 +112,7 @@ def test_it_goes_on_from_its_state(talker: Any, chat: Any, lab: Any, given_group
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     for _ in range(2):
         second.take_step()
-    assert all(torch.equal(a, b) for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True)
+    )

@@ -1,4 +1,5 @@
-"""The theory that can be tested (row P16): what a valid plan is worth, and when dense rewards vary more than sparse ones."""
+"""The theory that can be tested (row P16): what a valid plan is worth, and when dense rewards vary
+more than sparse ones."""
 
 from __future__ import annotations
 
@@ -27,29 +28,48 @@ from tripwright.world.store import World
 
 WORTH: dict[Reward, float] = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}
 ASKED = (State.PASSED, State.FAILED, State.NOT_APPLICABLE)
-FACTS = {(name, state): Fact(name, state) for name in (*COMMONSENSE_NAMES, *HARD_NAMES) for state in State}
+FACTS = {
+    (name, state): Fact(name, state)
+    for name in (*COMMONSENSE_NAMES, *HARD_NAMES)
+    for state in State
+}
 
 
-def judged(verdict: PlanVerdict, asked: tuple[str, ...] = HARD_NAMES, problem: str | None = None) -> Episode:
+def judged(
+    verdict: PlanVerdict, asked: tuple[str, ...] = HARD_NAMES, problem: str | None = None
+) -> Episode:
     return Episode(None, None, verdict.in_groups(asked, problem))
 
 
 def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it():
-    """Every combination of verdicts: 2^8 commonsense facts, each wish kept, broken or not made, the budget kept, broken or not judged."""
+    """Every combination of verdicts: 2^8 commonsense facts, each wish kept, broken or not made, the
+    budget kept, broken or not judged."""
     wishes = HARD_NAMES[:-1]
     seen = {True: 0, False: 0}
     hards = [
-        {name: FACTS[name, state] for name, state in zip(HARD_NAMES, (*states, budget), strict=True)}
+        {
+            name: FACTS[name, state]
+            for name, state in zip(HARD_NAMES, (*states, budget), strict=True)
+        }
         for states in itertools.product(ASKED, repeat=len(wishes))
         for budget in (State.PASSED, State.FAILED, State.NOT_EVALUATED)
     ]
-    asked = [tuple(name for name, fact in hard.items() if fact.state is not State.NOT_APPLICABLE) for hard in hards]
+    asked = [
+        tuple(name for name, fact in hard.items() if fact.state is not State.NOT_APPLICABLE)
+        for hard in hards
+    ]
     for states in itertools.product((State.PASSED, State.FAILED), repeat=len(COMMONSENSE_NAMES)):
-        facts = {name: FACTS[name, state] for name, state in zip(COMMONSENSE_NAMES, states, strict=True)}
+        facts = {
+            name: FACTS[name, state] for name, state in zip(COMMONSENSE_NAMES, states, strict=True)
+        }
         sound = all(fact.passed for fact in facts.values())
         for hard, asked_hard in zip(hards, asked, strict=True):
-            valid = sound and all(fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values())
-            episode = judged(PlanVerdict("strict", True, facts, hard, None, None, valid), asked_hard)
+            valid = sound and all(
+                fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values()
+            )
+            episode = judged(
+                PlanVerdict("strict", True, facts, hard, None, None, valid), asked_hard
+            )
             seen[valid] += 1
             for reward, worth in WORTH.items():
                 total = reward(episode).total
@@ -63,12 +83,17 @@ def test_lemma_1_holds_for_plans_that_were_not_judged_to_the_end(reward):
     hard = {name: FACTS[name, State.PASSED] for name in HARD_NAMES}
     valid = PlanVerdict("strict", True, passed, hard, None, None, True)
     assert reward(judged(valid)).total == WORTH[reward]
-    assert reward(judged(valid, problem="no plan")).total == 0  # the schema is broken, whatever else is right
+    # the schema is broken, whatever else is right
+    assert reward(judged(valid, problem="no plan")).total == 0
     assert reward(judged(PlanVerdict.undelivered("strict"))).total == 0
-    assert reward(judged(PlanVerdict("official", True, None, None, None, "KeyError", False))).total == 0
+    assert (
+        reward(judged(PlanVerdict("official", True, None, None, None, "KeyError", False))).total
+        == 0
+    )
     gated = reward(judged(PlanVerdict("official", True, passed, None, None, None, False)))
     assert gated.total < WORTH[reward] and gated.parts["hard_micro"] == 0
-    crashed = PlanVerdict("official", True, passed, None, None, "TypeError", False)  # in the hard constraints, after the others passed
+    # in the hard constraints, after the others passed
+    crashed = PlanVerdict("official", True, passed, None, None, "TypeError", False)
     assert reward(judged(crashed)).total == 0
 
 
@@ -79,7 +104,11 @@ def rollouts() -> list[list[Episode]]:
     queries = list(make_queries(world, 12, 3))
     groups: list[list[Episode]] = [[] for _ in queries]
     for policy in (RowsPolicy("first"), RowsPolicy("cheapest"), ExpertPolicy()):
-        for episode in play(policy, (TripTask(str(i), query, world) for i, query in enumerate(queries)), dialect_named("compact")):
+        for episode in play(
+            policy,
+            (TripTask(str(i), query, world) for i, query in enumerate(queries)),
+            dialect_named("compact"),
+        ):
             groups[int(episode.task.id)].append(episode)
     return groups
 
@@ -92,27 +121,34 @@ def judged_by(episode: Episode, rules: str) -> Episode:
 
 
 def test_lemma_1_holds_for_judged_plans(rollouts):
-    """The judge's own verdicts, under every rule set: worth the most exactly where everything passes."""
+    """The judge's own verdicts, under every rule set: worth the most exactly where everything
+    passes."""
     outcomes = set()
     for episode in itertools.chain(*rollouts):
         for rules in ("strict", "official", "star"):
             again = judged_by(episode, rules)
             for reward, worth in WORTH.items():
                 total = reward(again).total
-                assert (total == worth) == (again.passed and again.verdict.readable) and total <= worth
+                assert (total == worth) == (
+                    again.passed and again.verdict.readable
+                ) and total <= worth
                 outcomes.add(total == worth)
     assert outcomes == {True, False}
 
 
 # ---- Lemma 2
 
-ROLLOUT = st.tuples(st.integers(0, 32), st.integers(0, 1)).map(lambda parts: (parts[0] / 8 + parts[1], float(parts[1])))  # Z in eighths
+# Z in eighths
+ROLLOUT = st.tuples(st.integers(0, 32), st.integers(0, 1)).map(
+    lambda parts: (parts[0] / 8 + parts[1], float(parts[1]))
+)
 GROUPS = st.lists(st.lists(ROLLOUT, min_size=2, max_size=8), min_size=1, max_size=6)
 
 
 @given(GROUPS)
 def test_lemma_2_the_dense_reward_varies_more_exactly_where_the_covariance_allows(groups):
-    """Exact in fractions: per prompt and in the mean, Var[r1] ≥ Var[r3] if and only if 2·Cov[X, Z] ≥ −Var[Z]."""
+    """Exact in fractions: per prompt and in the mean, Var[r1] ≥ Var[r3] if and only if 2·Cov[X, Z]
+    ≥ −Var[Z]."""
     exact = [_exact(group) for group in groups]
     for dense, sparse, auxiliary, covariance in exact:
         assert dense == sparse + auxiliary + 2 * covariance
@@ -120,7 +156,11 @@ def test_lemma_2_the_dense_reward_varies_more_exactly_where_the_covariance_allow
         if covariance >= 0:  # the paper's assumption (b)
             assert dense >= sparse
     found = variances(groups)
-    for name, column in zip(("dense_variance", "sparse_variance", None, "covariance"), zip(*exact, strict=True), strict=True):
+    for name, column in zip(
+        ("dense_variance", "sparse_variance", None, "covariance"),
+        zip(*exact, strict=True),
+        strict=True,
+    ):
         if name:
             assert found[name] == pytest.approx(float(sum(column) / len(column)), abs=1e-9)
 
@@ -130,12 +170,16 @@ def _exact(group: list[tuple[float, float]]) -> tuple[Fraction, ...]:
     dense, sparse = [Fraction(d) for d, _ in group], [Fraction(s) for _, s in group]
     auxiliary = [d - s for d, s in zip(dense, sparse, strict=True)]
     n = len(group)
-    covariance = (sum(x * z for x, z in zip(sparse, auxiliary, strict=True)) - sum(sparse) * sum(auxiliary) / n) / (n - 1)
+    covariance = (
+        sum(x * z for x, z in zip(sparse, auxiliary, strict=True))
+        - sum(sparse) * sum(auxiliary) / n
+    ) / (n - 1)
     return variance(dense), variance(sparse), variance(auxiliary), covariance
 
 
 def test_lemma_2_s_assumption_can_fail_and_then_its_conclusion_may():
-    """Passing plans that break what others keep: the dense reward varies less. The measurement shows it instead of assuming it."""
+    """Passing plans that break what others keep: the dense reward varies less. The measurement
+    shows it instead of assuming it."""
     found = variances([[(1.0, 1.0), (0.9, 0.0)]])
     assert found["covariance"] < 0 and found["dense_variance"] < found["sparse_variance"]
 
@@ -148,7 +192,8 @@ def test_prompts_count_alike_and_single_rollouts_not_at_all():
 
 
 def test_lemma_2_holds_for_judged_rollouts(rollouts):
-    """X = 1 only where Z = 4, its largest value, so within any group of judged plans Cov[X, Z] ≥ 0: assumption (b) is a fact here."""
+    """X = 1 only where Z = 4, its largest value, so within any group of judged plans Cov[X, Z] ≥ 0:
+    assumption (b) is a fact here."""
     spread = []
     for group in rollouts:
         strict = [judged_by(episode, "strict") for episode in group]

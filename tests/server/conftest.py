@@ -35,7 +35,9 @@ class Served:
 
     @property
     def workers(self) -> list[int]:
-        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
+        listed = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+        )
         return [int(pid) for pid in listed.stdout.split()]
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -46,7 +48,9 @@ class Served:
 @contextmanager
 def serving(*options: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "tripwright", "serve", "tools", *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
     served, spoken = Served(process), threading.Event()
 
     def listen() -> None:
@@ -68,7 +72,8 @@ def serving(*options: str) -> Iterator[Served]:
         if process.poll() is None:
             process.kill()
         process.wait()
-        listener.join(START_SECONDS)  # the workers of a killed server let go of stderr when they have noticed
+        # the workers of a killed server let go of stderr when they have noticed
+        listener.join(START_SECONDS)
         assert not listener.is_alive(), "workers outlived their server"
 
 
@@ -87,7 +92,9 @@ def world(world_folder: Path) -> World:
 @pytest.fixture(scope="session")
 def server(world_folder: Path) -> Iterator[Served]:
     """For tests that leave it as it is: two workers, and a cache small enough to overflow."""
-    with serving("--world", str(world_folder), "--port", "0", "--workers", "2", "--cache-mb", "1") as served:
+    with serving(
+        "--world", str(world_folder), "--port", "0", "--workers", "2", "--cache-mb", "1"
+    ) as served:
         yield served
 
 

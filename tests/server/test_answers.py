@@ -1,4 +1,5 @@
-"""The cache of answers: bounded in bytes, the least recently used out first, and never another call's answer."""
+"""The cache of answers: bounded in bytes, the least recently used out first, and never another
+call's answer."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ pytest.importorskip("starlette")
 
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.domain import Place
-from tripwright.server.answers import ENTRY_BYTES, LONGEST_BODY_BYTES, AnswerCache, Answered, Answers
+from tripwright.server.answers import (
+    ENTRY_BYTES,
+    LONGEST_BODY_BYTES,
+    AnswerCache,
+    Answered,
+    Answers,
+)
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
@@ -35,7 +42,12 @@ def test_the_least_recently_used_goes_first() -> None:
     assert cache.bytes == 3 * SIZE
     assert cache.get(("a", b"", b"{")) is not None
     cache.put(("d", b"", b"{"), Answered(b"x" * 100, "calculator", False))
-    assert [cache.get((name, b"", b"{")) is not None for name in "abcd"] == [True, False, True, True]
+    assert [cache.get((name, b"", b"{")) is not None for name in "abcd"] == [
+        True,
+        False,
+        True,
+        True,
+    ]
     assert (cache.bytes, cache.hits) == (3 * SIZE, 4)
 
 
@@ -48,20 +60,35 @@ def test_what_is_too_large_or_too_long_is_not_kept() -> None:
 
 def test_without_room_nothing_is_kept(world: World) -> None:
     answers = served(world, "compact", cache_bytes=0)
-    assert answers.call("calculator", b'{"expression": "1"}') == answers.call("calculator", b'{"expression": "1"}')
+    assert answers.call("calculator", b'{"expression": "1"}') == answers.call(
+        "calculator", b'{"expression": "1"}'
+    )
     assert (answers.cache.bytes, answers.cache.hits) == (0, 0)
 
 
 def test_calls_that_look_alike_keep_their_own_answers(world: World) -> None:
     """Equal when written one after the other, or when told apart by a line break."""
-    answers, box = served(world, "compact", cache_bytes=1_000_000), ToolBox(world, face_named("compact"))
-    alike = [("calculator", b"", b'{"expression": "1"}'), ("calculato", b"", b'r{"expression": "1"}'), ("", b"", b"{}"), ("\n", b"", b"{}")]
+    answers, box = (
+        served(world, "compact", cache_bytes=1_000_000),
+        ToolBox(world, face_named("compact")),
+    )
+    alike = [
+        ("calculator", b"", b'{"expression": "1"}'),
+        ("calculato", b"", b'r{"expression": "1"}'),
+        ("", b"", b"{}"),
+        ("\n", b"", b"{}"),
+    ]
     for _ in range(2):
         for tool, query, body in alike:
             expected = box.call(tool, body.decode())
             assert answers.call(tool, body, query).error == expected.error
         named = answers.call_named(b'{"name": "calculator", "arguments": {"expression": "2"}}')
         rows = {"kind": "Number", "fields": ["value"], "values": [[2]], "total": 1}
-        assert json.loads(named.body) == {"text": '{"result":2}', "error": False, "rows": rows, "row_ends": []}
+        assert json.loads(named.body) == {
+            "text": '{"result":2}',
+            "error": False,
+            "rows": rows,
+            "row_ends": [],
+        }
         assert answers.call("", b'{"name": "calculator", "arguments": {"expression": "2"}}').error
     assert answers.cache.hits == len(alike) + 2

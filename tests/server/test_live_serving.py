@@ -1,5 +1,5 @@
-"""Live tools over HTTP: the answers of the six tools in process, whoever answers them; a service that is silent is nobody's answer, and
-holds nobody up."""
+"""Live tools over HTTP: the answers of the six tools in process, whoever answers them; a service
+that is silent is nobody's answer, and holds nobody up."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.cli.main import main  # noqa: E402
-from tripwright.domains import domain_named, face_named  # noqa: E402
-from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey  # noqa: E402
-from tripwright.domains.deeptravel.tools.answers import RECORDS  # noqa: E402
-from tripwright.domains.deeptravel.tools.live_box import LiveToolBox  # noqa: E402
-from tripwright.domains.deeptravel.tools.live_source import live_source  # noqa: E402
-from tripwright.domains.deeptravel.tools.samples import sample_arguments  # noqa: E402
-from tripwright.domains.domain import PlaceOptions  # noqa: E402
-from tripwright.server.tools_api import ToolsApp  # noqa: E402
-from tripwright.tools.remote import RemoteToolBox  # noqa: E402
-from tripwright.world.store import World  # noqa: E402
+from tripwright.cli.main import main
+from tripwright.domains import domain_named, face_named
+from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey
+from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_source import live_source
+from tripwright.domains.deeptravel.tools.samples import sample_arguments
+from tripwright.domains.domain import PlaceOptions
+from tripwright.server.tools_api import ToolsApp
+from tripwright.tools.remote import RemoteToolBox
+from tripwright.world.store import World
 
 LIVE_FACES = [face.name for face in domain_named("deeptravel").faces]
 
@@ -62,7 +62,9 @@ def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
     async def ask_all() -> list[Any]:
         transport = httpx2.ASGITransport(app=app)
         async with httpx2.AsyncClient(transport=transport, base_url="http://here") as client:
-            return [await client.request(method, path, json=body) for method, path, body in requests]
+            return [
+                await client.request(method, path, json=body) for method, path, body in requests
+            ]
 
     try:
         return asyncio.run(ask_all())
@@ -72,19 +74,30 @@ def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("face", LIVE_FACES)
 def test_every_tool_answers_as_in_process(face: str, services: Path, world: World) -> None:
-    calls = [face_named(face).offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS]
-    answers = talk(survey(PlaceOptions(services=services), "stop"), *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls))
+    calls = [
+        face_named(face).offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS
+    ]
+    answers = talk(
+        survey(PlaceOptions(services=services), "stop"),
+        *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls),
+    )
     with live_source(PlaceOptions(services=services)) as source:
         box = LiveToolBox(source.ask, face_named(face))
         for (name, said), answer in zip(calls, answers, strict=True):
             expected = box.call(name, said)
-            assert (answer.status_code, answer.json()) == (200, json.loads(json.dumps(expected.to_json())))
+            assert (answer.status_code, answer.json()) == (
+                200,
+                json.loads(json.dumps(expected.to_json())),
+            )
 
 
 def test_a_recorded_day_is_served_without_services(recorded: str, world: World) -> None:
     options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     settings = survey(options, "stop")
-    assert settings.what == f"the live tools of {DAY} as recorded in {recorded}" and settings.rows == dict.fromkeys(RECORDS, 1)
+    assert (
+        settings.what == f"the live tools of {DAY} as recorded in {recorded}"
+        and settings.rows == dict.fromkeys(RECORDS, 1)
+    )
     known = sample_arguments(world)["poi_search"]
     page, found, missed, paged, foreign = talk(
         settings,
@@ -99,9 +112,20 @@ def test_a_recorded_day_is_served_without_services(recorded: str, world: World) 
     assert found.json()["error"] is False
     why = f"web_search: this search is not recorded in the snapshot of {DAY}."
     rows = {"problem": "not_recorded", "note": why}
-    assert missed.json() == {"text": json.dumps({"error": why}), "error": True, "rows": rows, "row_ends": []}
-    assert (paged.status_code, paged.json()["detail"]) == (400, "Answers of live tools come in no pages. Leave page_rows out.")
-    assert foreign.status_code == 400 and "The faces are deeptravel, deeptravel_compact." in foreign.json()["detail"]
+    assert missed.json() == {
+        "text": json.dumps({"error": why}),
+        "error": True,
+        "rows": rows,
+        "row_ends": [],
+    }
+    assert (paged.status_code, paged.json()["detail"]) == (
+        400,
+        "Answers of live tools come in no pages. Leave page_rows out.",
+    )
+    assert (
+        foreign.status_code == 400
+        and "The faces are deeptravel, deeptravel_compact." in foreign.json()["detail"]
+    )
 
 
 def test_the_hash_says_what_is_served(recorded: str, services: Path, world: World) -> None:
@@ -113,28 +137,48 @@ def test_the_hash_says_what_is_served(recorded: str, services: Path, world: Worl
     assert survey(replay, "stop").content_hash != before
     live = survey(PlaceOptions(services=services), "stop")
     assert live.content_hash == survey(PlaceOptions(services=services), "stop").content_hash
-    assert live.content_hash != survey(PlaceOptions(services=services, store=recorded, snapshot=DAY), "stop").content_hash
+    assert (
+        live.content_hash
+        != survey(
+            PlaceOptions(services=services, store=recorded, snapshot=DAY), "stop"
+        ).content_hash
+    )
 
 
 @pytest.mark.parametrize("replay", [True, False])
 def test_the_description_is_valid_and_true(replay: bool, recorded: str, world_folder: Path) -> None:
     validator = pytest.importorskip("openapi_spec_validator")
     jsonschema = pytest.importorskip("jsonschema")
-    options = PlaceOptions(store=recorded, snapshot=DAY, replay=True) if replay else PlaceOptions(world_folder, store=recorded)
+    options = (
+        PlaceOptions(store=recorded, snapshot=DAY, replay=True)
+        if replay
+        else PlaceOptions(world_folder, store=recorded)
+    )
     settings = survey(options, "stop")
     (described,) = talk(settings, ("GET", "/openapi.json", None))
     document = described.json()
     validator.validate(document)
-    assert {path for path in document["paths"] if path.startswith("/tools/")} == {f"/tools/{tool}" for tool in RECORDS}
-    assert "page_rows" not in described.text and "503" in document["paths"]["/tools/web_search"]["post"]["responses"]
+    assert {path for path in document["paths"] if path.startswith("/tools/")} == {
+        f"/tools/{tool}" for tool in RECORDS
+    }
+    assert (
+        "page_rows" not in described.text
+        and "503" in document["paths"]["/tools/web_search"]["post"]["responses"]
+    )
     asked, operations = [], []
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            content = (
+                operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            )
             for face, example in content.get("examples", {"": {}}).items():
-                asked.append((method.upper(), f"{path}?face={face}" if face else path, example.get("value")))
+                asked.append(
+                    (method.upper(), f"{path}?face={face}" if face else path, example.get("value"))
+                )
                 operations.append(operation)
-    for (_, path, _), operation, answer in zip(asked, operations, talk(settings, *asked), strict=True):
+    for (_, path, _), operation, answer in zip(
+        asked, operations, talk(settings, *asked), strict=True
+    ):
         assert answer.status_code == 200, (path, answer.text)
         if "application/json" in operation["responses"]["200"]["content"]:
             schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
@@ -144,14 +188,17 @@ def test_the_description_is_valid_and_true(replay: bool, recorded: str, world_fo
 
 @pytest.fixture
 def searxng() -> Iterator[Callable[[Callable[[str], int]], str]]:
-    """searxng(status_of) → a services file's text for a search engine of this test; status_of(query) may wait."""
+    """searxng(status_of) → a services file's text for a search engine of this test;
+    status_of(query) may wait."""
     listeners: list[ThreadingHTTPServer] = []
 
     def start(status_of: Callable[[str], int]) -> str:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 query = parse_qs(urlsplit(self.path).query)["q"][0]
-                body = json.dumps({"results": [{"url": "https://example.org", "title": query, "content": "x"}]}).encode()
+                body = json.dumps(
+                    {"results": [{"url": "https://example.org", "title": query, "content": "x"}]}
+                ).encode()
                 self.send_response(status_of(query))
                 self.send_header("content-type", "application/json")
                 self.send_header("content-length", str(len(body)))
@@ -163,7 +210,9 @@ def searxng() -> Iterator[Callable[[Callable[[str], int]], str]]:
 
         listeners.append(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
         listeners[-1].daemon_threads = True
-        threading.Thread(target=listeners[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=listeners[-1].serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         port = listeners[-1].server_address[1]
         return f'[tools]\nweb_search = "searxng"\n[vendors.searxng]\nbase_url = "http://127.0.0.1:{port}"\n'
 
@@ -184,14 +233,26 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searxng: Any, tmp_path
     settings = survey(PlaceOptions(services=path), "stop")
     lost = ("POST", "/tools/web_search", {"query": "lost"})
     silent, answered, unknown, metrics = talk(
-        settings, lost, ("POST", "/tools/web_search", {"query": "museum"}), ("POST", "/tools/flight_search", {}), ("GET", "/metrics", None)
+        settings,
+        lost,
+        ("POST", "/tools/web_search", {"query": "museum"}),
+        ("POST", "/tools/flight_search", {}),
+        ("GET", "/metrics", None),
     )
-    assert silent.status_code == 503 and silent.json()["detail"].startswith("web_search was not answered (bad_response): ")
+    assert silent.status_code == 503 and silent.json()["detail"].startswith(
+        "web_search was not answered (bad_response): "
+    )
     assert answered.json()["error"] is False and "museum" in answered.json()["text"]
     assert unknown.json()["error"] is True, "only the tools that somebody answers are there"
-    assert "tripwright_unanswered_calls_total 1.0" in metrics.text and "tripwright_server_faults_total 0.0" in metrics.text
+    assert (
+        "tripwright_unanswered_calls_total 1.0" in metrics.text
+        and "tripwright_server_faults_total 0.0" in metrics.text
+    )
     (told,) = talk(replace(settings, on_fault="tell"), lost)
-    assert (told.status_code, told.json()["error"]) == (200, True) and "cannot be answered now (bad response)" in told.json()["text"]
+    assert (told.status_code, told.json()["error"]) == (
+        200,
+        True,
+    ) and "cannot be answered now (bad response)" in told.json()["text"]
 
 
 def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
@@ -208,12 +269,18 @@ def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
     app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=path), "stop"), "deeptravel"))
 
     async def play() -> None:
-        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=app), base_url="http://here", timeout=30) as client:
+        async with httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=app), base_url="http://here", timeout=30
+        ) as client:
             slow = asyncio.create_task(client.post("/tools/web_search", json={"query": "slow"}))
             while not begun.is_set():
                 await asyncio.sleep(0.01)
             quick = await client.post("/tools/web_search", json={"query": "quick"})
-            assert (await client.get("/health")).json() == {"status": "ok"} and "quick" in quick.json()["text"] and not slow.done()
+            assert (
+                (await client.get("/health")).json() == {"status": "ok"}
+                and "quick" in quick.json()["text"]
+                and not slow.done()
+            )
             go_on.set()
             assert "slow" in (await slow).json()["text"]
 
@@ -221,11 +288,16 @@ def test_a_slow_service_holds_nobody_up(searxng: Any, tmp_path: Path) -> None:
     app.answers.close()
 
 
-def test_served_by_processes_that_share_a_store(services: Path, world: World, tmp_path: Path, serve_live: Any) -> None:
+def test_served_by_processes_that_share_a_store(
+    services: Path, world: World, tmp_path: Path, serve_live: Any
+) -> None:
     store = str(tmp_path / "live.sqlite")
     options = ("--services", str(services), "--store", store, "--snapshot", DAY, "--port", "0")
     served = serve_live(*options, "--workers", "2", "--face", "deeptravel_compact")
-    assert f"the live tools of {services}, kept in {store} under {DAY} at http" in served.said[0] and "2 workers" in served.said[0]
+    assert (
+        f"the live tools of {services}, kept in {store} under {DAY} at http" in served.said[0]
+        and "2 workers" in served.said[0]
+    )
     assert "faces deeptravel, deeptravel_compact (default)" in served.said[0]
     calls = [(tool, sample_arguments(world)[tool]) for tool in RECORDS]
     box = RemoteToolBox(served.url, face_named("deeptravel"))
@@ -244,17 +316,36 @@ def test_served_by_processes_that_share_a_store(services: Path, world: World, tm
     [
         ([], "What is served? Give --world DIR"),
         (["--services", "{services}", "--workers", "2"], "2 workers without a store"),
-        (["--services", "{services}", "--on-fault", "shout"], "--on-fault 'shout' is none of stop, tell"),
-        (["--services", "{services}", "--face", "compact"], "Unknown face 'compact'. The faces are deeptravel"),
+        (
+            ["--services", "{services}", "--on-fault", "shout"],
+            "--on-fault 'shout' is none of stop, tell",
+        ),
+        (
+            ["--services", "{services}", "--face", "compact"],
+            "Unknown face 'compact'. The faces are deeptravel",
+        ),
         (["--services", "none.toml"], "Services file 'none.toml' cannot be read"),
         (["--services", "{services}", "--replay"], "give --store as well"),
         (["--store", "{tmp}/none.sqlite", "--snapshot", DAY, "--replay"], "No store at"),
     ],
 )
 def test_a_wrong_option_is_one_line(
-    options: list[str], said: str, services: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    said: str,
+    services: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["serve", "tools", *(option.format(services=services, tmp=tmp_path) for option in options)]) == 2
+    assert (
+        main(
+            [
+                "serve",
+                "tools",
+                *(option.format(services=services, tmp=tmp_path) for option in options),
+            ]
+        )
+        == 2
+    )
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["live.toml"]

@@ -17,7 +17,23 @@ from tripwright.episode import Episode, close_session
 @pytest.fixture(scope="module")
 def queries(world_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queries") / "queries.jsonl"
-    assert main(["query", "make", "--world", str(world_folder), "--count", "8", "--seed", "3", "--out", str(path)]) == 0
+    assert (
+        main(
+            [
+                "query",
+                "make",
+                "--world",
+                str(world_folder),
+                "--count",
+                "8",
+                "--seed",
+                "3",
+                "--out",
+                str(path),
+            ]
+        )
+        == 0
+    )
     return path
 
 
@@ -27,7 +43,10 @@ def run(queries: Path, world: Path, out: Path, *words: str, policy: str = "cheap
 
 
 def episodes(out: Path) -> list[dict[str, Any]]:
-    return sorted(map(json.loads, (out / "transcripts.jsonl").read_text().splitlines()), key=lambda line: str(line["id"]))
+    return sorted(
+        map(json.loads, (out / "transcripts.jsonl").read_text().splitlines()),
+        key=lambda line: str(line["id"]),
+    )
 
 
 @pytest.mark.parametrize("faults", [(), ("--faults", "0.3")])
@@ -41,7 +60,11 @@ def test_episodes_do_not_notice_where_their_tools_run(
 
 
 def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_the_run(
-    queries: Path, world_folder: Path, serve: Callable[..., Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    queries: Path,
+    world_folder: Path,
+    serve: Callable[..., Served],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tripwright.tools.remote.LONGEST_WAIT_SECONDS", 0.01)
     served, judged = serve("--port", "0"), []
@@ -61,21 +84,50 @@ def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_t
 
 
 def test_mistakes_are_one_line_and_leave_no_folder(
-    queries: Path, world_folder: Path, server: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    queries: Path,
+    world_folder: Path,
+    server: Served,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     other = tmp_path / "other"
     assert main(["world", "build", str(other), "--scale", "nano", "--seed", "8"]) == 0
     made = tmp_path / "other.jsonl"
-    assert main(["query", "make", "--world", str(other), "--count", "2", "--seed", "3", "--out", str(made)]) == 0
+    assert (
+        main(
+            [
+                "query",
+                "make",
+                "--world",
+                str(other),
+                "--count",
+                "2",
+                "--seed",
+                "3",
+                "--out",
+                str(made),
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     for told, code in {
         "serves another world": run(made, other, tmp_path / "out", "--tools", server.url),
-        "cannot use --tools": run(queries, world_folder, tmp_path / "out", "--tools", server.url, policy="expert"),
-        "nothing is asked of a server": run(queries, world_folder, tmp_path / "out", "--tools", server.url, "--empty-tools"),
+        "cannot use --tools": run(
+            queries, world_folder, tmp_path / "out", "--tools", server.url, policy="expert"
+        ),
+        "nothing is asked of a server": run(
+            queries, world_folder, tmp_path / "out", "--tools", server.url, "--empty-tools"
+        ),
         "is not a URL": run(queries, world_folder, tmp_path / "out", "--tools", "localhost:80"),
     }.items():
         assert code == 2 and told
     said = capsys.readouterr().err
-    for told in ("serves another world", "cannot use --tools", "nothing is asked of a server", "is not a URL"):
+    for told in (
+        "serves another world",
+        "cannot use --tools",
+        "nothing is asked of a server",
+        "is not a URL",
+    ):
         assert told in said
     assert len(said.splitlines()) == 4 and not (tmp_path / "out").exists()

@@ -1,4 +1,5 @@
-"""The life of a server: it says where it is, stops in order, and leaves nothing behind that hinders the next one, however it ends."""
+"""The life of a server: it says where it is, stops in order, and leaves nothing behind that hinders
+the next one, however it ends."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ import pytest
 pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
-from tripwright.cli.main import main  # noqa: E402
-from tripwright.errors import UserError  # noqa: E402
-from tripwright.server.metrics import metrics_folder  # noqa: E402
-from tripwright.server.supervisor import open_port  # noqa: E402
+from tripwright.cli.main import main
+from tripwright.errors import UserError
+from tripwright.server.metrics import metrics_folder
+from tripwright.server.supervisor import open_port
 
 PATIENCE_SECONDS = 60
 CLIENT = httpx2.Client(verify=False, timeout=PATIENCE_SECONDS, headers={"connection": "close"})
@@ -54,7 +55,11 @@ def calculated(url: str) -> Any:
 def test_the_start_is_one_line_that_is_true(serve: Any) -> None:
     served = serve("--port", "0", "--workers", "2", "--face", "star")
     assert len(served.said) == 1
-    assert "world 'nano-7'" in served.said[0] and "2 workers" in served.said[0] and "star (default)" in served.said[0]
+    assert (
+        "world 'nano-7'" in served.said[0]
+        and "2 workers" in served.said[0]
+        and "star (default)" in served.said[0]
+    )
     assert len(served.workers) == 2
     assert CLIENT.get(f"{served.url}/docs").status_code == 200
     assert CLIENT.get(f"{served.url}/tools").json()["face"] == "star"
@@ -64,8 +69,12 @@ def test_the_start_is_one_line_that_is_true(serve: Any) -> None:
 def test_a_request_in_flight_is_answered_before_the_end(number: int, code: int, serve: Any) -> None:
     served = serve("--port", "0", "--workers", "2")
     body = b'{"expression": "6 * 7"}'
-    head = b"POST /tools/calculator HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n" % len(body)
-    with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_SECONDS) as connection:
+    head = b"POST /tools/calculator HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n" % len(
+        body
+    )
+    with socket.create_connection(
+        ("127.0.0.1", served.port), timeout=PATIENCE_SECONDS
+    ) as connection:
         connection.sendall(head + body[:5])
         assert calculated(served.url)  # so the other connection has been accepted too
         served.process.send_signal(number)
@@ -91,7 +100,9 @@ def test_a_killed_worker_is_replaced_and_its_counts_stay(serve: Any) -> None:
     assert served.stop() == 0
 
 
-def test_a_killed_server_does_not_hinder_the_next_start(serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_server_does_not_hinder_the_next_start(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     first = serve("--port", "0", "--workers", "2")
@@ -101,12 +112,17 @@ def test_a_killed_server_does_not_hinder_the_next_start(serve: Any, tmp_path: Pa
     second = serve("--port", str(first.port), "--workers", "2")
     assert second.url == first.url
     assert "42" in calculated(second.url)
-    assert 'tripwright_tool_seconds_count{outcome="ok",tool="calculator"} 1.0' in CLIENT.get(f"{second.url}/metrics").text
+    assert (
+        'tripwright_tool_seconds_count{outcome="ok",tool="calculator"} 1.0'
+        in CLIENT.get(f"{second.url}/metrics").text
+    )
     assert second.stop() == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_busy_port_is_one_line(server: Any, world_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_port_is_one_line(
+    server: Any, world_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["serve", "tools", "--world", str(world_folder), "--port", str(server.port)]) == 2
     said = capsys.readouterr().err
     assert f"Port {server.port} of 127.0.0.1 is already in use." in said and said.count("\n") == 1
@@ -117,25 +133,35 @@ def test_a_busy_port_is_one_line(server: Any, world_folder: Path, capsys: pytest
     [
         (["--world", "nowhere"], "No world at 'nowhere'"),
         (["--face", "planer"], "Unknown face 'planer'"),
-        (["--host", "no.such.host.invalid"], "Host 'no.such.host.invalid' is no address of this machine"),
+        (
+            ["--host", "no.such.host.invalid"],
+            "Host 'no.such.host.invalid' is no address of this machine",
+        ),
         (["--port", "70000"], "Port 70000 does not exist"),
         (["--workers", "0"], "--workers"),
     ],
 )
-def test_a_wrong_option_is_one_line(options: list[str], said: str, world_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_is_one_line(
+    options: list[str], said: str, world_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = options if "--world" in options else ["--world", str(world_folder), *options]
     assert main(["serve", "tools", *given]) == 2
     printed = capsys.readouterr().err
     assert said in printed and printed.count("\n") == 1
 
 
-def test_a_missing_extra_is_named(world_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_extra_is_named(
+    world_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in list(sys.modules):
         if name.startswith(("tripwright.server", "tripwright.cli.serve")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["serve", "tools", "--world", str(world_folder)]) == 2
-    assert capsys.readouterr().err == "tripwright: serving needs the 'web' extra: pip install 'tripwright[web]'\n"
+    assert (
+        capsys.readouterr().err
+        == "tripwright: serving needs the 'web' extra: pip install 'tripwright[web]'\n"
+    )
 
 
 def test_a_port_is_free_again_at_once() -> None:
@@ -146,7 +172,9 @@ def test_a_port_is_free_again_at_once() -> None:
     open_port("127.0.0.1", port).close()
 
 
-def test_folders_of_counts_are_swept_unless_they_are_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_counts_are_swept_unless_they_are_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left = tmp_path / "tripwright-metrics-left"
     left.mkdir()
@@ -158,7 +186,17 @@ def test_folders_of_counts_are_swept_unless_they_are_in_use(tmp_path: Path, monk
 
 
 def test_a_server_outlives_whoever_read_its_stderr(world_folder: Path) -> None:
-    command = [sys.executable, "-m", "tripwright", "serve", "tools", "--world", str(world_folder), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "tripwright",
+        "serve",
+        "tools",
+        "--world",
+        str(world_folder),
+        "--port",
+        "0",
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None

@@ -1,4 +1,5 @@
-"""A stop drops no request: not one in flight, not one on a connection that nobody has accepted yet, not one of a busy client."""
+"""A stop drops no request: not one in flight, not one on a connection that nobody has accepted yet,
+not one of a busy client."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ PATIENCE_SECONDS = 60
 
 @dataclass
 class Hammer:
-    """A client that asks until it is told that the server is gone, and notes every request that was sent and not answered."""
+    """A client that asks until it is told that the server is gone, and notes every request that was
+    sent and not answered."""
 
     port: int
     keeps_alive: bool
@@ -30,10 +32,15 @@ class Hammer:
 
     def run(self) -> None:
         body = b'{"expression": "6 * 7"}'
-        request = b"POST /tools/calculator HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+        request = (
+            b"POST /tools/calculator HTTP/1.1\r\nhost: here\r\ncontent-length: %d\r\n\r\n%s"
+            % (len(body), body)
+        )
         while True:
             try:
-                connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_SECONDS)
+                connection = socket.create_connection(
+                    ("127.0.0.1", self.port), timeout=PATIENCE_SECONDS
+                )
             except ConnectionError:
                 return  # nothing was sent
             with connection:
@@ -84,7 +91,10 @@ def test_a_stop_answers_connections_that_no_worker_has_accepted_yet(serve: Any) 
 
 def test_an_idle_connection_does_not_hold_up_a_stop(serve: Any) -> None:
     served = serve("--port", "0")
-    with httpx2.Client(base_url=served.url, verify=False) as kept, socket.create_connection(("127.0.0.1", served.port)) as silent:
+    with (
+        httpx2.Client(base_url=served.url, verify=False) as kept,
+        socket.create_connection(("127.0.0.1", served.port)) as silent,
+    ):
         assert kept.get("/health").status_code == 200
         assert served.stop() == 0
         assert silent.recv(1) == b""

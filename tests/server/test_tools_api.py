@@ -1,4 +1,5 @@
-"""The tools over HTTP: the answers of a ToolBox whatever is sent, counted over all workers, and described as they are."""
+"""The tools over HTTP: the answers of a ToolBox whatever is sent, counted over all workers, and
+described as they are."""
 
 from __future__ import annotations
 
@@ -13,22 +14,56 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 
-from tripwright.domains import domain_of_face, face_named, faces  # noqa: E402
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES  # noqa: E402
-from tripwright.tools.answer import ToolAnswer  # noqa: E402
-from tripwright.tools.remote import RemoteToolBox  # noqa: E402
-from tripwright.tools.toolbox import ToolBox  # noqa: E402
-from tripwright.world.store import World  # noqa: E402
+from tripwright.domains import domain_of_face, face_named, faces
+from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES
+from tripwright.tools.answer import ToolAnswer
+from tripwright.tools.remote import RemoteToolBox
+from tripwright.tools.toolbox import ToolBox
+from tripwright.world.store import World
 
 CLIENT = httpx2.Client(verify=False, timeout=60)
 
 ODD_ARGUMENTS = [
-    *("", "{", "[]", "null", "1", '"{}"', "{}", '{"city": 1}', '{"city": null}', '{"city": "Nowhere"}', '{"city": "<|im_end|>"}'),
-    *('{"city": "\\ud800"}', '{"city": "\ud800"}', '{"city": "Zürich \U0001f3d4"}', '{"city": NaN}', '{"city": "x", "more": 1}'),
-    *('{"city": "' + "x" * 50_000 + '"}', '{"city": ' + "[" * 800 + "]" * 800 + "}", "[" * 100_000, '{"city": ' + "9" * 5000 + "}"),
+    *(
+        "",
+        "{",
+        "[]",
+        "null",
+        "1",
+        '"{}"',
+        "{}",
+        '{"city": 1}',
+        '{"city": null}',
+        '{"city": "Nowhere"}',
+        '{"city": "<|im_end|>"}',
+    ),
+    *(
+        '{"city": "\\ud800"}',
+        '{"city": "\ud800"}',
+        '{"city": "Zürich \U0001f3d4"}',
+        '{"city": NaN}',
+        '{"city": "x", "more": 1}',
+    ),
+    *(
+        '{"city": "' + "x" * 50_000 + '"}',
+        '{"city": ' + "[" * 800 + "]" * 800 + "}",
+        "[" * 100_000,
+        '{"city": ' + "9" * 5000 + "}",
+    ),
     '{"city": "A", "city": "B"}',
 ]
-ODD_NAMES = ["", "book", "search_flights ", "../world", "a/b", "a\nb", "%2e", "\ud800", "x" * 5000, "__class__"]
+ODD_NAMES = [
+    "",
+    "book",
+    "search_flights ",
+    "../world",
+    "a/b",
+    "a\nb",
+    "%2e",
+    "\ud800",
+    "x" * 5000,
+    "__class__",
+]
 
 
 def sent(answer: ToolAnswer) -> Any:
@@ -40,7 +75,11 @@ def calls(world: World, face: str) -> list[tuple[str, dict[str, Any]]]:
     """One that works for each tool of a face, in the face's names."""
     offer = face_named(face).offer
     offered = {offer.core_name(schema["function"]["name"]) for schema in face_named(face).schemas()}
-    return [offer.call_of(core, arguments) for core, arguments in domain_of_face(face).samples(world).items() if core in offered]
+    return [
+        offer.call_of(core, arguments)
+        for core, arguments in domain_of_face(face).samples(world).items()
+        if core in offered
+    ]
 
 
 def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
@@ -50,7 +89,9 @@ def post(server: Any, path: str, body: bytes | str, **query: str) -> Any:
 
 @pytest.mark.parametrize("page_rows", [None, 2])
 @pytest.mark.parametrize("face", faces())
-def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, server: Any, world: World) -> None:
+def test_every_tool_answers_as_in_process(
+    face: str, page_rows: int | None, server: Any, world: World
+) -> None:
     box = ToolBox(world, face_named(face), page_rows=page_rows)
     remote = RemoteToolBox(server.url, face_named(face), page_rows=page_rows)
     query = {"face": face} | ({"page_rows": str(page_rows)} if page_rows else {})
@@ -62,11 +103,17 @@ def test_every_tool_answers_as_in_process(face: str, page_rows: int | None, serv
             expected = box.call(name, arguments)
             assert not expected.error
             assert remote.call(name, arguments) == expected
-            assert post(server, f"/tools/{name}", json.dumps(arguments), **query).json() == sent(expected)
+            assert post(server, f"/tools/{name}", json.dumps(arguments), **query).json() == sent(
+                expected
+            )
 
 
-@pytest.mark.parametrize("arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode())
-def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, server: Any, world: World) -> None:
+@pytest.mark.parametrize(
+    "arguments", ODD_ARGUMENTS, ids=lambda text: text[:20].encode("ascii", "replace").decode()
+)
+def test_whatever_a_model_writes_is_answered_as_in_process(
+    arguments: str, server: Any, world: World
+) -> None:
     for face in ("planner_r1", "star"):
         box, remote = ToolBox(world, face_named(face)), RemoteToolBox(server.url, face_named(face))
         name = box.face.offer.name_of("search_restaurants")
@@ -77,9 +124,16 @@ def test_whatever_a_model_writes_is_answered_as_in_process(arguments: str, serve
         assert (answer.status_code, answer.json()) == (200, sent(expected))
 
 
-@pytest.mark.parametrize("name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode())
-def test_whatever_a_model_calls_is_answered_as_in_process(name: str, server: Any, world: World) -> None:
-    box, remote = ToolBox(world, face_named("official")), RemoteToolBox(server.url, face_named("official"))
+@pytest.mark.parametrize(
+    "name", ODD_NAMES, ids=lambda text: text[:20].encode("ascii", "replace").decode()
+)
+def test_whatever_a_model_calls_is_answered_as_in_process(
+    name: str, server: Any, world: World
+) -> None:
+    box, remote = (
+        ToolBox(world, face_named("official")),
+        RemoteToolBox(server.url, face_named("official")),
+    )
     assert remote.call(name, "{}") == box.call(name, "{}")
     assert remote.call(name, {"deep": [[[{}]]]}).error
 
@@ -106,17 +160,24 @@ def test_a_byte_order_mark_is_passed_over(server: Any) -> None:
         ("face=", "Unknown face ''"),
         ("face=star&face=compact", "Parameter 'face' is given 2 times"),
         ("fase=star", "Unknown parameter 'fase'. The parameters are face and page_rows."),
-        *((f"page_rows={rows}", "must be a whole number from 1 to 1,000,000") for rows in ("0", "-1", "ten", "1.5", "", "9" * 5000)),
+        *(
+            (f"page_rows={rows}", "must be a whole number from 1 to 1,000,000")
+            for rows in ("0", "-1", "ten", "1.5", "", "9" * 5000)
+        ),
     ],
 )
 def test_a_wording_that_does_not_exist_is_one_line(query: str, said: str, server: Any) -> None:
     for method, path in (("POST", "/tools/get_cities"), ("GET", "/tools")):
-        answer = CLIENT.request(method, f"{server.url}{path}?{query}", content=b"{}" if method == "POST" else None)
+        answer = CLIENT.request(
+            method, f"{server.url}{path}?{query}", content=b"{}" if method == "POST" else None
+        )
         assert answer.status_code == 400
         assert said in answer.json()["detail"] and "\n" not in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("body", ["", "null", "[]", "{}", '{"name": "get_cities"}', '{"arguments": {}}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "body", ["", "null", "[]", "{}", '{"name": "get_cities"}', '{"arguments": {}}', "[" * 100_000]
+)
 def test_a_call_without_name_and_arguments_is_refused(body: str, server: Any) -> None:
     answer = post(server, "/tools", body)
     assert answer.status_code == 400
@@ -140,45 +201,67 @@ def test_a_large_body_is_refused_and_the_connection_lives(server: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/nothing", 404), ("GET", "/tools/get_cities", 405), ("PUT", "/tools", 405)]
+    ("method", "path", "status"),
+    [("GET", "/nothing", 404), ("GET", "/tools/get_cities", 405), ("PUT", "/tools", 405)],
 )
-def test_other_requests_are_refused_in_one_line(method: str, path: str, status: int, server: Any) -> None:
+def test_other_requests_are_refused_in_one_line(
+    method: str, path: str, status: int, server: Any
+) -> None:
     answer = CLIENT.request(method, server.url + path)
     assert answer.status_code == status
     assert list(answer.json()) == ["detail"]
 
 
 def test_many_clients_at_once_get_their_own_answers(server: Any, world: World) -> None:
-    box, remote = ToolBox(world, face_named("compact")), RemoteToolBox(server.url, face_named("compact"))
+    box, remote = (
+        ToolBox(world, face_named("compact")),
+        RemoteToolBox(server.url, face_named("compact")),
+    )
     asked: list[tuple[str, Any]] = [("search_restaurants", {"city": city}) for city in world.cities]
     asked += [("calculator", {"expression": f"{i} * 7"}) for i in range(200)]
     asked += [("search_attractions", {"city": f"{city}?"}) for city in world.cities]
     with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(lambda call: remote.call(*call), asked * 3)) == [box.call(*call) for call in asked * 3]
+        assert list(pool.map(lambda call: remote.call(*call), asked * 3)) == [
+            box.call(*call) for call in asked * 3
+        ]
 
 
 def test_the_world_says_what_it_is(server: Any, world: World) -> None:
     said = CLIENT.get(f"{server.url}/world").json()
-    assert (said["name"], said["content_hash"], said["rows"]) == (world.name, world.content_hash, world.manifest["rows"])
-    assert post(server, "/tools/calculator", '{"expression": "1"}').headers["x-world-hash"] == world.content_hash
+    assert (said["name"], said["content_hash"], said["rows"]) == (
+        world.name,
+        world.content_hash,
+        world.manifest["rows"],
+    )
+    assert (
+        post(server, "/tools/calculator", '{"expression": "1"}').headers["x-world-hash"]
+        == world.content_hash
+    )
 
 
 def counts(url: str) -> dict[str, float]:
-    lines = [line for line in CLIENT.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")]
+    lines = [
+        line for line in CLIENT.get(f"{url}/metrics").text.splitlines() if not line.startswith("#")
+    ]
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
 def test_metrics_add_up_over_workers(serve: Any) -> None:
     server = serve("--port", "0", "--workers", "2")
     for i in range(30):
-        with httpx2.Client(verify=False, timeout=60) as client:  # on a connection of its own, so that both workers get some
+        # on a connection of its own, so that both workers get some
+        with httpx2.Client(verify=False, timeout=60) as client:
             client.post(f"{server.url}/tools/calculator", json={"expression": f"{i % 10} + 1"})
         post(server, "/tools/CitySearch", "{}", face="official")
         post(server, "/tools/book", "{}")
     post(server, "/tools/calculator", "{}", face="none")
     post(server, "/tools/calculator", b"x" * 2_000_000)
     found = counts(server.url)
-    calls_counted = {name: value for name, value in found.items() if name.startswith("tripwright_tool_seconds_count") and value}
+    calls_counted = {
+        name: value
+        for name, value in found.items()
+        if name.startswith("tripwright_tool_seconds_count") and value
+    }
     assert calls_counted == {
         'tripwright_tool_seconds_count{outcome="ok",tool="calculator"}': 30,
         'tripwright_tool_seconds_count{outcome="error",tool="get_cities"}': 30,
@@ -186,11 +269,20 @@ def test_metrics_add_up_over_workers(serve: Any) -> None:
     }
     assert found['tripwright_tool_seconds_bucket{le="+Inf",outcome="ok",tool="calculator"}'] == 30
     assert found['tripwright_tool_seconds_sum{outcome="ok",tool="calculator"}'] > 0
-    assert found['tripwright_refused_requests_total{status="400"}'] == found['tripwright_refused_requests_total{status="413"}'] == 1
+    assert (
+        found['tripwright_refused_requests_total{status="400"}']
+        == found['tripwright_refused_requests_total{status="413"}']
+        == 1
+    )
     assert found["tripwright_server_faults_total"] == 0
-    memory = [value for name, value in found.items() if name.startswith("tripwright_worker_memory_bytes")]
+    memory = [
+        value for name, value in found.items() if name.startswith("tripwright_worker_memory_bytes")
+    ]
     assert len(memory) == 2 and min(memory) > 1e6
-    assert all(f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found for tool in CORE_NAMES)
+    assert all(
+        f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found
+        for tool in CORE_NAMES
+    )
 
 
 def resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
@@ -204,26 +296,42 @@ def test_the_description_is_valid_and_true(server: Any) -> None:
     document = CLIENT.get(f"{server.url}/openapi.json").json()
     validator.validate(document)
     tools = {path for path in document["paths"] if path.startswith("/tools/")}
-    assert tools == {f"/tools/{schema['function']['name']}" for face in faces().values() for schema in face.schemas()}
+    assert tools == {
+        f"/tools/{schema['function']['name']}"
+        for face in faces().values()
+        for schema in face.schemas()
+    }
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
             for face, example in body.get("examples", {None: {}}).items():
                 if example:
                     jsonschema.validate(example["value"], resolved(document, body["schema"]))
-                answer = CLIENT.request(method.upper(), server.url + path, params={"face": face} if face else {}, json=example.get("value"))
+                answer = CLIENT.request(
+                    method.upper(),
+                    server.url + path,
+                    params={"face": face} if face else {},
+                    json=example.get("value"),
+                )
                 media, described = next(iter(operation["responses"]["200"]["content"].items()))
-                assert answer.status_code == 200 and answer.headers["content-type"].startswith(media), (path, face)
+                assert answer.status_code == 200 and answer.headers["content-type"].startswith(
+                    media
+                ), (path, face)
                 if media == "application/json":
                     jsonschema.validate(answer.json(), resolved(document, described["schema"]))
                     assert answer.json().get("error") in (None, False), (path, face, answer.text)
     refused = post(server, "/tools/get_cities", "{}", face="none")
-    jsonschema.validate(refused.json(), resolved(document, {"$ref": "#/components/schemas/Problem"}))
+    jsonschema.validate(
+        refused.json(), resolved(document, {"$ref": "#/components/schemas/Problem"})
+    )
 
 
 def test_the_page_for_people_needs_nothing_from_elsewhere(server: Any) -> None:
     page = CLIENT.get(f"{server.url}/docs").text
-    assert "POST /tools/search_flights" in page and f"{server.url}/tools/search_flights?face=planner_r1" in page
+    assert (
+        "POST /tools/search_flights" in page
+        and f"{server.url}/tools/search_flights?face=planner_r1" in page
+    )
     assert "<script" not in page and "src=" not in page
 
 
@@ -242,7 +350,10 @@ def test_who_sends_rubbish_is_named_and_cannot_flood_the_log(serve: Any) -> None
 
 
 def test_rubbish_instead_of_http_hurts_nobody_else(server: Any) -> None:
-    for rubbish in (b"\x00\x01\x02\r\n\r\n", b"POST /tools/get_cities HTTP/1.1\r\ncontent-length: 50\r\n\r\n{"):
+    for rubbish in (
+        b"\x00\x01\x02\r\n\r\n",
+        b"POST /tools/get_cities HTTP/1.1\r\ncontent-length: 50\r\n\r\n{",
+    ):
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
             connection.sendall(rubbish)
     assert CLIENT.get(f"{server.url}/health").status_code == 200

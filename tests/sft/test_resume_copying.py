@@ -1,4 +1,5 @@
-"""The copy warm-up: that it learns to copy, when it ends, and that it goes on bit for bit from its state."""
+"""The copy warm-up: that it learns to copy, when it ends, and that it goes on bit for bit from its
+state."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.copying import Copying, CopySettings  # noqa: E402
+from tripwright.sft.copying import Copying, CopySettings
 
 
 def steps(loop: Copying, most: int | None = None) -> list[dict[str, Any]]:
@@ -20,13 +21,21 @@ def steps(loop: Copying, most: int | None = None) -> list[dict[str, Any]]:
 
 
 def test_it_stops_at_max_steps(tiny_model: Any) -> None:
-    rows = steps(Copying(tiny_model("qwen3", 50), CopySettings(lengths=(4, 8), tokens_per_step=128, max_steps=7), seed=0))
+    rows = steps(
+        Copying(
+            tiny_model("qwen3", 50),
+            CopySettings(lengths=(4, 8), tokens_per_step=128, max_steps=7),
+            seed=0,
+        )
+    )
     assert len(rows) == 7 and {row["copy_length"] for row in rows} == {4}
     assert set(rows[0]) == {"loss", "copy_length", "grad_norm", "tokens", "tokens_per_second"}
     assert [row["tokens"] for row in rows] == [128 * (step + 1) for step in range(7)]
 
 
-def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(tiny_model: Any) -> None:
+def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(
+    tiny_model: Any,
+) -> None:
     settings = CopySettings(lengths=(4, 8, 16), learned_at=1e9, tokens_per_step=128, max_steps=50)
     loop = Copying(tiny_model("qwen3", 50), settings, seed=0)
     assert [row["copy_length"] for row in steps(loop)] == [4, 8, 16] and loop.progress == 1
@@ -44,7 +53,8 @@ def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
 
 @pytest.mark.parametrize("at", [0, 1, 5])
 def test_it_goes_on_bit_for_bit_from_its_state(at: int, tiny_model: Any) -> None:
-    """Through a change of length too: the loss at which a length counts as learned is reached at once."""
+    """Through a change of length too: the loss at which a length counts as learned is reached at
+    once."""
     settings = CopySettings(lengths=(4, 8, 16), learned_at=3.95, tokens_per_step=64, max_steps=10)
     whole, first = (Copying(tiny_model("qwen3", 50), settings, seed=1) for _ in range(2))
     expected = steps(whole)

@@ -1,4 +1,5 @@
-"""Fine-tuning: the loss it takes the gradient of, the batches it is taken on, and that it goes on bit for bit where it stopped."""
+"""Fine-tuning: the loss it takes the gradient of, the batches it is taken on, and that it goes on
+bit for bit where it stopped."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings  # noqa: E402
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
 SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -26,7 +27,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def transcripts(chat: Any) -> list[Transcript]:
     stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 12)
-    return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
+    return [
+        session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)
+    ]
 
 
 @dataclass
@@ -63,13 +66,20 @@ def steps_of(loop: FineTuning, most: int = 1000) -> list[dict[str, Any]]:
 # ---- the loss
 
 
-def test_it_lowers_the_loss(tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]) -> None:
+def test_it_lowers_the_loss(
+    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
+) -> None:
     model = tiny_model("qwen3", len(nano_tokenizer))
     rows = steps_of(FineTuning(model, Given(transcripts), SETTINGS))
     assert len(rows) == 40
     first, last = rows[0], rows[-1]
-    assert first["loss"] == pytest.approx(torch.tensor(float(len(nano_tokenizer))).log().item(), abs=0.5)
-    assert last["loss"] < 0.8 * first["loss"] and last["observation_loss"] < 0.9 * first["observation_loss"]
+    assert first["loss"] == pytest.approx(
+        torch.tensor(float(len(nano_tokenizer))).log().item(), abs=0.5
+    )
+    assert (
+        last["loss"] < 0.8 * first["loss"]
+        and last["observation_loss"] < 0.9 * first["observation_loss"]
+    )
     assert [row["tokens"] for row in rows] == sorted({row["tokens"] for row in rows})
     assert rows[-1]["learning_rate"] < 0.2 * max(row["learning_rate"] for row in rows)
     assert all(0 <= row["padding"] < 0.5 for row in rows)
@@ -77,11 +87,21 @@ def test_it_lowers_the_loss(tiny_model: Any, nano_tokenizer: Any, transcripts: l
 
 @pytest.mark.parametrize(("weight", "rows"), [(0.0, None), (0.1, None), (0.1, 2)])
 def test_the_gradient_is_that_of_the_weighted_cross_entropy(
-    weight: float, rows: int | None, tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
+    weight: float,
+    rows: int | None,
+    tiny_model: Any,
+    nano_tokenizer: Any,
+    transcripts: list[Transcript],
 ) -> None:
-    """What was read has `observation_weight`, what was said 1, padding nothing; passes of two rows add up to the step of three."""
-    model, plain = tiny_model("qwen3", len(nano_tokenizer)), tiny_model("qwen3", len(nano_tokenizer))
-    settings = SftSettings(steps=1, rows_per_step=3, rows=rows, observation_weight=weight, dtype="float32")
+    """What was read has `observation_weight`, what was said 1, padding nothing; passes of two rows
+    add up to the step of three."""
+    model, plain = (
+        tiny_model("qwen3", len(nano_tokenizer)),
+        tiny_model("qwen3", len(nano_tokenizer)),
+    )
+    settings = SftSettings(
+        steps=1, rows_per_step=3, rows=rows, observation_weight=weight, dtype="float32"
+    )
     figures = FineTuning(model, Given(transcripts, 3), settings).take_step()
     total, weights, said = 0.0, 0.0, []
     for transcript in transcripts[:3]:
@@ -105,13 +125,19 @@ def test_the_learning_rate_rises_in_the_warm_up_and_falls_to_its_end(
 ) -> None:
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
     settings = replace(SETTINGS, steps=10, warm_up=0.2, final_rate=0.5, optimizer=rate)
-    rows = steps_of(FineTuning(tiny_model("qwen3", len(nano_tokenizer)), Given(transcripts), settings))
+    rows = steps_of(
+        FineTuning(tiny_model("qwen3", len(nano_tokenizer)), Given(transcripts), settings)
+    )
     found = [row["learning_rate"] for row in rows]
-    assert found[:3] == pytest.approx([0.0, 0.5e-3, 1e-3]) and found[2:] == sorted(found[2:], reverse=True)
+    assert found[:3] == pytest.approx([0.0, 0.5e-3, 1e-3]) and found[2:] == sorted(
+        found[2:], reverse=True
+    )
     assert found[9] == pytest.approx(1e-3 * (1 - 0.5 * 7 / 8))
 
 
-def test_a_source_that_ends_ends_the_stage(tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]) -> None:
+def test_a_source_that_ends_ends_the_stage(
+    tiny_model: Any, nano_tokenizer: Any, transcripts: list[Transcript]
+) -> None:
     model = tiny_model("qwen3", len(nano_tokenizer))
     assert len(steps_of(FineTuning(model, Given(transcripts, 5), SETTINGS))) == 3
     assert FineTuning(model, Given(transcripts, 0), SETTINGS).progress == 1
@@ -142,13 +168,21 @@ def test_settings_that_cannot_be_are_refused(wrong: dict[str, Any], words: str) 
 def test_batches_are_of_like_length_and_leave_nothing_out(transcripts: list[Transcript]) -> None:
     batches = list(BatchesOfLikeLength(Given(transcripts, 12), rows=3))
     assert sorted(id(t) for batch in batches for t in batch) == sorted(map(id, transcripts))
-    spans = sorted((min(len(t.token_ids) for t in batch), max(len(t.token_ids) for t in batch)) for batch in batches)
+    spans = sorted(
+        (min(len(t.token_ids) for t in batch), max(len(t.token_ids) for t in batch))
+        for batch in batches
+    )
     assert all(longest <= shortest for (_, longest), (shortest, _) in itertools.pairwise(spans))
 
 
 @pytest.mark.parametrize("taken", [0, 1, POOL - 1, POOL, POOL + 1, 2 * POOL])
-def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(taken: int, transcripts: list[Transcript]) -> None:
-    whole = [[id(t) for t in batch] for batch in itertools.islice(BatchesOfLikeLength(Given(transcripts), 3), 3 * POOL)]
+def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(
+    taken: int, transcripts: list[Transcript]
+) -> None:
+    whole = [
+        [id(t) for t in batch]
+        for batch in itertools.islice(BatchesOfLikeLength(Given(transcripts), 3), 3 * POOL)
+    ]
     first = BatchesOfLikeLength(Given(transcripts), 3)
     before = [[id(t) for t in next(first)] for _ in range(taken)]
     again = BatchesOfLikeLength(Given(transcripts), 3)
@@ -174,7 +208,15 @@ def test_ten_steps_are_five_and_five_bit_for_bit(
     before = steps_of(first, 5)
     again.load_state_dict(copy.deepcopy(first.state_dict()))
     after = steps_of(again)
-    timeless = [{key: value for key, value in row.items() if key != "tokens_per_second"} for row in told]
-    assert [{key: value for key, value in row.items() if key != "tokens_per_second"} for row in before + after] == timeless
+    timeless = [
+        {key: value for key, value in row.items() if key != "tokens_per_second"} for row in told
+    ]
+    assert [
+        {key: value for key, value in row.items() if key != "tokens_per_second"}
+        for row in before + after
+    ] == timeless
     assert again.step == whole.step == 10
-    assert all(torch.equal(a, b) for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True)
+    )

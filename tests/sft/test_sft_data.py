@@ -1,4 +1,5 @@
-"""Files of conversations: every format that is written gives the tokens that an episode has, and nothing is left out in silence."""
+"""Files of conversations: every format that is written gives the tokens that an episode has, and
+nothing is left out in silence."""
 
 from __future__ import annotations
 
@@ -20,12 +21,18 @@ from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.chat_masks import ChatMasks  # noqa: E402
-from tripwright.sft.data import FileSamples, Row, expert_samples, file_samples, read_rows  # noqa: E402
-from tripwright.sft.files import read_conversations  # noqa: E402
-from tripwright.sft.trainer import FineTuning, SftSettings  # noqa: E402
-from tripwright.training.data_source import COLD_START, trips_of  # noqa: E402
-from tripwright.training.recipe_tables import Recipe  # noqa: E402
+from tripwright.sft.chat_masks import ChatMasks
+from tripwright.sft.data import (
+    FileSamples,
+    Row,
+    expert_samples,
+    file_samples,
+    read_rows,
+)
+from tripwright.sft.files import read_conversations
+from tripwright.sft.trainer import FineTuning, SftSettings
+from tripwright.training.data_source import COLD_START, trips_of
+from tripwright.training.recipe_tables import Recipe
 
 SETTINGS = SftSettings(data="x", dtype="float32")
 MOST = 2048
@@ -36,13 +43,18 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.fixture(scope="module")
 def with_ids(chat: Any) -> list[Transcript]:
     stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 6)
-    return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)]
+    return [
+        session.transcript for session in expert_sessions(stream, dialect_named("compact"), chat)
+    ]
 
 
 @pytest.fixture(scope="module")
 def texts(with_ids: list[Transcript]) -> list[Transcript]:
     """The same, as of an endpoint."""
-    found = [Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) for transcript in with_ids]
+    found = [
+        Transcript.from_json(json.loads(json.dumps(transcript.to_json())))
+        for transcript in with_ids
+    ]
     for segment in (segment for transcript in found for segment in transcript.segments):
         segment.token_ids, segment.loss_mask, segment.logprobs = [], [], []
     return found
@@ -54,7 +66,9 @@ def written(tmp_path: Path) -> Callable[..., str]:
 
     def write(*records: Any, name: str = "data.jsonl") -> str:
         path = tmp_path / name
-        path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+        path.write_text(
+            "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records)
+        )
         return str(path)
 
     return write
@@ -79,50 +93,84 @@ def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
     with_ids: list[Transcript], texts: list[Transcript], nano_tokenizer: Any, written: Any
 ) -> None:
     expected = [Row(t.token_ids, t.loss_mask) for t in with_ids]
-    assert rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer) == expected
-    assert rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer) == expected
-    assert rows_of(written(*({"messages": messages_of(t), "tools": None} for t in texts)), nano_tokenizer) == expected
+    assert (
+        rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
+        == expected
+    )
+    assert (
+        rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer) == expected
+    )
+    assert (
+        rows_of(
+            written(*({"messages": messages_of(t), "tools": None} for t in texts)), nano_tokenizer
+        )
+        == expected
+    )
     names = {"user": "human", "assistant": "gpt", "tool": "observation"}
     sharegpt = [
-        {"system": m[0]["content"], "tools": "", "conversations": [{"from": names[x["role"]], "value": x["content"]} for x in m[1:]]}
+        {
+            "system": m[0]["content"],
+            "tools": "",
+            "conversations": [{"from": names[x["role"]], "value": x["content"]} for x in m[1:]],
+        }
         for m in map(messages_of, texts)
     ]
     assert rows_of(written(*sharegpt), nano_tokenizer) == expected
 
 
-def test_parquet_is_read_as_it_was_exported(with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path) -> None:
+def test_parquet_is_read_as_it_was_exported(
+    with_ids: list[Transcript], nano_tokenizer: Any, tmp_path: Path
+) -> None:
     pytest.importorskip("pyarrow")
     from tripwright.data.tables import write_rows
 
     rows = [
-        {"id": str(i), "messages": messages_of(t), "tools": None, "train": [s.role == "assistant" for s in t.segments]}
+        {
+            "id": str(i),
+            "messages": messages_of(t),
+            "tools": None,
+            "train": [s.role == "assistant" for s in t.segments],
+        }
         | {"input_ids": t.token_ids, "loss_mask": t.loss_mask, "level": "easy", "days": 3}
         | {"dialect": "compact", "world": "w", "query": "{}"}
         for i, t in enumerate(with_ids)
     ]
     write_rows(iter(rows), tmp_path / "train.parquet", "messages")
-    assert rows_of(str(tmp_path / "train.parquet"), nano_tokenizer) == [Row(t.token_ids, t.loss_mask) for t in with_ids]
+    assert rows_of(str(tmp_path / "train.parquet"), nano_tokenizer) == [
+        Row(t.token_ids, t.loss_mask) for t in with_ids
+    ]
 
 
-def test_a_run_folder_gives_the_last_try_of_each_episode(texts: list[Transcript], tmp_path: Path) -> None:
+def test_a_run_folder_gives_the_last_try_of_each_episode(
+    texts: list[Transcript], tmp_path: Path
+) -> None:
     lines = [episode(0, texts[0]), episode(1, texts[1]), episode(0, texts[2])]
     (tmp_path / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     found = [c.transcript for c in read_conversations(tmp_path)]
     assert found == [texts[1], texts[2]]
 
 
-def test_turns_that_are_not_to_be_trained_on_have_no_mask(texts: list[Transcript], nano_tokenizer: Any, written: Any) -> None:
+def test_turns_that_are_not_to_be_trained_on_have_no_mask(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
     messages = messages_of(texts[0])
     last = [i == len(messages) - 1 for i in range(len(messages))]
     (row,) = rows_of(written({"messages": messages, "train": last}), nano_tokenizer)
-    said = nano_tokenizer.decode([t for t, m in zip(row.token_ids, row.loss_mask, strict=True) if m])
+    said = nano_tokenizer.decode(
+        [t for t, m in zip(row.token_ids, row.loss_mask, strict=True) if m]
+    )
     assert said == messages[-1]["content"] + nano_tokenizer.eos_token
 
 
-def test_a_turn_that_was_cut_has_no_stop_token(texts: list[Transcript], nano_tokenizer: Any, written: Any) -> None:
+def test_a_turn_that_was_cut_has_no_stop_token(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
     cut = replace(texts[0], stop_reason=StopReason.MAX_TURN_TOKENS)
     whole, short = rows_of(written(episode(0, texts[0]), episode(1, cut)), nano_tokenizer)
-    assert short.token_ids == whole.token_ids[:-1] and whole.token_ids[-1] == nano_tokenizer.eos_token_id
+    assert (
+        short.token_ids == whole.token_ids[:-1]
+        and whole.token_ids[-1] == nano_tokenizer.eos_token_id
+    )
 
 
 # ---- masks from templates
@@ -139,13 +187,18 @@ CHAT = [
     {"role": "user", "content": "Hello"},
     {"role": "assistant", "content": "Where to?"},
     {"role": "user", "content": "Rome"},
-    {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}]},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}],
+    },
     {"role": "tool", "content": "sunny"},
     {"role": "assistant", "content": "Go."},
 ]
 MARKED = (
-    "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}"
-    "{% else %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}{% generation %}{{"
+    " m.content }}<|im_end|>{% endgeneration %}{% else %}{{ m.content }}<|im_end|>{% endif %}{%"
+    " endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
 
@@ -175,13 +228,22 @@ def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer: Any)
 def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer: Any) -> None:
     """Qwen3's, where the user speaks again: it leaves out the thoughts of earlier turns."""
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
-    talk = [*CHAT[:1], {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nWhere to?"}, *CHAT[2:3], CHAT[5]]
-    with pytest.raises(UserError, match="writes earlier turns anew and has no .* markers") as refused:
+    talk = [
+        *CHAT[:1],
+        {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nWhere to?"},
+        *CHAT[2:3],
+        CHAT[5],
+    ]
+    with pytest.raises(
+        UserError, match="writes earlier turns anew and has no .* markers"
+    ) as refused:
         ChatMasks(tokenizer).encode(talk, None)
     assert "\n" not in str(refused.value)
 
 
-def test_an_episode_has_the_frame_that_the_policy_sees(texts: list[Transcript], nano_tokenizer: Any) -> None:
+def test_an_episode_has_the_frame_that_the_policy_sees(
+    texts: list[Transcript], nano_tokenizer: Any
+) -> None:
     """Qwen3 without thinking: the empty thought that opens a turn stays, and is not trained on."""
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
     ids, mask = ChatMasks(tokenizer).encode(messages_of(texts[0]), None)
@@ -193,19 +255,39 @@ def test_an_episode_has_the_frame_that_the_policy_sees(texts: list[Transcript], 
 # ---- what is left out
 
 
-def test_what_is_left_out_is_counted(texts: list[Transcript], nano_tokenizer: Any, written: Any) -> None:
-    lengths = sorted(len(row.token_ids) for row in rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer))
+def test_what_is_left_out_is_counted(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
+    lengths = sorted(
+        len(row.token_ids)
+        for row in rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer)
+    )
     most = lengths[-1] - 1
     unscored = replace(texts[0], stop_reason=StopReason.UNSCORED)
     silent = {"messages": messages_of(texts[0])[:2]}
     path = written(*(episode(i, t) for i, t in enumerate(texts)), episode(9, unscored), silent)
     rows, figures = read_rows(replace(SETTINGS, data=path), nano_tokenizer, None, most)
-    assert (figures.read, figures.used, figures.too_long, figures.unscored, figures.without_turns) == (8, 5, 1, 1, 1)
-    assert figures.tokens == sum(len(r.token_ids) for r in rows) and figures.trained_tokens == sum(sum(r.loss_mask) for r in rows)
-    assert f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored" in figures.line(most)
-    cut, figures = read_rows(replace(SETTINGS, data=path, too_long="cut"), nano_tokenizer, None, most)
+    assert (
+        figures.read,
+        figures.used,
+        figures.too_long,
+        figures.unscored,
+        figures.without_turns,
+    ) == (8, 5, 1, 1, 1)
+    assert figures.tokens == sum(len(r.token_ids) for r in rows) and figures.trained_tokens == sum(
+        sum(r.loss_mask) for r in rows
+    )
+    assert (
+        f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored"
+        in figures.line(most)
+    )
+    cut, figures = read_rows(
+        replace(SETTINGS, data=path, too_long="cut"), nano_tokenizer, None, most
+    )
     assert max(len(r.token_ids) for r in cut) == most and figures.cut == 1 and figures.used == 6
-    with pytest.raises(UserError, match=rf"data.jsonl:\d: {lengths[-1]} tokens, {most} are allowed"):
+    with pytest.raises(
+        UserError, match=rf"data.jsonl:\d: {lengths[-1]} tokens, {most} are allowed"
+    ):
         read_rows(replace(SETTINGS, data=path, too_long="refuse"), nano_tokenizer, None, most)
 
 
@@ -216,29 +298,65 @@ def test_what_is_left_out_is_counted(texts: list[Transcript], nano_tokenizer: An
         ("[1]", r":2: expected a JSON object, found list"),
         ('{"text": "x"}', r":2: no 'messages', 'conversations' or 'transcript' in it; found text"),
         ('{"messages": []}', r":2: 'messages' must be a list of at least one message"),
-        ('{"messages": [{"role": "bot", "content": "x"}]}', r":2: message 1: role 'bot' is none of system, user, assistant, tool"),
-        ('{"messages": [{"role": "user", "content": 3}]}', r":2: message 1: 'content' must be a text, .* found int"),
-        ('{"messages": [{"role": "assistant", "tool_calls": [{}]}]}', r":2: message 1: a tool call needs 'function'"),
         (
-            '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]}',
+            '{"messages": [{"role": "bot", "content": "x"}]}',
+            r":2: message 1: role 'bot' is none of system, user, assistant, tool",
+        ),
+        (
+            '{"messages": [{"role": "user", "content": 3}]}',
+            r":2: message 1: 'content' must be a text, .* found int",
+        ),
+        (
+            '{"messages": [{"role": "assistant", "tool_calls": [{}]}]}',
+            r":2: message 1: a tool call needs 'function'",
+        ),
+        (
+            (
+                '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f",'
+                ' "arguments": "{"}}]}]}'
+            ),
             r":2: message 1: the arguments of a call to f are not JSON",
         ),
-        ('{"messages": [{"role": "user", "content": "x"}], "tools": "{"}', r":2: 'tools' is not JSON"),
-        ('{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}', r":2: 'train' must have one true or false"),
-        ('{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}', r":2: 'input_ids' and 'loss_mask' must be lists"),
-        ('{"conversations": [{"from": "robot", "value": "x"}]}', r":2: 'conversations' must be a list of turns"),
+        (
+            '{"messages": [{"role": "user", "content": "x"}], "tools": "{"}',
+            r":2: 'tools' is not JSON",
+        ),
+        (
+            '{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}',
+            r":2: 'train' must have one true or false",
+        ),
+        (
+            '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
+            r":2: 'input_ids' and 'loss_mask' must be lists",
+        ),
+        (
+            '{"conversations": [{"from": "robot", "value": "x"}]}',
+            r":2: 'conversations' must be a list of turns",
+        ),
         ('{"transcript": {}}', r":2: its transcript cannot be read"),
-        ('{"messages": [{"role": "user", "content": "x"}], "input_ids": [99999], "loss_mask": [1]}', r":2: its token ids are of another"),
+        (
+            (
+                '{"messages": [{"role": "user", "content": "x"}], "input_ids": [99999],'
+                ' "loss_mask": [1]}'
+            ),
+            r":2: its token ids are of another",
+        ),
     ],
 )
-def test_a_bad_line_is_named(line: str, words: str, texts: list[Transcript], nano_tokenizer: Any, written: Any) -> None:
+def test_a_bad_line_is_named(
+    line: str, words: str, texts: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
     with pytest.raises(UserError, match=words) as refused:
         rows_of(written({"messages": messages_of(texts[0])}, line), nano_tokenizer)
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_with_nothing_to_train_on_is_refused(texts: list[Transcript], nano_tokenizer: Any, written: Any, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds nothing to train on: 0 of 1 conversations.*1 without a turn"):
+def test_a_file_with_nothing_to_train_on_is_refused(
+    texts: list[Transcript], nano_tokenizer: Any, written: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        UserError, match="holds nothing to train on: 0 of 1 conversations.*1 without a turn"
+    ):
         rows_of(written({"messages": messages_of(texts[0])[:2]}), nano_tokenizer)
     with pytest.raises(UserError, match="No training data at"):
         rows_of(str(tmp_path / "nowhere.jsonl"), nano_tokenizer)
@@ -254,19 +372,32 @@ def test_a_file_with_nothing_to_train_on_is_refused(texts: list[Transcript], nan
 def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumped_to(
     with_ids: list[Transcript], nano_tokenizer: Any, written: Any
 ) -> None:
-    settings = replace(SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0)
+    settings = replace(
+        SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0
+    )
     source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     drawn = [id(row) for row in source]
     epochs = [drawn[i : i + 6] for i in range(0, 18, 6)]
-    assert len(drawn) == 18 and len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len({tuple(epoch) for epoch in epochs}) > 1
+    assert (
+        len(drawn) == 18
+        and len({tuple(sorted(epoch)) for epoch in epochs}) == 1
+        and len({tuple(epoch) for epoch in epochs}) > 1
+    )
     again = FileSamples(source.rows, source.figures, 0, 3.0)
     again.load_state_dict({"position": 10})
     assert [id(row) for row in again] == drawn[10:]
 
 
-def test_a_stage_ends_with_its_epochs(with_ids: list[Transcript], nano_tokenizer: Any, tiny_model: Any, written: Any) -> None:
+def test_a_stage_ends_with_its_epochs(
+    with_ids: list[Transcript], nano_tokenizer: Any, tiny_model: Any, written: Any
+) -> None:
     """Six conversations twice, four a step: three steps, and the rate falls to its end."""
-    settings = replace(SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=2.0, steps=None)
+    settings = replace(
+        SETTINGS,
+        data=written(*(episode(i, t) for i, t in enumerate(with_ids))),
+        max_epochs=2.0,
+        steps=None,
+    )
     source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     loop = FineTuning(tiny_model("qwen3", len(nano_tokenizer)), source, settings)
     rows = []
@@ -276,24 +407,39 @@ def test_a_stage_ends_with_its_epochs(with_ids: list[Transcript], nano_tokenizer
     assert rows[-1]["tokens"] == 2 * sum(len(t.token_ids) - 1 for t in with_ids)
 
 
-def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids: list[Transcript], nano_tokenizer: Any, written: Any) -> None:
+def test_the_limit_is_the_dialects_the_files_and_the_models(
+    with_ids: list[Transcript], nano_tokenizer: Any, written: Any
+) -> None:
     path = written(*(episode(i, t) for i, t in enumerate(with_ids)))
     longest = max(len(t.token_ids) for t in with_ids)
 
     def used(positions: int = MOST, **changed: Any) -> int:
         compact = dialect_named("compact")
-        dialect = replace(compact, context_tokens=changed.pop("context_tokens", compact.context_tokens))
-        return file_samples(replace(SETTINGS, data=path, **changed), dialect, nano_tokenizer, positions, seed=0).count
+        dialect = replace(
+            compact, context_tokens=changed.pop("context_tokens", compact.context_tokens)
+        )
+        return file_samples(
+            replace(SETTINGS, data=path, **changed), dialect, nano_tokenizer, positions, seed=0
+        ).count
 
     assert used() == 6
-    assert used(positions=longest - 1) == used(max_tokens=longest - 1) == used(context_tokens=longest - 1) == 5
+    assert (
+        used(positions=longest - 1)
+        == used(max_tokens=longest - 1)
+        == used(context_tokens=longest - 1)
+        == 5
+    )
 
 
 def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer: Any) -> None:
     recipe = Recipe(name="t", seed=3)
-    stream = ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    stream = ExpertTranscripts(
+        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
+    )
     first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
-    again = ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer))
+    again = ExpertTranscripts(
+        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
+    )
     samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
     read = [list(row.token_ids) for row in samples]
     assert len(read) == 10 and samples.count == 5

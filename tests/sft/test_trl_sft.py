@@ -1,4 +1,5 @@
-"""Fine-tuning through TRL: what it cannot do is refused before it is asked for; with TRL installed, what it really trains on."""
+"""Fine-tuning through TRL: what it cannot do is refused before it is asked for; with TRL installed,
+what it really trains on."""
 
 from __future__ import annotations
 
@@ -19,13 +20,21 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.local import load_model  # noqa: E402
-from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.sft.trainer import SftSettings  # noqa: E402
-from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings  # noqa: E402
+from tripwright.inference.local import load_model
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.sft.trainer import SftSettings
+from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, trl_settings
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
-SETTINGS = SftSettings(steps=4, rows_per_step=4, rows=2, observation_weight=0.0, data="x.jsonl", optimizer=RATE, dtype="float32")
+SETTINGS = SftSettings(
+    steps=4,
+    rows_per_step=4,
+    rows=2,
+    observation_weight=0.0,
+    data="x.jsonl",
+    optimizer=RATE,
+    dtype="float32",
+)
 TOKENS = 4096
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,13 +43,20 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def transcripts() -> list[Transcript]:
     """Texts alone, as of an endpoint."""
     stream = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 4), 8)
-    return [session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)]
+    return [
+        session.transcript for session in expert_sessions(stream, dialect_named("compact"), None)
+    ]
 
 
 @pytest.fixture
 def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
     path = tmp_path / "transcripts.jsonl"
-    path.write_text("".join(json.dumps({"id": f"e{i}", "transcript": t.to_json()}) + "\n" for i, t in enumerate(transcripts)))
+    path.write_text(
+        "".join(
+            json.dumps({"id": f"e{i}", "transcript": t.to_json()}) + "\n"
+            for i, t in enumerate(transcripts)
+        )
+    )
     return str(path)
 
 
@@ -70,11 +86,22 @@ def test_a_model_must_exist() -> None:
 def test_our_settings_in_its_words(tmp_path: Path) -> None:
     """Row S4: 32 conversations a step, a rate of 5e-6, 4 epochs, a warm-up of a tenth."""
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=5e-6)
-    settings = replace(SETTINGS, steps=None, max_epochs=4.0, rows_per_step=32, rows=1, warm_up=0.1, optimizer=rate)
+    settings = replace(
+        SETTINGS, steps=None, max_epochs=4.0, rows_per_step=32, rows=1, warm_up=0.1, optimizer=rate
+    )
     found = trl_settings(settings, tmp_path, 30_000, 3, True)
     assert found["per_device_train_batch_size"] * found["gradient_accumulation_steps"] == 32
-    assert (found["learning_rate"], found["num_train_epochs"], found["warmup_steps"], found["max_steps"]) == (5e-6, 4.0, 0.1, -1)
-    assert found["assistant_only_loss"] is True and found["max_length"] == 30_000 and found["seed"] == 3
+    assert (
+        found["learning_rate"],
+        found["num_train_epochs"],
+        found["warmup_steps"],
+        found["max_steps"],
+    ) == (5e-6, 4.0, 0.1, -1)
+    assert (
+        found["assistant_only_loss"] is True
+        and found["max_length"] == 30_000
+        and found["seed"] == 3
+    )
 
 
 # ---- with TRL
@@ -82,12 +109,15 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
 
 @pytest.fixture
 def spoken(nano_tokenizer: Any) -> Callable[[str], Any]:
-    """spoken(kind) → the nano tokenizer with the chat template of "qwen2_5" or "qwen3", as TRL knows it."""
+    """spoken(kind) → the nano tokenizer with the chat template of "qwen2_5" or "qwen3", as TRL
+    knows it."""
     templates = pytest.importorskip("trl").chat_template_utils
 
     def make(kind: str) -> Any:
         tokenizer = copy.deepcopy(nano_tokenizer)
-        tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|endoftext|>"]})
+        tokenizer.add_special_tokens(
+            {"additional_special_tokens": ["<|im_start|>", "<|endoftext|>"]}
+        )
         tokenizer.add_tokens(["<think>", "</think>"])
         tokenizer.chat_template = getattr(templates, f"{kind}_chat_template")
         return tokenizer
@@ -98,7 +128,8 @@ def spoken(nano_tokenizer: Any) -> Callable[[str], Any]:
 @pytest.mark.parametrize("kind", ["qwen2_5", "qwen3"])
 @pytest.mark.parametrize("dialect", ["compact", "planner_r1"])
 def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, spoken: Any) -> None:
-    """It trains on the template's own frame as well: line breaks, and the empty thoughts of Qwen3."""
+    """It trains on the template's own frame as well: line breaks, and the empty thoughts of
+    Qwen3."""
     from trl.chat_template_utils import get_training_chat_template
 
     from tripwright.sft.chat_masks import ChatMasks
@@ -110,9 +141,17 @@ def test_its_tokens_are_ours_and_its_mask_covers_ours(kind: str, dialect: str, s
         messages = [{"role": s.role, "content": s.text} for s in session.transcript.segments]
         ids, mask = masks.encode(messages, schemas)
         theirs = tokenizer.apply_chat_template(
-            messages, tools=schemas, chat_template=template, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+            messages,
+            tools=schemas,
+            chat_template=template,
+            tokenize=True,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
         )
-        assert list(theirs["input_ids"]) == [*ids, *tokenizer.encode("\n", add_special_tokens=False)]
+        assert list(theirs["input_ids"]) == [
+            *ids,
+            *tokenizer.encode("\n", add_special_tokens=False),
+        ]
         trained = list(zip(ids, mask, theirs["assistant_masks"], strict=False))
         assert all(b for _, a, b in trained if a)
         frame = {tokenizer.decode([token]) for token, a, b in trained if b and not a}
@@ -130,11 +169,22 @@ def test_a_tiny_model_learns_and_the_run_folder_is_as_ours(
     work = settings, str(tmp_path / "given"), dialect_named("compact"), 0, tmp_path / "run"
     saved = fine_tune_with_trl(*work)
     assert saved == tmp_path / "run" / "model" / "sft"
-    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [(line["stage"], line["step"]) for line in lines] == [("sft", step) for step in range(1, 7)]
-    assert lines[-1]["loss"] < lines[0]["loss"] - 0.05 and {"grad_norm", "learning_rate", "seconds", "tokens"} <= set(lines[0])
+    lines = [
+        json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert [(line["stage"], line["step"]) for line in lines] == [
+        ("sft", step) for step in range(1, 7)
+    ]
+    assert lines[-1]["loss"] < lines[0]["loss"] - 0.05 and {
+        "grad_norm",
+        "learning_rate",
+        "seconds",
+        "tokens",
+    } <= set(lines[0])
     (before, _), (after, same) = load_model(tmp_path / "given"), load_model(saved)
-    assert any(not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
+    assert any(
+        not torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True)
+    )
     assert same.chat_template == tokenizer.chat_template and not (tmp_path / "run" / "trl").exists()
     assert fine_tune_with_trl(*work) == saved  # done already
 
@@ -145,29 +195,47 @@ def test_a_template_that_it_cannot_mark_gets_our_tokens(nano_tokenizer: Any, fil
     assert not made.masked and "cannot mark" in made.why
     row = made.rows[0]
     trained = [t for t in row["labels"] if t != -100]
-    assert trained.count(nano_tokenizer.eos_token_id) >= 2 and set(row["labels"]) - {-100} <= set(row["input_ids"])
-    assert all(label in (-100, token) for label, token in zip(row["labels"], row["input_ids"], strict=True))
+    assert trained.count(nano_tokenizer.eos_token_id) >= 2 and set(row["labels"]) - {-100} <= set(
+        row["input_ids"]
+    )
+    assert all(
+        label in (-100, token) for label, token in zip(row["labels"], row["input_ids"], strict=True)
+    )
 
 
-def test_ids_of_a_local_model_stay_as_they_are(chat: Any, spoken: Any, nano_tokenizer: Any, tmp_path: Path) -> None:
+def test_ids_of_a_local_model_stay_as_they_are(
+    chat: Any, spoken: Any, nano_tokenizer: Any, tmp_path: Path
+) -> None:
     spoken("qwen2_5")
     trips = itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 0, 1), 1)
     (session,) = expert_sessions(trips, dialect_named("compact"), chat)
     path = tmp_path / "own.jsonl"
     path.write_text(json.dumps({"id": "a", "transcript": session.transcript.to_json()}) + "\n")
     made = rows_for_trl(replace(SETTINGS, data=str(path)), nano_tokenizer, None, TOKENS)
-    assert made.why == "the file brings its own ids" and made.rows[0]["input_ids"] == session.transcript.token_ids
+    assert (
+        made.why == "the file brings its own ids"
+        and made.rows[0]["input_ids"] == session.transcript.token_ids
+    )
 
 
-def test_too_long_ones_are_counted_cut_or_refused(spoken: Any, file: str, transcripts: list[Transcript]) -> None:
+def test_too_long_ones_are_counted_cut_or_refused(
+    spoken: Any, file: str, transcripts: list[Transcript]
+) -> None:
     tokenizer, settings = spoken("qwen2_5"), replace(SETTINGS, data=file)
     whole = rows_for_trl(settings, tokenizer, None, TOKENS)
     assert (
-        whole.masked and whole.figures.used == len(transcripts) and json.loads(json.dumps(whole.rows[0]))["messages"][0]["role"] == "system"
+        whole.masked
+        and whole.figures.used == len(transcripts)
+        and json.loads(json.dumps(whole.rows[0]))["messages"][0]["role"] == "system"
     )
     most = whole.figures.tokens // whole.figures.used  # the mean: some are longer
     dropped = rows_for_trl(settings, tokenizer, None, most)
-    assert 0 < dropped.figures.too_long < len(transcripts) and dropped.figures.used + dropped.figures.too_long == len(transcripts)
-    assert rows_for_trl(replace(settings, too_long="cut"), tokenizer, None, most).figures.cut == dropped.figures.too_long
+    assert 0 < dropped.figures.too_long < len(
+        transcripts
+    ) and dropped.figures.used + dropped.figures.too_long == len(transcripts)
+    assert (
+        rows_for_trl(replace(settings, too_long="cut"), tokenizer, None, most).figures.cut
+        == dropped.figures.too_long
+    )
     with pytest.raises(UserError, match=rf"transcripts.jsonl:\d+: \d+ tokens, {most} are allowed"):
         rows_for_trl(replace(settings, too_long="refuse"), tokenizer, None, most)

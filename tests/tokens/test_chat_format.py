@@ -1,4 +1,5 @@
-"""The pieces of a chat template that an episode appends, against what the template writes of the whole conversation."""
+"""The pieces of a chat template that an episode appends, against what the template writes of the
+whole conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ pytest.importorskip("torch")
 
 TEMPLATES = Path(__file__).parent / "templates"  # as published with Qwen2.5 and Qwen3
 SYSTEM, USER = "You plan trips.", "Three days in Aston, please."
-TURNS = ('<tool_call>{"name":"get_cities"}</tool_call>', '{"cities":["Aston"]}', "One moment. <tool_call>{}</tool_call>", '{"error":"?"}')
+TURNS = (
+    '<tool_call>{"name":"get_cities"}</tool_call>',
+    '{"cities":["Aston"]}',
+    "One moment. <tool_call>{}</tool_call>",
+    '{"error":"?"}',
+)
 NO_THOUGHT = "<think>\n\n</think>\n\n"
 
 
@@ -32,14 +38,20 @@ def with_template(tokenizer: Any, template: str) -> Any:
 def named_tokenizer(request: pytest.FixtureRequest, nano_tokenizer: Any) -> tuple[str, Any]:
     if request.param == "nano":
         return "nano", nano_tokenizer
-    return request.param, with_template(nano_tokenizer, (TEMPLATES / f"{request.param}.jinja").read_text(encoding="utf-8"))
+    return request.param, with_template(
+        nano_tokenizer, (TEMPLATES / f"{request.param}.jinja").read_text(encoding="utf-8")
+    )
 
 
 def whole(tokenizer: Any, tools: Any, turns: tuple[str, ...]) -> str:
     """What the template makes of the conversation at once."""
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
-    messages += [{"role": ("assistant", "tool")[i % 2], "content": turn} for i, turn in enumerate(turns)]
-    text: str = tokenizer.apply_chat_template(messages, tools=tools, add_generation_prompt=True, tokenize=False, enable_thinking=False)
+    messages += [
+        {"role": ("assistant", "tool")[i % 2], "content": turn} for i, turn in enumerate(turns)
+    ]
+    text: str = tokenizer.apply_chat_template(
+        messages, tools=tools, add_generation_prompt=True, tokenize=False, enable_thinking=False
+    )
     return text
 
 
@@ -53,11 +65,14 @@ def continued(chat: ChatFormat, turns: tuple[str, ...], max_tokens: int = 1000) 
 
 @pytest.mark.parametrize("tools", [None, tool_schemas()], ids=["no tools", "tools"])
 @pytest.mark.parametrize("count", [0, 2, 4])
-def test_a_continued_conversation_reads_as_the_template_writes_it(named_tokenizer: tuple[str, Any], tools: Any, count: int) -> None:
+def test_a_continued_conversation_reads_as_the_template_writes_it(
+    named_tokenizer: tuple[str, Any], tools: Any, count: int
+) -> None:
     name, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer, tools)
     found = chat.decode(continued(chat, TURNS[:count]))
-    if name == "qwen3":  # empty thoughts of past turns stay as they were seen; the template leaves them out
+    # empty thoughts of past turns stay as they were seen; the template leaves them out
+    if name == "qwen3":
         assert found.count(NO_THOUGHT) == count // 2 + 1
         found = found.replace(NO_THOUGHT, "") + NO_THOUGHT
     assert found == whole(tokenizer, tools, TURNS[:count])
@@ -66,13 +81,20 @@ def test_a_continued_conversation_reads_as_the_template_writes_it(named_tokenize
 def test_the_stop_token_is_a_token(named_tokenizer: tuple[str, Any]) -> None:
     _, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer)
-    assert chat.stop_token == "<|im_end|>" and chat.said("Hello")[-1] == chat.stop_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert chat.stop_token == "<|im_end|>" and chat.said("Hello")[
+        -1
+    ] == chat.stop_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
     assert chat.said("Hello")[:-1] == chat.encode("Hello")
 
 
-def test_tools_are_written_into_the_prompt_only_when_given(named_tokenizer: tuple[str, Any]) -> None:
+def test_tools_are_written_into_the_prompt_only_when_given(
+    named_tokenizer: tuple[str, Any],
+) -> None:
     name, tokenizer = named_tokenizer
-    bare, told = (chat.decode(chat.opening(SYSTEM, USER)) for chat in (ChatFormat(tokenizer), ChatFormat(tokenizer, tool_schemas())))
+    bare, told = (
+        chat.decode(chat.opening(SYSTEM, USER))
+        for chat in (ChatFormat(tokenizer), ChatFormat(tokenizer, tool_schemas()))
+    )
     assert "search_flights" not in bare
     assert ("search_flights" in told) == (name != "nano")
 
@@ -84,10 +106,16 @@ def within_its_frame(chat: ChatFormat, ids: list[int]) -> list[int]:
     """The ids of an answer, which stand between those that an empty one has too."""
     empty = chat.tool_answer("", 100).ids
     inside = len(ids) - len(empty)
-    return next(ids[i : i + inside] for i in range(len(empty) + 1) if [*ids[:i], *ids[i + inside :]] == empty)
+    return next(
+        ids[i : i + inside]
+        for i in range(len(empty) + 1)
+        if [*ids[:i], *ids[i + inside :]] == empty
+    )
 
 
-def test_a_tool_answer_that_fits_stands_whole_in_its_frame(named_tokenizer: tuple[str, Any]) -> None:
+def test_a_tool_answer_that_fits_stands_whole_in_its_frame(
+    named_tokenizer: tuple[str, Any],
+) -> None:
     chat = ChatFormat(named_tokenizer[1])
     ids = chat.encode(ANSWER)
     shown = chat.tool_answer(ANSWER, len(ids))
@@ -95,7 +123,9 @@ def test_a_tool_answer_that_fits_stands_whole_in_its_frame(named_tokenizer: tupl
 
 
 @pytest.mark.parametrize("limit", [60, 61, 100, 150])
-def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(named_tokenizer: tuple[str, Any], limit: int) -> None:
+def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(
+    named_tokenizer: tuple[str, Any], limit: int
+) -> None:
     chat = ChatFormat(named_tokenizer[1])
     ids = chat.encode(ANSWER)
     assert len(ids) > 150
@@ -110,10 +140,14 @@ def test_a_longer_one_is_cut_on_the_right_and_says_so_within_the_limit(named_tok
 
 
 @pytest.mark.parametrize("limit", [0, 1, 7])
-def test_where_the_note_has_no_room_there_is_only_the_beginning(named_tokenizer: tuple[str, Any], limit: int) -> None:
+def test_where_the_note_has_no_room_there_is_only_the_beginning(
+    named_tokenizer: tuple[str, Any], limit: int
+) -> None:
     chat = ChatFormat(named_tokenizer[1])
     shown = chat.tool_answer(ANSWER, limit)
-    assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[:limit] and shown.text == chat.decode(chat.encode(ANSWER)[:limit])
+    assert within_its_frame(chat, shown.ids) == chat.encode(ANSWER)[
+        :limit
+    ] and shown.text == chat.decode(chat.encode(ANSWER)[:limit])
 
 
 def test_no_character_is_cut_in_half(named_tokenizer: tuple[str, Any]) -> None:
@@ -154,24 +188,45 @@ NO_STOP = """
         (NUMBERED, "rewrites earlier turns"),
         (NO_STOP, "no known stop token"),
     ],
-    ids=["none", "no tool role", "raises", "drops turns", "shortens turns", "numbers turns", "no stop token"],
+    ids=[
+        "none",
+        "no tool role",
+        "raises",
+        "drops turns",
+        "shortens turns",
+        "numbers turns",
+        "no stop token",
+    ],
 )
-def test_templates_that_do_not_fit_are_refused_in_one_line(template: str | None, why: str, nano_tokenizer: Any) -> None:
+def test_templates_that_do_not_fit_are_refused_in_one_line(
+    template: str | None, why: str, nano_tokenizer: Any
+) -> None:
     with pytest.raises(UserError, match=why) as refused:
         ChatFormat(with_template(nano_tokenizer, template or ""))
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("system", [SYSTEM, ""], ids=["system", "no system"])
-def test_a_conversation_of_several_turns_reads_as_the_template_writes_it(named_tokenizer: tuple[str, Any], system: str) -> None:
+def test_a_conversation_of_several_turns_reads_as_the_template_writes_it(
+    named_tokenizer: tuple[str, Any], system: str
+) -> None:
     name, tokenizer = named_tokenizer
     chat = ChatFormat(tokenizer)
-    ids = [*chat.opening(system, USER), *chat.said("In May?"), *chat.further("Yes."), *chat.said("Gladly."), *chat.further("Go on.")]
+    ids = [
+        *chat.opening(system, USER),
+        *chat.said("In May?"),
+        *chat.further("Yes."),
+        *chat.said("Gladly."),
+        *chat.further("Go on."),
+    ]
     messages = [{"role": "system", "content": system}] if system else []
     messages += [
-        {"role": ("user", "assistant")[i % 2], "content": said} for i, said in enumerate((USER, "In May?", "Yes.", "Gladly.", "Go on."))
+        {"role": ("user", "assistant")[i % 2], "content": said}
+        for i, said in enumerate((USER, "In May?", "Yes.", "Gladly.", "Go on."))
     ]
-    wanted = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, enable_thinking=False)
+    wanted = tokenizer.apply_chat_template(
+        messages, add_generation_prompt=True, tokenize=False, enable_thinking=False
+    )
     found = chat.decode(ids)
     if name == "qwen3":  # as above
         assert found.count(NO_THOUGHT) == 3
@@ -181,7 +236,9 @@ def test_a_conversation_of_several_turns_reads_as_the_template_writes_it(named_t
 
 def test_a_template_that_rewrites_what_was_said_holds_no_conversation(nano_tokenizer: Any) -> None:
     template = (TEMPLATES / "qwen2_5.jinja").read_text(encoding="utf-8")
-    rewriting = template.replace("{%- for message in messages %}", "{%- for message in messages[-2:] %}", 1)
+    rewriting = template.replace(
+        "{%- for message in messages %}", "{%- for message in messages[-2:] %}", 1
+    )
     assert rewriting != template
     tokenizer = with_template(nano_tokenizer, template)
     chat = ChatFormat(tokenizer)

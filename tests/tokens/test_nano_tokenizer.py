@@ -1,4 +1,5 @@
-"""The tokenizer made on the spot: any text comes back, and a name is the same ids wherever it stands."""
+"""The tokenizer made on the spot: any text comes back, and a name is the same ids wherever it
+stands."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.tokenizer import END, PAD, ROLES, TAGS, superword_chunks, train_tokenizer
 
-any_text = st.text() | st.lists(st.sampled_from([*TAGS, END, '","name":"', " ", "\n", "é", "Stay: ", "9", "\u200b", "日本", "ﬁ"])).map(
-    "".join
-)
+any_text = st.text() | st.lists(
+    st.sampled_from(
+        [*TAGS, END, '","name":"', " ", "\n", "é", "Stay: ", "9", "\u200b", "日本", "ﬁ"]
+    )
+).map("".join)
 
 
 @given(text=any_text)
@@ -36,13 +39,22 @@ def test_a_saved_one_is_the_same(nano_tokenizer: Any, tmp_path: Any) -> None:
     nano_tokenizer.save_pretrained(tmp_path)
     loaded = transformers.AutoTokenizer.from_pretrained(tmp_path)
     text = '<answer>[{"days":1,"city":"Aston"}]</answer> 3 days é'
-    assert loaded.encode(text, add_special_tokens=False) == nano_tokenizer.encode(text, add_special_tokens=False)
-    assert (loaded.chat_template, loaded.eos_token, loaded.pad_token) == (nano_tokenizer.chat_template, END, PAD)
+    assert loaded.encode(text, add_special_tokens=False) == nano_tokenizer.encode(
+        text, add_special_tokens=False
+    )
+    assert (loaded.chat_template, loaded.eos_token, loaded.pad_token) == (
+        nano_tokenizer.chat_template,
+        END,
+        PAD,
+    )
 
 
 def test_fixed_text_of_other_alphabets_comes_back_too() -> None:
-    """Superwords are stored as text, all else as bytes: the decoder must not read one as the other."""
-    tokenizer = train_tokenizer(["café-crème: ñ, ü", "café-crème: ñ, ö"] * 20, {"Aston"}, superwords=50, subwords=300)
+    """Superwords are stored as text, all else as bytes: the decoder must not read one as the
+    other."""
+    tokenizer = train_tokenizer(
+        ["café-crème: ñ, ü", "café-crème: ñ, ö"] * 20, {"Aston"}, superwords=50, subwords=300
+    )
     for text in ("café-crème: ñ, ü", "é", "Aston café-crème: ñ"):
         assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
@@ -61,21 +73,38 @@ def test_digits_stand_alone(nano_tokenizer: Any) -> None:
 
 def test_superwords_hold_no_content_and_end_with_no_beginning_of_a_word() -> None:
     chunks = superword_chunks(['"stay":"Aston Inn","eat":"A 7 B"'] * 10, {"Aston", "Inn"}, 50)
-    assert chunks and not any("Aston" in chunk or "Inn" in chunk or "7" in chunk for chunk in chunks)
+    assert chunks and not any(
+        "Aston" in chunk or "Inn" in chunk or "7" in chunk for chunk in chunks
+    )
     assert not any(re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", chunk) for chunk in chunks)
 
 
 def test_a_name_is_cut_the_same_way_in_request_tool_answer_and_plan(nano_tokenizer: Any) -> None:
-    """Names of worlds that the tokenizer was not made from. Otherwise copying a name would be a translation."""
+    """Names of worlds that the tokenizer was not made from. Otherwise copying a name would be a
+    translation."""
     seen_in_two_roles = 0
     for session in expert_sessions(
-        itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 4), 32), dialect_named("compact"), None
+        itertools.islice(
+            GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 4), 32
+        ),
+        dialect_named("compact"),
+        None,
     ):
         world = session.tools.world
-        rows = [row for city in world.cities for row in (*world.restaurants(city), *world.attractions(city), *world.accommodations(city))]
+        rows = [
+            row
+            for city in world.cities
+            for row in (
+                *world.restaurants(city),
+                *world.attractions(city),
+                *world.accommodations(city),
+            )
+        ]
         for name in {*world.cities, *(row.name for row in rows)}:
             found = [
-                (segment.role, ids) for segment in session.transcript.segments for ids in occurrences(nano_tokenizer, segment.text, name)
+                (segment.role, ids)
+                for segment in session.transcript.segments
+                for ids in occurrences(nano_tokenizer, segment.text, name)
             ]
             assert len({ids for _, ids in found}) <= 1, name
             seen_in_two_roles += len({role for role, _ in found}) >= 2
@@ -89,4 +118,7 @@ def occurrences(tokenizer: Any, text: str, name: str) -> list[tuple[int, ...]]:
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
     spans = list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
     places = re.finditer(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", text)
-    return [tuple(i for i, (start, end) in spans if start < place.end() and end > place.start()) for place in places]
+    return [
+        tuple(i for i, (start, end) in spans if start < place.end() and end > place.start())
+        for place in places
+    ]

@@ -1,4 +1,5 @@
-"""Law 5: what is trained on is what was sampled, id by id, with the log-probabilities of the sampler."""
+"""Law 5: what is trained on is what was sampled, id by id, with the log-probabilities of the
+sampler."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.branching import Branching  # noqa: E402
-from tripwright.inference.decoder import Decoder  # noqa: E402
-from tripwright.inference.local import LocalPolicy, Sampling  # noqa: E402
-from tripwright.learning.batches import Batch, collate, token_logits  # noqa: E402
-from tripwright.rl.grpo import GrpoSettings, policy_loss  # noqa: E402
+from tripwright.inference.branching import Branching
+from tripwright.inference.decoder import Decoder
+from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.learning.batches import Batch, collate, token_logits
+from tripwright.rl.grpo import GrpoSettings, policy_loss
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]
@@ -43,9 +44,16 @@ def queries(world: World) -> list[Query]:
     return list(make_queries(world, 8, 3))
 
 
-def sampled(model: Any, chat: Any, queries: list[Query], world: World, **sampling: Any) -> list[Transcript]:
+def sampled(
+    model: Any, chat: Any, queries: list[Query], world: World, **sampling: Any
+) -> list[Transcript]:
     opened = [Session(query, ToolBox(world, DIALECT.face), DIALECT, chat) for query in queries]
-    return [session.transcript for session in LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling})).play(iter(opened))]
+    return [
+        session.transcript
+        for session in LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling})).play(
+            iter(opened)
+        )
+    ]
 
 
 def row_of(transcript: Transcript) -> Row:
@@ -63,23 +71,31 @@ def transcripts(talker: Any, caller: Any, queries: list[Query], world: World) ->
 # ---- transcripts
 
 
-def test_the_mask_is_1_exactly_on_what_the_model_sampled(transcripts: list[Transcript], caller: Any) -> None:
+def test_the_mask_is_1_exactly_on_what_the_model_sampled(
+    transcripts: list[Transcript], caller: Any
+) -> None:
     for transcript in transcripts:
         for segment in transcript.segments:
             said = segment.role == "assistant"
             assert segment.loss_mask == [int(said)] * len(segment.token_ids)
             assert len(segment.logprobs) == len(segment.token_ids)
             assert all(p < 0 for p in segment.logprobs) if said else not any(segment.logprobs)
-        turns = [segment.token_ids for segment in transcript.segments if segment.role == "assistant"]
+        turns = [
+            segment.token_ids for segment in transcript.segments if segment.role == "assistant"
+        ]
         for i, ids in enumerate(turns):
-            cut = i == len(turns) - 1 and transcript.stop_reason in (StopReason.MAX_TURN_TOKENS, StopReason.CONTEXT_OVERFLOW)
+            cut = i == len(turns) - 1 and transcript.stop_reason in (
+                StopReason.MAX_TURN_TOKENS,
+                StopReason.CONTEXT_OVERFLOW,
+            )
             assert (ids[-1] == caller.stop_id) != cut and caller.stop_id not in ids[:-1]
 
 
 def test_the_concatenated_ids_are_what_the_engine_was_fed(
     talker: Any, caller: Any, queries: list[Query], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One row at a time. The engine pads what it reads; padding is overwritten when the row gets there."""
+    """One row at a time. The engine pads what it reads; padding is overwritten when the row gets
+    there."""
     fed: dict[int, int] = {}
     hidden = Decoder.hidden
 
@@ -100,11 +116,16 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
     temperature: float, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
     for transcript in sampled(talker, caller, queries, world, temperature=temperature, rows=5):
-        ids, mask = torch.tensor(transcript.token_ids), torch.tensor(transcript.loss_mask[1:]).bool()
+        ids, mask = (
+            torch.tensor(transcript.token_ids),
+            torch.tensor(transcript.loss_mask[1:]).bool(),
+        )
         with torch.no_grad():
             logits = talker(ids[None]).logits[0, :-1] / (temperature or 1.0)
         expected = logits.log_softmax(-1).gather(1, ids[1:, None])[:, 0]
-        torch.testing.assert_close(torch.tensor(transcript.logprobs[1:])[mask], expected[mask], atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            torch.tensor(transcript.logprobs[1:])[mask], expected[mask], atol=1e-4, rtol=1e-4
+        )
         if temperature == 0:
             assert torch.equal(logits.argmax(-1)[mask], ids[1:][mask])
 
@@ -115,7 +136,10 @@ PATHS: dict[str, dict[str, Any]] = {
     "all at once": {"rows": 64},
     "tools in threads": {"rows": 5, "tool_threads": 3},
     "forks": {"rows": 5, "branching": Branching(initial=1, base=1.0)},
-    "forks, many rows": {"rows": 64, "branching": Branching(initial=2, base=1.0, forks=2, signal="surprisal")},
+    "forks, many rows": {
+        "rows": 64,
+        "branching": Branching(initial=2, base=1.0, forks=2, signal="surprisal"),
+    },
 }
 
 
@@ -123,25 +147,36 @@ PATHS: dict[str, dict[str, Any]] = {
 def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
     path: str, talker: Any, caller: Any, queries: list[Query], world: World
 ) -> None:
-    """Groups with a shared prompt and a long common beginning, whose keys and values are copied from row to row."""
+    """Groups with a shared prompt and a long common beginning, whose keys and values are copied
+    from row to row."""
     settings = dict(PATHS[path])
     branching = settings.pop("branching", None)
     dialect = replace(DIALECT, system_prompt=f"{DIALECT.system_prompt} " * 6)
     groups = [
-        [Session(query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}") for g in range(4)]
+        [
+            Session(query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}")
+            for g in range(4)
+        ]
         for q, query in enumerate(queries[:4])
     ]
     policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float32", **settings))
     found = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
-    assert sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4)) and policy.figures["copied_tokens"] > 0
+    assert (
+        sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4))
+        and policy.figures["copied_tokens"] > 0
+    )
     if branching:
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values()) > 0
     for transcript in found.values():
         batch, said = collate([row_of(transcript)]), torch.tensor(transcript.loss_mask[1:]).bool()
         with torch.no_grad():
             logits = token_logits(Decoder(talker), batch).view(*batch.ids.shape, -1)[0, : len(said)]
-        expected = logits.log_softmax(-1).gather(1, torch.tensor(transcript.token_ids[1:])[:, None])[:, 0]
-        torch.testing.assert_close(torch.tensor(transcript.logprobs[1:])[said], expected[said], atol=1e-4, rtol=0)
+        expected = logits.log_softmax(-1).gather(
+            1, torch.tensor(transcript.token_ids[1:])[:, None]
+        )[:, 0]
+        torch.testing.assert_close(
+            torch.tensor(transcript.logprobs[1:])[said], expected[said], atol=1e-4, rtol=0
+        )
 
 
 def test_a_transcript_comes_back_from_json_as_it_was(transcripts: list[Transcript]) -> None:
@@ -158,12 +193,18 @@ def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
         expected, mask = list(opening), [0] * len(opening)
         for segment in transcript.segments[2:]:
             said = segment.role == "assistant"
-            ids = chat.said(segment.text) if said else chat.tool_answer(segment.text, dialect_named("compact").max_tool_tokens).ids
+            ids = (
+                chat.said(segment.text)
+                if said
+                else chat.tool_answer(segment.text, dialect_named("compact").max_tool_tokens).ids
+            )
             expected += ids
             mask += [int(said)] * len(ids)
         assert (transcript.token_ids, transcript.loss_mask) == (expected, mask)
         assert chat.decode(transcript.token_ids).count(chat.stop_token) == len(transcript.segments)
-        spoken = [i for i, kept in zip(transcript.token_ids, transcript.loss_mask, strict=True) if kept]
+        spoken = [
+            i for i, kept in zip(transcript.token_ids, transcript.loss_mask, strict=True) if kept
+        ]
         assert spoken.count(chat.stop_id) == transcript.turns  # the end of a turn is learned
 
 
@@ -171,27 +212,47 @@ def test_the_expert_is_trained_on_as_it_is_read(chat: ChatFormat) -> None:
 
 
 def test_collate_shifts_by_one_and_pads_on_the_right() -> None:
-    batch = collate([([5, 6, 7, 8], [0, 0, 1, 1], [0.0, 0.0, -0.5, -0.25]), ([0, 9], [0, 1], [0.0, -1.0])], pad_id=3)
+    batch = collate(
+        [([5, 6, 7, 8], [0, 0, 1, 1], [0.0, 0.0, -0.5, -0.25]), ([0, 9], [0, 1], [0.0, -1.0])],
+        pad_id=3,
+    )
     width = batch.ids.shape[1]
-    assert width == 64 and all(t.shape == (2, width) for t in (batch.targets, batch.mask, batch.logprobs, batch.real))
+    assert width == 64 and all(
+        t.shape == (2, width) for t in (batch.targets, batch.mask, batch.logprobs, batch.real)
+    )
     assert batch.ids[:, :4].tolist() == [[5, 6, 7, 3], [0, 3, 3, 3]]
     assert batch.targets[0, :3].tolist() == [6, 7, 8] and batch.targets[1, :1].tolist() == [9]
     assert batch.mask[:, :4].tolist() == [[0, 1, 1, 0], [1, 0, 0, 0]]
     assert batch.logprobs[:, :4].tolist() == [[0, -0.5, -0.25, 0], [-1.0, 0, 0, 0]]
     assert batch.real.sum(1).tolist() == [3, 1]
-    assert not batch.mask[:, 4:].any() and not batch.logprobs[:, 4:].any() and not batch.real[:, 4:].any()
+    assert (
+        not batch.mask[:, 4:].any()
+        and not batch.logprobs[:, 4:].any()
+        and not batch.real[:, 4:].any()
+    )
 
 
 def test_a_target_of_id_0_is_no_padding() -> None:
     batch = collate([([1, 0, 2, 0], [0, 1, 0, 1], [0.0] * 4)])
-    assert batch.real.sum() == 3 and batch.targets[0, :3].tolist() == [0, 2, 0] and batch.mask[0, :3].tolist() == [1, 0, 1]
+    assert (
+        batch.real.sum() == 3
+        and batch.targets[0, :3].tolist() == [0, 2, 0]
+        and batch.mask[0, :3].tolist() == [1, 0, 1]
+    )
 
 
 @torch.no_grad()
-def test_logits_of_chosen_positions_are_those_of_all(talker: Any, transcripts: list[Transcript]) -> None:
+def test_logits_of_chosen_positions_are_those_of_all(
+    talker: Any, transcripts: list[Transcript]
+) -> None:
     batch, decoder = collate([row_of(t) for t in transcripts[:3]]), Decoder(talker)
     everywhere = token_logits(decoder, batch).view(*batch.ids.shape, -1)
-    torch.testing.assert_close(token_logits(decoder, batch, batch.mask > 0), everywhere[batch.mask > 0], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(
+        token_logits(decoder, batch, batch.mask > 0),
+        everywhere[batch.mask > 0],
+        atol=1e-4,
+        rtol=1e-4,
+    )
 
 
 # ---- the loss
@@ -199,17 +260,28 @@ def test_logits_of_chosen_positions_are_those_of_all(talker: Any, transcripts: l
 
 def gradient(model: Any, batch: Batch, advantages: Any, weights: Any) -> tuple[float, list[Any]]:
     model.zero_grad()
-    loss, _ = policy_loss(Decoder(model), batch, advantages[:, None].expand_as(batch.mask), weights, GrpoSettings())
+    loss, _ = policy_loss(
+        Decoder(model), batch, advantages[:, None].expand_as(batch.mask), weights, GrpoSettings()
+    )
     loss.backward()
     return float(loss.detach()), [parameter.grad.clone() for parameter in model.parameters()]
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker: Any, transcripts: list[Transcript]) -> None:
-    """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight, and the gap is rounding."""
+def test_the_trainer_finds_the_log_probabilities_of_the_sampler(
+    talker: Any, transcripts: list[Transcript]
+) -> None:
+    """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight,
+    and the gap is rounding."""
     rows = transcripts[:4]
     batch, advantages = collate([row_of(t) for t in rows]), torch.tensor([1.0, -1.0, 0.5, 2.0])
-    loss, counts = policy_loss(Decoder(talker), batch, advantages[:, None].expand_as(batch.mask), batch.mask, GrpoSettings())
+    loss, counts = policy_loss(
+        Decoder(talker),
+        batch,
+        advantages[:, None].expand_as(batch.mask),
+        batch.mask,
+        GrpoSettings(),
+    )
     expected = -sum(float(a) * sum(t.loss_mask) for a, t in zip(advantages, rows, strict=True))
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
     assert counts["gap"] / counts["tokens"] < 1e-4 and counts["clipped"] == 0
@@ -217,22 +289,28 @@ def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker: Any, tra
 
 @pytest.mark.usefixtures("full_precision")
 def test_prompt_and_tool_tokens_have_no_weight(talker: Any, transcripts: list[Transcript]) -> None:
-    """Whatever stands as their target or log-probability, loss and gradient are the same to the last bit."""
+    """Whatever stands as their target or log-probability, loss and gradient are the same to the
+    last bit."""
     batch = collate([row_of(t) for t in transcripts[:3]])
     advantages, unsaid = torch.tensor([1.0, -1.0, 2.0]), batch.mask == 0
     assert int((unsaid & batch.real).sum()) > 100
     spoiled = replace(
-        batch, targets=torch.where(unsaid, torch.full_like(batch.targets, 7), batch.targets), logprobs=batch.logprobs - 9.0 * unsaid
+        batch,
+        targets=torch.where(unsaid, torch.full_like(batch.targets, 7), batch.targets),
+        logprobs=batch.logprobs - 9.0 * unsaid,
     )
     loss, gradients = gradient(talker, batch, advantages, batch.mask / 10)
     other_loss, other_gradients = gradient(talker, spoiled, advantages, batch.mask / 10)
-    assert loss == other_loss and all(torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True))
+    assert loss == other_loss and all(
+        torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True)
+    )
     assert any(g.abs().sum() > 0 for g in gradients)
 
 
 @pytest.mark.usefixtures("full_precision")
 def test_padding_contributes_nothing(talker: Any, transcripts: list[Transcript]) -> None:
-    """Two rows of different length together = one and the other alone; and any padding id will do."""
+    """Two rows of different length together = one and the other alone; and any padding id will
+    do."""
     short, long = sorted(transcripts, key=lambda t: len(t.token_ids))[:: len(transcripts) - 1]
     assert len(long.token_ids) - len(short.token_ids) > 64
     rows, advantages = [row_of(short), row_of(long)], torch.tensor([1.0, -0.5])
@@ -241,8 +319,13 @@ def test_padding_contributes_nothing(talker: Any, transcripts: list[Transcript])
         batch: Batch = collate(chosen, pad_id)
         return gradient(talker, batch, advantages, batch.mask / 10)
 
-    together, apart = of(rows, advantages), [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)]
+    together, apart = (
+        of(rows, advantages),
+        [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)],
+    )
     assert together[0] == pytest.approx(apart[0][0] + apart[1][0], rel=1e-4)
-    for whole, first, second, other in zip(together[1], apart[0][1], apart[1][1], of(rows, advantages, pad_id=5)[1], strict=True):
+    for whole, first, second, other in zip(
+        together[1], apart[0][1], apart[1][1], of(rows, advantages, pad_id=5)[1], strict=True
+    ):
         torch.testing.assert_close(whole, first + second, atol=1e-4, rtol=1e-3)
         torch.testing.assert_close(whole, other, atol=1e-4, rtol=1e-3)

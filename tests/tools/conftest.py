@@ -12,11 +12,46 @@ from tripwright.world.store import World
 def world() -> World:
     return World.in_memory(
         WorldTables(
-            cities=[("Boston", "Massachusetts"), ("Salem", "Massachusetts"), ("Rockford", "Illinois"), ("Tampa", "Florida")],
+            cities=[
+                ("Boston", "Massachusetts"),
+                ("Salem", "Massachusetts"),
+                ("Rockford", "Illinois"),
+                ("Tampa", "Florida"),
+            ],
             flights=[
-                ("F2", "120.0", "10:00", "12:05", "2 hours 5 minutes", "2022-03-16", "Boston", "Rockford", "850.0"),
-                ("F1", "88", "06:10", "08:20", "2 hours 10 minutes", "2022-03-16", "Boston", "Rockford", "850.0"),
-                ("F3", "88.5", "20:00", "22:00", "2 hours 0 minutes", "2022-03-16", "Boston", "Rockford", "850.0"),
+                (
+                    "F2",
+                    "120.0",
+                    "10:00",
+                    "12:05",
+                    "2 hours 5 minutes",
+                    "2022-03-16",
+                    "Boston",
+                    "Rockford",
+                    "850.0",
+                ),
+                (
+                    "F1",
+                    "88",
+                    "06:10",
+                    "08:20",
+                    "2 hours 10 minutes",
+                    "2022-03-16",
+                    "Boston",
+                    "Rockford",
+                    "850.0",
+                ),
+                (
+                    "F3",
+                    "88.5",
+                    "20:00",
+                    "22:00",
+                    "2 hours 0 minutes",
+                    "2022-03-16",
+                    "Boston",
+                    "Rockford",
+                    "850.0",
+                ),
             ],
             grounds=[
                 ("Boston", "Rockford", "16 hours 1 min", "1,118 km"),
@@ -29,9 +64,28 @@ def world() -> World:
                 ('Cheap "A"', "Boston", "Pizza", "12", "3.9"),
                 ("Cheap B", "Boston", "BBQ", "12", "2.0"),
             ],
-            attractions=[("Old Park", "42.1", "-71.0", "1 Main St, Boston", "(617) 1", "https://park.example", "Boston")],
+            attractions=[
+                (
+                    "Old Park",
+                    "42.1",
+                    "-71.0",
+                    "1 Main St, Boston",
+                    "(617) 1",
+                    "https://park.example",
+                    "Boston",
+                )
+            ],
             accommodations=[
-                ("Loft", "Entire home/apt", "548.0", "2.0", "5.0", "No children under 10 & No parties", "2", "Boston"),
+                (
+                    "Loft",
+                    "Entire home/apt",
+                    "548.0",
+                    "2.0",
+                    "5.0",
+                    "No children under 10 & No parties",
+                    "2",
+                    "Boston",
+                ),
                 ("Nook", "Private room", "131.5", "1.0", "2.0", "No smoking", "1", "Boston"),
             ],
         )

@@ -14,7 +14,9 @@ NUMBERS = st.one_of(st.integers(0, 5000).map(str), st.floats(0, 5000).map(lambda
 ORDINARY = st.recursive(
     NUMBERS,
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner).map(
+            lambda t: f"({t[0]} {t[1]} {t[2]})"
+        ),
         inner.map(lambda x: f"-{x}"),
     ),
     max_leaves=8,
@@ -37,7 +39,13 @@ def test_agrees_with_python(expression: str) -> None:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.one_of(st.text(max_size=600), st.text("0123456789.eE+-*/%() ", max_size=600), st.text(string.printable, max_size=80)))
+@given(
+    st.one_of(
+        st.text(max_size=600),
+        st.text("0123456789.eE+-*/%() ", max_size=600),
+        st.text(string.printable, max_size=80),
+    )
+)
 def test_nothing_but_a_bounded_number_or_a_tool_error(expression: str) -> None:
     started = time.thread_time()
     try:

@@ -12,7 +12,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "tools.md"
 
 
 def test_the_page_runs_as_written() -> None:
-    blocks = re.findall(r"^```(python|text)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```(python|text)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     namespace: dict[str, Any] = {"__name__": "page"}
     printed, expected = [], []
     for language, body in blocks:

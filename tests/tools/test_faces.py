@@ -19,48 +19,83 @@ ANSWERS_OF_THE_JSON_FACES = "704eb0705ef3efafc3f30ae015502a0c040b9d3f2dc0c6316a8
 
 def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world: World) -> None:
     tools = TravelTools(world)
-    assert COMPACT.answer(tools.search_flights("Boston", "Rockford", "2022-03-16")).text == (
-        '{"rows":[[88,"2 hours 10 minutes","F1"],[88.5,"2 hours 0 minutes","F3"],[120,"2 hours 5 minutes","F2"]]}'
+    assert (
+        COMPACT.answer(tools.search_flights("Boston", "Rockford", "2022-03-16")).text
+        == '{"rows":[[88,"2 hours 10 minutes","F1"],[88.5,"2 hours 0 minutes","F3"],[120,"2 hours 5'
+        ' minutes","F2"]]}'
     )
-    assert COMPACT.answer(tools.search_restaurants("Boston")).text == (  # equal prices keep the file order
-        '{"rows":[[12,"Pizza","Cheap \\"A\\""],[12,"BBQ","Cheap B"],[50,"Tea, Indian","Dear Café"]]}'
+    # equal prices keep the file order
+    assert (
+        COMPACT.answer(tools.search_restaurants("Boston")).text
+        == '{"rows":[[12,"Pizza","Cheap \\"A\\""],[12,"BBQ","Cheap B"],[50,"Tea, Indian","Dear'
+        ' Café"]]}'
     )
-    assert COMPACT.answer(tools.search_accommodations("Boston")).text == (
-        '{"rows":[[131.5,"Private room",1,1,"No smoking","Nook"],[548,"Entire home/apt",2,2,"No children under 10 & No parties","Loft"]]}'
+    assert (
+        COMPACT.answer(tools.search_accommodations("Boston")).text
+        == '{"rows":[[131.5,"Private room",1,1,"No smoking","Nook"],[548,"Entire home/apt",2,2,"No'
+        ' children under 10 & No parties","Loft"]]}'
     )
     assert COMPACT.answer(tools.search_attractions("Boston")).text == '{"rows":[["Old Park"]]}'
-    assert COMPACT.answer(tools.search_ground_transportation("Boston", "Rockford", "taxi")).text == (
-        '{"duration":"16 hours 1 min","distance":"1,118 km","cost":1118}'
+    assert (
+        COMPACT.answer(tools.search_ground_transportation("Boston", "Rockford", "taxi")).text
+        == '{"duration":"16 hours 1 min","distance":"1,118 km","cost":1118}'
     )
 
 
 def test_planner_r1_gives_objects_in_file_order(world: World) -> None:
     tools = TravelTools(world)
-    flights = json.loads(PLANNER_R1.answer(tools.search_flights("Boston", "Rockford", "2022-03-16")).text)
+    flights = json.loads(
+        PLANNER_R1.answer(tools.search_flights("Boston", "Rockford", "2022-03-16")).text
+    )
     assert [f["flight_number"] for f in flights] == ["F2", "F1", "F3"]
     assert flights[1] == {
-        "flight_number": "F1", "price": 88, "departure_time": "06:10", "arrival_time": "08:20", "duration": "2 hours 10 minutes",
-        "date": "2022-03-16", "origin": "Boston", "destination": "Rockford", "distance": "850 miles",
-    }  # fmt: skip
+        "flight_number": "F1",
+        "price": 88,
+        "departure_time": "06:10",
+        "arrival_time": "08:20",
+        "duration": "2 hours 10 minutes",
+        "date": "2022-03-16",
+        "origin": "Boston",
+        "destination": "Rockford",
+        "distance": "850 miles",
+    }
     assert json.loads(PLANNER_R1.answer(tools.search_accommodations("Boston")).text)[0] == {
-        "name": "Loft", "price": 548, "room_type": "Entire home/apt", "house_rules": "No children under 10 & No parties",
-        "minimum_nights": 2, "maximum_occupancy": 2, "review_rating": 5, "city": "Boston",
-    }  # fmt: skip
-    assert json.loads(PLANNER_R1.answer(tools.search_ground_transportation("Boston", "Salem", "self-driving")).text) == {
-        "mode": "self-driving", "origin": "Boston", "destination": "Salem", "duration": "26 mins", "distance": "25.9 km", "cost": 1,
-    }  # fmt: skip
+        "name": "Loft",
+        "price": 548,
+        "room_type": "Entire home/apt",
+        "house_rules": "No children under 10 & No parties",
+        "minimum_nights": 2,
+        "maximum_occupancy": 2,
+        "review_rating": 5,
+        "city": "Boston",
+    }
+    assert json.loads(
+        PLANNER_R1.answer(
+            tools.search_ground_transportation("Boston", "Salem", "self-driving")
+        ).text
+    ) == {
+        "mode": "self-driving",
+        "origin": "Boston",
+        "destination": "Salem",
+        "duration": "26 mins",
+        "distance": "25.9 km",
+        "cost": 1,
+    }
 
 
 @pytest.mark.parametrize("face", [PLANNER_R1, COMPACT], ids=["planner_r1", "compact"])
 def test_what_both_json_faces_share(world: World, face: Face) -> None:
     tools = TravelTools(world)
-    assert json.loads(face.answer(tools.get_cities("Massachusetts")).text) == {"cities": ["Boston", "Salem"]}
+    assert json.loads(face.answer(tools.get_cities("Massachusetts")).text) == {
+        "cities": ["Boston", "Salem"]
+    }
     assert json.loads(face.answer(tools.calculator("0.1 + 0.2")).text) == {"result": 0.3}
     assert json.loads(face.error("No.", "refused").text) == {"error": "No."}
 
 
 def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
-    """Answers and errors of the JSON faces, byte for byte: a model that learned to read them would go wrong on others."""
+    """Answers and errors of the JSON faces, byte for byte: a model that learned to read them would
+    go wrong on others."""
     values = [
         "Boston",
         "Rockford",
@@ -79,7 +114,10 @@ def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
     for box in (ToolBox(world, face_named("planner_r1")), ToolBox(world, face_named("compact"))):
         for function in (schema["function"] for schema in tool_schemas()):
             names = function["parameters"]["required"]
-            calls = [dict(zip(names, chosen, strict=True)) for chosen in itertools.product(values, repeat=len(names))]
+            calls = [
+                dict(zip(names, chosen, strict=True))
+                for chosen in itertools.product(values, repeat=len(names))
+            ]
             for arguments in [*calls, {}, {"day": 1}, "{", "[]"]:
                 answer = box.call(function["name"], arguments)
                 digest.update(f"{answer.error} {answer.text}\n".encode())
@@ -87,9 +125,18 @@ def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
 
 
 def test_numbers() -> None:
-    assert [number(x) for x in (88.0, 88.5, -0.0, 1e18, 0.1 + 0.2, 1e-9)] == [88, 88.5, 0, 10**18, 0.3, 1e-9]
+    assert [number(x) for x in (88.0, 88.5, -0.0, 1e18, 0.1 + 0.2, 1e-9)] == [
+        88,
+        88.5,
+        0,
+        10**18,
+        0.3,
+        1e-9,
+    ]
 
 
 def test_an_unknown_face_is_named_with_those_that_exist() -> None:
-    with pytest.raises(UserError, match=r"Unknown face 'round'\. The faces are planner_r1, compact, star, official"):
+    with pytest.raises(
+        UserError, match=r"Unknown face 'round'\. The faces are planner_r1, compact, star, official"
+    ):
         face_named("round")

@@ -1,4 +1,5 @@
-"""Injected faults: what each looks like, that they are noted, and that they depend on the seed and the episode alone."""
+"""Injected faults: what each looks like, that they are noted, and that they depend on the seed and
+the episode alone."""
 
 from __future__ import annotations
 
@@ -36,18 +37,30 @@ def faulty(world: World, faults: Faults, key: str = "q1", face: str = "planner_r
 @pytest.mark.parametrize("face", FACES)
 def test_an_unavailable_tool_says_stars_sentence(world: World, face: str) -> None:
     tools = faulty(world, always("unavailable"), face=face)
-    name, arguments = tools.face.offer.call_of("search_flights", {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"})
+    name, arguments = tools.face.offer.call_of(
+        "search_flights", {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"}
+    )
     sentence = f"Error: Current tool {name} is not available."
-    said = json.dumps({"error": sentence}) if face == "planner_r1" else f'{{"error":"{sentence}"}}' if face == "compact" else sentence
+    said = (
+        json.dumps({"error": sentence})
+        if face == "planner_r1"
+        else f'{{"error":"{sentence}"}}'
+        if face == "compact"
+        else sentence
+    )
     assert tools.call(name, arguments) == ToolAnswer(said, error=True, fault="unavailable")
 
 
-def test_latency_is_noted_and_waited_only_where_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latency_is_noted_and_waited_only_where_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
     clean = ToolBox(world, face_named("planner_r1")).call("search_restaurants", CITY)
     for wait in (False, True):
-        answer = faulty(world, always("latency", latency_seconds=(2.0, 3.0), wait=wait)).call("search_restaurants", CITY)
+        answer = faulty(world, always("latency", latency_seconds=(2.0, 3.0), wait=wait)).call(
+            "search_restaurants", CITY
+        )
         assert (answer.text, answer.error) == (clean.text, False)
         kind, seconds, unit = (answer.fault or "").split()
         assert kind == "latency" and 2 <= float(seconds) <= 3 and unit == "s"
@@ -60,8 +73,14 @@ def test_too_much_latency_is_a_time_out(world: World, monkeypatch: pytest.Monkey
     slow = always("latency", latency_seconds=(31.0, 40.0), timeout_seconds=30.0, wait=True)
     for faults in (slow, always("timeout", wait=True)):
         answer = faulty(world, faults).call("search_restaurants", CITY)
-        assert json.loads(answer.text) == {"error": "Error: Current tool search_restaurants timed out after 30 seconds."}
-        assert answer.error and answer.fault == "timeout 30 s" and fault_kind(answer.fault) == "timeout"
+        assert json.loads(answer.text) == {
+            "error": "Error: Current tool search_restaurants timed out after 30 seconds."
+        }
+        assert (
+            answer.error
+            and answer.fault == "timeout 30 s"
+            and fault_kind(answer.fault) == "timeout"
+        )
     assert waited == [30.0, 30.0]
 
 
@@ -73,24 +92,37 @@ def test_a_truncated_answer_is_half_of_it_and_does_not_say_so(world: World) -> N
 
 
 def test_stale_flights_are_those_of_the_day_before() -> None:
-    flights = [(f"F{day}", "9", "08:00", "09:00", "1 hours", f"2022-03-{day}", "Boston", "Salem", "10.0") for day in ("15", "16")]
-    world = World.in_memory(WorldTables([("Boston", "MA"), ("Salem", "MA")], flights, [], [], [], []))
+    flights = [
+        (f"F{day}", "9", "08:00", "09:00", "1 hours", f"2022-03-{day}", "Boston", "Salem", "10.0")
+        for day in ("15", "16")
+    ]
+    world = World.in_memory(
+        WorldTables([("Boston", "MA"), ("Salem", "MA")], flights, [], [], [], [])
+    )
     tools = faulty(world, always("stale"), face="star")
     search = {"departure": "Boston", "destination": "Salem", "date": "2022-03-16"}
     answer = tools.call("SearchFlight", search)
-    the_day_before = ToolBox(world, face_named("star")).call("SearchFlight", {**search, "date": "2022-03-15"})
-    assert answer == replace(the_day_before, fault="stale") and answer.rows() == the_day_before.rows()
-    assert tools.call("SearchFlight", {**search, "date": "2022-03-15"}).error  # no flight was there on the 14th
-    assert tools.call("SearchFlight", {**search, "date": "soon"}).fault is None  # there is no day before
+    the_day_before = ToolBox(world, face_named("star")).call(
+        "SearchFlight", {**search, "date": "2022-03-15"}
+    )
+    assert (
+        answer == replace(the_day_before, fault="stale") and answer.rows() == the_day_before.rows()
+    )
+    # no flight was there on the 14th
+    assert tools.call("SearchFlight", {**search, "date": "2022-03-15"}).error
+    # there is no day before
+    assert tools.call("SearchFlight", {**search, "date": "soon"}).fault is None
 
 
 def test_any_other_stale_answer_is_what_the_tool_last_said_of_something_else(world: World) -> None:
     tools, clean = faulty(world, always("stale")), ToolBox(world, face_named("planner_r1"))
     massachusetts, illinois = {"state": "Massachusetts"}, {"state": "Illinois"}
     first = tools.call("get_cities", massachusetts)
-    assert first == clean.call("get_cities", massachusetts) and first.fault is None  # nothing to be stale yet
+    # nothing to be stale yet
+    assert first == clean.call("get_cities", massachusetts) and first.fault is None
     assert tools.call("search_restaurants", CITY).fault is None  # another tool
-    assert tools.call("get_cities", massachusetts).fault is None  # the same question: its old answer is right
+    # the same question: its old answer is right
+    assert tools.call("get_cities", massachusetts).fault is None
     assert tools.call("get_cities", illinois) == ToolAnswer(first.text, error=False, fault="stale")
 
 
@@ -99,26 +131,37 @@ def outcome(world: World, faults: Faults, key: str, calls: int = 300) -> list[st
     return [tools.call("search_restaurants", CITY).fault for _ in range(calls)]
 
 
-MIXED = Faults(probability=0.3, kinds={"unavailable": 1.0, "latency": 1.0, "timeout": 1.0, "truncated": 1.0}, seed=4)
+MIXED = Faults(
+    probability=0.3,
+    kinds={"unavailable": 1.0, "latency": 1.0, "timeout": 1.0, "truncated": 1.0},
+    seed=4,
+)
 
 
 def test_the_same_seed_and_episode_meet_the_same_faults(world: World) -> None:
     first = outcome(world, MIXED, "q1")
     random.seed(1)
     together = [faulty(world, MIXED, "q1"), faulty(world, MIXED, "q2")]
-    interleaved = [[tools.call("search_restaurants", CITY).fault for tools in together][0] for _ in range(300)]
+    interleaved = [
+        [tools.call("search_restaurants", CITY).fault for tools in together][0] for _ in range(300)
+    ]
     assert interleaved == first
     assert outcome(world, MIXED, "q2") != first
     assert outcome(world, Faults(**{**vars(MIXED), "seed": 5}), "q1") != first
 
 
 def test_the_draws_are_the_same_on_every_machine_and_in_every_version(world: World) -> None:
-    assert [n for n, fault in enumerate(outcome(world, Faults(probability=0.1), "q1", 40)) if fault] == [6, 13, 22, 25, 32]
+    assert [
+        n for n, fault in enumerate(outcome(world, Faults(probability=0.1), "q1", 40)) if fault
+    ] == [6, 13, 22, 25, 32]
 
 
 def test_what_one_call_is_does_not_move_the_faults_of_the_next(world: World) -> None:
     tools = faulty(world, MIXED, "q1")
-    found = [tools.call(*(("eat", {}) if n % 2 else ("search_restaurants", CITY))).fault for n in range(300)]
+    found = [
+        tools.call(*(("eat", {}) if n % 2 else ("search_restaurants", CITY))).fault
+        for n in range(300)
+    ]
     assert found[::2] == outcome(world, MIXED, "q1")[::2]
 
 
@@ -136,7 +179,9 @@ def test_tools_may_have_their_own_probability(world: World) -> None:
 
 
 def test_a_tool_that_the_face_does_not_know_is_refused(world: World) -> None:
-    with pytest.raises(UserError, match="Unknown tool 'SearchFlight' in per_tool. Accepted: search_flights, "):
+    with pytest.raises(
+        UserError, match="Unknown tool 'SearchFlight' in per_tool. Accepted: search_flights, "
+    ):
         faulty(world, Faults(per_tool={"SearchFlight": 0.1}))
 
 
@@ -151,13 +196,25 @@ def test_what_is_no_tool_cannot_fail(world: World) -> None:
         ({"probability": 1.5}, "The probability of a fault is from 0 to 1; probability is 1.5."),
         ({"probability": float("nan")}, "from 0 to 1; probability is nan."),
         ({"per_tool": {"calculator": -1.0}}, "from 0 to 1; per_tool.calculator is -1.0."),
-        ({"kinds": {"slow": 1.0}}, "Unknown kind of fault 'slow'. Accepted: unavailable, latency, timeout, stale, truncated."),
+        (
+            {"kinds": {"slow": 1.0}},
+            (
+                "Unknown kind of fault 'slow'. Accepted: unavailable, latency, timeout, stale,"
+                " truncated."
+            ),
+        ),
         ({"kinds": {}}, "The kinds of faults have weights from 0 with one above 0, found {}."),
         ({"kinds": {"stale": 0.0}}, "The kinds of faults have weights from 0 with one above 0"),
         ({"latency_seconds": (3.0, 2.0)}, "latency_seconds are two numbers from 0, smaller first"),
         ({"latency_seconds": (1.0,)}, "latency_seconds are two numbers from 0, smaller first"),
-        ({"latency_seconds": (1.0, 2.0, 3.0)}, "latency_seconds are two numbers from 0, smaller first"),
-        ({"latency_seconds": (1.0, math.inf)}, "latency_seconds are two numbers from 0, smaller first"),
+        (
+            {"latency_seconds": (1.0, 2.0, 3.0)},
+            "latency_seconds are two numbers from 0, smaller first",
+        ),
+        (
+            {"latency_seconds": (1.0, math.inf)},
+            "latency_seconds are two numbers from 0, smaller first",
+        ),
         ({"timeout_seconds": math.nan}, "timeout_seconds one above 0; found 1.0, 20.0 and nan"),
         ({"timeout_seconds": math.inf}, "timeout_seconds one above 0"),
         ({"kinds": {"timeout": math.nan}}, "weights from 0 with one above 0"),

@@ -19,7 +19,10 @@ WAY = json.dumps({"depart_city_name": "Boston", "arrival_city_name": "Salem", "d
 def folder(tmp_path: Path) -> str:
     cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
     flights = [("F1", "88", "23:50", "00:20", "0 hours 30 minutes", DAY, "Boston", "Salem", "15.0")]
-    write_world(tmp_path / "w", WorldTables(cities, flights, [("Boston", "Salem", "26 mins", "25.9 km")], [], [], []))
+    write_world(
+        tmp_path / "w",
+        WorldTables(cities, flights, [("Boston", "Salem", "26 mins", "25.9 km")], [], [], []),
+    )
     return str(tmp_path / "w")
 
 
@@ -31,28 +34,52 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_a_live_tool_answers_in_both_faces(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = json.loads(said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel"))
+    answer = json.loads(
+        said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel")
+    )
     (row,) = answer["rows"]
-    assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (1, "F1", "2022-03-17T00:20", 88.0)
+    assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (
+        1,
+        "F1",
+        "2022-03-17T00:20",
+        88.0,
+    )
     assert answer["source"] == f"world, {DAY}T00:00:00Z"
     compact = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
     assert compact == '{"rows":[["F1","23:50","00:20",88,1,"F1"]]}\n'
-    trains = json.loads(said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel"))["rows"]
+    trains = json.loads(
+        said(capsys, "train_search", WAY, "--world", folder, "--face", "deeptravel")
+    )["rows"]
     assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
 
 
 def test_the_schemas_are_listed_without_a_world(capsys: pytest.CaptureFixture[str]) -> None:
     schemas = json.loads(said(capsys, "--list", "--face", "deeptravel"))
     names = [schema["function"]["name"] for schema in schemas]
-    assert names == ["flight_search", "train_search", "route_planning", "hotel_search", "poi_search", "web_search"]
+    assert names == [
+        "flight_search",
+        "train_search",
+        "route_planning",
+        "hotel_search",
+        "poi_search",
+        "web_search",
+    ]
     assert schemas == json.loads(said(capsys, "--list", "--face", "deeptravel_compact"))
 
 
 @pytest.mark.parametrize(
     ("name", "arguments", "problem"),
     [
-        ("flight_search", WAY.replace("Salem", "Slem"), "Unknown city 'Slem'. Did you mean 'Salem'?"),
-        ("search_flights", "{}", "Unknown tool 'search_flights'. The tools are flight_search, train_search"),
+        (
+            "flight_search",
+            WAY.replace("Salem", "Slem"),
+            "Unknown city 'Slem'. Did you mean 'Salem'?",
+        ),
+        (
+            "search_flights",
+            "{}",
+            "Unknown tool 'search_flights'. The tools are flight_search, train_search",
+        ),
         ("web_search", "{}", "Missing argument 'query'. web_search takes query."),
         (
             "hotel_search",
@@ -70,13 +97,45 @@ def test_a_wrong_call_is_one_line_and_exit_2(
 
 
 def test_a_recorded_answer_is_given_again_and_nobody_is_asked(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = str(tmp_path / "live.sqlite")
-    live = said(capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel", "--store", store)
-    replayed = said(capsys, "flight_search", WAY, "--face", "deeptravel", "--store", store, "--snapshot", DAY, "--replay")
+    live = said(
+        capsys, "flight_search", WAY, "--world", folder, "--face", "deeptravel", "--store", store
+    )
+    replayed = said(
+        capsys,
+        "flight_search",
+        WAY,
+        "--face",
+        "deeptravel",
+        "--store",
+        store,
+        "--snapshot",
+        DAY,
+        "--replay",
+    )
     assert replayed == live
-    assert main(["tool", "web_search", '{"query": "x"}', "--face", "deeptravel", "--store", store, "--snapshot", DAY, "--replay"]) == 2
+    assert (
+        main(
+            [
+                "tool",
+                "web_search",
+                '{"query": "x"}',
+                "--face",
+                "deeptravel",
+                "--store",
+                store,
+                "--snapshot",
+                DAY,
+                "--replay",
+            ]
+        )
+        == 2
+    )
     assert f"not recorded in the snapshot of {DAY}" in capsys.readouterr().err
     assert main(["tool", "flight_search", WAY, "--face", "star", "--store", store]) == 2
     assert "answer from a closed world" in capsys.readouterr().err

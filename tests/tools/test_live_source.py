@@ -1,4 +1,5 @@
-"""What a run's live tools answer from: a world, services, a recorded day; what an agent is shown does not depend on which of them it is."""
+"""What a run's live tools answer from: a world, services, a recorded day; what an agent is shown
+does not depend on which of them it is."""
 
 from __future__ import annotations
 
@@ -40,36 +41,60 @@ def ask(source: LiveSource, tool: str, **arguments: str) -> Found | NotRecorded:
 
 def test_a_recorded_day_answers_as_the_world_did(world: Path, tmp_path: Path) -> None:
     flight, store = a_flight(world), str(tmp_path / "live.sqlite")
-    with live_source(PlaceOptions(world)) as direct, live_source(PlaceOptions(world, store=store)) as recording:
+    with (
+        live_source(PlaceOptions(world)) as direct,
+        live_source(PlaceOptions(world, store=store)) as recording,
+    ):
         said = LiveToolBox(direct.ask, face_named("deeptravel")).call("flight_search", flight).text
         schemas = LiveToolBox(direct.ask, face_named("deeptravel")).schemas
-        assert LiveToolBox(recording.ask, face_named("deeptravel")).call("flight_search", flight).text == said
-        assert recording.identity["mode"] == "record" and recording.identity["snapshot"] == World.open(world).dates[0]
+        assert (
+            LiveToolBox(recording.ask, face_named("deeptravel")).call("flight_search", flight).text
+            == said
+        )
+        assert (
+            recording.identity["mode"] == "record"
+            and recording.identity["snapshot"] == World.open(world).dates[0]
+        )
     day = World.open(world).dates[0]
     with live_source(PlaceOptions(store=store, snapshot=day, replay=True)) as replaying:
         box = LiveToolBox(replaying.ask, face_named("deeptravel"))
         assert box.call("flight_search", flight).text == said
-        assert box.schemas == schemas  # tools that nobody was asked for are shown all the same: the prompt is the same
+        # tools that nobody was asked for are shown all the same: the prompt is the same
+        assert box.schemas == schemas
         assert replaying.ask.tools == RECORDS.keys()
         assert "not recorded" in box.call("web_search", {"query": "museums"}).text
         sandbox = replaying.sandbox
         assert sandbox is not None and sandbox.counts.as_dict()["total"]["missed"] == 1
         assert isinstance(ask(replaying, "web_search", query="museums"), NotRecorded)
-    with live_source(PlaceOptions(world, store=store, replay=True)) as replaying:  # of a world: its first day
-        assert LiveToolBox(replaying.ask, face_named("deeptravel")).call("flight_search", flight).text == said
+    # of a world: its first day
+    with live_source(PlaceOptions(world, store=store, replay=True)) as replaying:
+        assert (
+            LiveToolBox(replaying.ask, face_named("deeptravel")).call("flight_search", flight).text
+            == said
+        )
 
 
-def test_a_services_file_says_which_tools_a_replay_shows(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_services_file_says_which_tools_a_replay_shows(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No key is needed to replay, and none is looked for."""
     monkeypatch.delenv("TAVILY_API_KEY", raising=False)
     store, services = str(tmp_path / "live.sqlite"), tmp_path / "live.toml"
-    services.write_text(f'[tools]\nflight_search = "world"\nweb_search = "tavily"\n[vendors.world]\nfolder = "{world}"\n')
+    services.write_text(
+        '[tools]\nflight_search = "world"\nweb_search = "tavily"\n[vendors.world]\nfolder ='
+        f' "{world}"\n'
+    )
     with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))
     day = World.open(world).dates[0]
-    with live_source(PlaceOptions(services=services, store=store, snapshot=day, replay=True)) as replaying:
+    with live_source(
+        PlaceOptions(services=services, store=store, snapshot=day, replay=True)
+    ) as replaying:
         assert replaying.ask.tools == {"flight_search", "web_search"}
-    with pytest.raises(UserError, match="TAVILY_API_KEY"), live_source(PlaceOptions(services=services, store=store)):
+    with (
+        pytest.raises(UserError, match="TAVILY_API_KEY"),
+        live_source(PlaceOptions(services=services, store=store)),
+    ):
         pass
 
 
@@ -88,13 +113,21 @@ def test_options_that_do_not_go_together(options: PlaceOptions, said: str) -> No
         pass
 
 
-def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(world: Path, tmp_path: Path) -> None:
+def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(
+    world: Path, tmp_path: Path
+) -> None:
     store = str(tmp_path / "live.sqlite")
-    with pytest.raises(UserError, match=r"live\.sqlite"), live_source(PlaceOptions(world, store=store, replay=True)):
+    with (
+        pytest.raises(UserError, match=r"live\.sqlite"),
+        live_source(PlaceOptions(world, store=store, replay=True)),
+    ):
         pass
     with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))
-    with pytest.raises(UserError, match="Which day is replayed"), live_source(PlaceOptions(store=store, replay=True)):
+    with (
+        pytest.raises(UserError, match="Which day is replayed"),
+        live_source(PlaceOptions(store=store, replay=True)),
+    ):
         pass
     gone = PlaceOptions(store=store, snapshot="2031-01-01", replay=True)
     with pytest.raises(UserError, match="no snapshot of 2031-01-01"), live_source(gone):

@@ -39,30 +39,49 @@ def test_tools_and_arguments(world: World) -> None:
         (
             "RestaurantSearch",
             {"city": "Boston"},
-            "     Name  Average Cost    Cuisines  Aggregate Rating   City\n"
-            "Dear Café            50 Tea, Indian               4.8 Boston\n"
-            'Cheap "A"            12       Pizza               3.9 Boston\n'
-            "  Cheap B            12         BBQ               2.0 Boston",
+            (
+                "     Name  Average Cost    Cuisines  Aggregate Rating   City\n"
+                "Dear Café            50 Tea, Indian               4.8 Boston\n"
+                'Cheap "A"            12       Pizza               3.9 Boston\n'
+                "  Cheap B            12         BBQ               2.0 Boston"
+            ),
         ),
         (
             "AccommodationSearch",
             {"city": "Boston"},
-            "NAME  price       room type                       house_rules  minimum nights  maximum occupancy  review rate number   city\n"
-            "Loft  548.0 Entire home/apt No children under 10 & No parties             2.0                  2                 5.0 Boston\n"
-            "Nook  131.5    Private room                        No smoking             1.0                  1                 2.0 Boston",
+            (
+                "NAME  price       room type                       house_rules  minimum nights "
+                " maximum occupancy  review rate number   city\nLoft  548.0 Entire home/apt No"
+                " children under 10 & No parties             2.0                  2                "
+                " 5.0 Boston\nNook  131.5    Private room                        No smoking        "
+                "     1.0                  1                 2.0 Boston"
+            ),
         ),
         (
             "AttractionSearch",
             {"city": "Boston"},
-            "    Name  Latitude  Longitude           Address   Phone              Website   City\n"
-            "Old Park      42.1      -71.0 1 Main St, Boston (617) 1 https://park.example Boston",
+            (
+                "    Name  Latitude  Longitude           Address   Phone              Website  "
+                " City\nOld Park      42.1      -71.0 1 Main St, Boston (617) 1"
+                " https://park.example Boston"
+            ),
         ),
         ("CitySearch", {"state": "Massachusetts"}, "['Boston', 'Salem']"),
-        ("GoogleDistanceMatrix", ROAD, "self-driving, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost: 55"),
+        (
+            "GoogleDistanceMatrix",
+            ROAD,
+            (
+                "self-driving, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118"
+                " km, cost: 55"
+            ),
+        ),
         (
             "GoogleDistanceMatrix",
             {**ROAD, "mode": "taxi"},
-            "taxi, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost: 1118",
+            (
+                "taxi, from Boston to Rockford, duration: 16 hours 1 min, distance: 1,118 km, cost:"
+                " 1118"
+            ),
         ),
     ],
 )
@@ -74,30 +93,67 @@ def test_answers(world: World, name: str, arguments: dict[str, str], said: str) 
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("FlightSearch", {**FLIGHT, "date": "2022-03-17"}, "There is no flight from Boston to Rockford on 2022-03-17."),
-        ("FlightSearch", {**FLIGHT, "date": "2022-02-30"}, "There is no flight from Boston to Rockford on 2022-02-30."),
-        ("FlightSearch", {**FLIGHT, "date": "16 March"}, "'16 March' is not in the format YYYY-MM-DD"),
+        (
+            "FlightSearch",
+            {**FLIGHT, "date": "2022-03-17"},
+            "There is no flight from Boston to Rockford on 2022-03-17.",
+        ),
+        (
+            "FlightSearch",
+            {**FLIGHT, "date": "2022-02-30"},
+            "There is no flight from Boston to Rockford on 2022-02-30.",
+        ),
+        (
+            "FlightSearch",
+            {**FLIGHT, "date": "16 March"},
+            "'16 March' is not in the format YYYY-MM-DD",
+        ),
         ("FlightSearch", {**FLIGHT, "destination": "Oz"}, f"Oz is not valid city in {CITIES}."),
         ("FlightSearch", {"origin": "Boston"}, "Illegal Flight Search. Please try again."),
         ("RestaurantSearch", {"city": "Tampa"}, "There is no restaurant in this city."),
         ("AttractionSearch", {"city": "Tampa"}, "There is no attraction in this city."),
         ("AccommodationSearch", {"city": "Tampa"}, "There is no attraction in this city."),  # (sic)
-        ("AccommodationSearch", {"city": "Boston(Massachusetts)"}, f"Boston(Massachusetts) is not valid city in {CITIES}."),
+        (
+            "AccommodationSearch",
+            {"city": "Boston(Massachusetts)"},
+            f"Boston(Massachusetts) is not valid city in {CITIES}.",
+        ),
         ("AccommodationSearch", {"city": 3}, "Illegal Accommodation Search. Please try again."),
         ("AttractionSearch", "Boston", "Illegal Attraction Search. Please try again."),
         ("RestaurantSearch", {"town": "Boston"}, "Illegal Restaurant Search. Please try again."),
         ("CitySearch", {}, "Illegal City Search. Please try again."),
         ("CitySearch", {"state": "Oz"}, "Invalid State"),
-        ("GoogleDistanceMatrix", {**ROAD, "mode": "bus"}, "Illegal GoogleDistanceMatrix. Please try again."),
-        ("GoogleDistanceMatrix", {**ROAD, "destination": "Tampa"}, "No valid information."),  # no data
-        ("GoogleDistanceMatrix", {**ROAD, "origin": "Rockford", "destination": "Boston"}, "No valid information."),  # over a day
-        ("GoogleDistanceMatrix", {**ROAD, "origin": "Salem"}, "self-driving, from Salem to Rockford, no valid information."),
-        ("GoogleDistanceMatrix", {**ROAD, "origin": "Oz", "mode": "taxi"}, "taxi, from Oz to Rockford, no valid information."),
+        (
+            "GoogleDistanceMatrix",
+            {**ROAD, "mode": "bus"},
+            "Illegal GoogleDistanceMatrix. Please try again.",
+        ),
+        # no data
+        ("GoogleDistanceMatrix", {**ROAD, "destination": "Tampa"}, "No valid information."),
+        # over a day
+        (
+            "GoogleDistanceMatrix",
+            {**ROAD, "origin": "Rockford", "destination": "Boston"},
+            "No valid information.",
+        ),
+        (
+            "GoogleDistanceMatrix",
+            {**ROAD, "origin": "Salem"},
+            "self-driving, from Salem to Rockford, no valid information.",
+        ),
+        (
+            "GoogleDistanceMatrix",
+            {**ROAD, "origin": "Oz", "mode": "taxi"},
+            "taxi, from Oz to Rockford, no valid information.",
+        ),
         (
             "NotebookWrite",
             {"description": "x"},
-            "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] / AccommodationSearch[city] / "
-            "RestaurantSearch[city] / AttractionSearch[city] / CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode].",
+            (
+                "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] /"
+                " AccommodationSearch[city] / RestaurantSearch[city] / AttractionSearch[city] /"
+                " CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode]."
+            ),
         ),
     ],
 )
@@ -110,26 +166,37 @@ def test_errors(world: World, name: str, arguments: dict[str, Any] | str, said: 
 
 TEXT = st.text(max_size=12)
 MONEY = st.floats(0, 5000).map(lambda x: round(x, 2)) | st.integers(0, 5000).map(float)
-PLACE = st.floats(-180, 180).filter(lambda x: x == 0 or abs(x) > 1e-5)  # beyond six decimals pandas turns to exponents; no map does
+# beyond six decimals pandas turns to exponents; no map does
+PLACE = st.floats(-180, 180).filter(lambda x: x == 0 or abs(x) > 1e-5)
 ROWS = {
     Flight: st.builds(Flight, TEXT, MONEY, TEXT, TEXT, TEXT, TEXT, TEXT, TEXT, MONEY),
     Restaurant: st.builds(Restaurant, TEXT, TEXT, TEXT, MONEY, MONEY),
     Attraction: st.builds(Attraction, TEXT, PLACE.map(str), PLACE.map(str), TEXT, TEXT, TEXT, TEXT),
-    Accommodation: st.builds(Accommodation, TEXT, TEXT, MONEY, MONEY, MONEY, TEXT, st.integers(1, 20), TEXT),
+    Accommodation: st.builds(
+        Accommodation, TEXT, TEXT, MONEY, MONEY, MONEY, TEXT, st.integers(1, 20), TEXT
+    ),
 }
 
 
 @settings(max_examples=200, deadline=None)
-@given(records=st.sampled_from(list(ROWS)).flatmap(lambda kind: st.lists(ROWS[kind], min_size=1, max_size=6)))
+@given(
+    records=st.sampled_from(list(ROWS)).flatmap(
+        lambda kind: st.lists(ROWS[kind], min_size=1, max_size=6)
+    )
+)
 def test_tables_are_what_pandas_prints(records: list[Any]) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: the tables were compared where it was")
+    pandas = pytest.importorskip(
+        "pandas", reason="pandas is not installed: the tables were compared where it was"
+    )
     columns = OFFICIAL.tables[type(records[0])].columns
     frame = pandas.DataFrame({column.label: column.of(records) for column in columns})
     assert "\n".join(to_string(columns, records)) == frame.to_string(index=False)
 
 
 def test_real_tables_are_what_pandas_prints(travelplanner: Path, real_world: World) -> None:
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed: the tables were compared where it was")
+    pandas = pytest.importorskip(
+        "pandas", reason="pandas is not installed: the tables were compared where it was"
+    )
     box = ToolBox(real_world, face_named("official"))
     for table, tool, columns in (
         ("accommodations.csv", "AccommodationSearch", OFFICIAL.tables[Accommodation].labels),
@@ -137,11 +204,19 @@ def test_real_tables_are_what_pandas_prints(travelplanner: Path, real_world: Wor
         ("attractions.csv", "AttractionSearch", OFFICIAL.tables[Attraction].labels),
     ):
         everywhere = pandas.read_csv(travelplanner / "database" / table).dropna()[list(columns)]
-        known = [(city, rows) for city, rows in everywhere.groupby(columns[-1]) if city in real_world.cities]
+        known = [
+            (city, rows)
+            for city, rows in everywhere.groupby(columns[-1])
+            if city in real_world.cities
+        ]
         assert len(known) > 200
         for city, rows in known[::10]:
             assert box.call(tool, {"city": city}).text == rows.to_string(index=False)
-    flights = pandas.read_csv(travelplanner / "database" / "flights.csv").dropna()[list(OFFICIAL.tables[Flight].labels)]
-    for (day, origin, destination), rows in list(flights.groupby(["FlightDate", "OriginCityName", "DestCityName"]))[::10]:
+    flights = pandas.read_csv(travelplanner / "database" / "flights.csv").dropna()[
+        list(OFFICIAL.tables[Flight].labels)
+    ]
+    for (day, origin, destination), rows in list(
+        flights.groupby(["FlightDate", "OriginCityName", "DestCityName"])
+    )[::10]:
         asked = {"origin": origin, "destination": destination, "date": day}
         assert box.call("FlightSearch", asked).text == rows.to_string(index=False)

@@ -20,9 +20,14 @@ ROWS = 34
 @pytest.fixture(scope="module")
 def long_world() -> World:
     eaten = [(f"Diner {n:02d}", "Boston", "Tea", str(90 - n), "4.0") for n in range(1, ROWS + 1)]
-    flights = [(f"F{n}", "100", "08:00", "09:00", "1 hours", "2022-03-16", "Boston", "Salem", "10.0") for n in range(1, 4)]
+    flights = [
+        (f"F{n}", "100", "08:00", "09:00", "1 hours", "2022-03-16", "Boston", "Salem", "10.0")
+        for n in range(1, 4)
+    ]
     cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
-    return World.in_memory(WorldTables(cities, flights, [("Boston", "Salem", "1 hour", "10 km")], eaten, [], []))
+    return World.in_memory(
+        WorldTables(cities, flights, [("Boston", "Salem", "1 hour", "10 km")], eaten, [], [])
+    )
 
 
 def ask(world: World, face: str, page_rows: int | None, **arguments: Any) -> str:
@@ -36,34 +41,54 @@ def test_the_pages_hold_every_row_once_and_in_order(long_world: World, face: str
     whole = ask(long_world, face, None)
     names = [f"Diner {n:02d}" for n in range(1, ROWS + 1)]
     order = sorted(names, key=whole.index)
-    assert order == (names[::-1] if face == "compact" else names)  # the small model's rows come cheapest first
+    # the small model's rows come cheapest first
+    assert order == (names[::-1] if face == "compact" else names)
     pages = [ask(long_world, face, 10, page=page) for page in (1, 2, 3, 4)]
     assert ask(long_world, face, 10) == pages[0]
     found = [[name for name in order if name in page] for page in pages]
-    assert [name for page in found for name in page] == order and [len(page) for page in found] == [10, 10, 10, 4]
+    assert [name for page in found for name in page] == order and [len(page) for page in found] == [
+        10,
+        10,
+        10,
+        4,
+    ]
 
 
 @pytest.mark.parametrize("face", ["star", "official"])
-def test_sentences_say_which_rows_these_are_and_what_to_ask_for(long_world: World, face: str) -> None:
-    assert ask(long_world, face, 10, page=2).endswith("\nRows 11-20 of 34, page 2 of 4. Ask for page 3 to see more.")
+def test_sentences_say_which_rows_these_are_and_what_to_ask_for(
+    long_world: World, face: str
+) -> None:
+    assert ask(long_world, face, 10, page=2).endswith(
+        "\nRows 11-20 of 34, page 2 of 4. Ask for page 3 to see more."
+    )
     assert ask(long_world, face, 10, page=4).endswith("\nRows 31-34 of 34, page 4 of 4.")
 
 
 def test_star_numbers_its_rows_through(long_world: World) -> None:
     heading, first, *_ = ask(long_world, "star", 10, page=2).split("\n")
-    assert heading.endswith("found the following 34 restaurants:") and first.startswith("11. [Diner 11]")
+    assert heading.endswith("found the following 34 restaurants:") and first.startswith(
+        "11. [Diner 11]"
+    )
 
 
 @pytest.mark.parametrize("face", ["planner_r1", "compact"])
 def test_json_has_fields_for_it(long_world: World, face: str) -> None:
     answer = json.loads(ask(long_world, face, 10, page=2))
-    assert {key: answer[key] for key in ("page", "pages", "total_rows")} == {"page": 2, "pages": 4, "total_rows": 34}
+    assert {key: answer[key] for key in ("page", "pages", "total_rows")} == {
+        "page": 2,
+        "pages": 4,
+        "total_rows": 34,
+    }
     assert list(answer) == ["rows", "page", "pages", "total_rows"]
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_an_answer_of_one_page_is_as_without_pages(long_world: World, face: str) -> None:
-    assert ask(long_world, face, ROWS) == ask(long_world, face, ROWS, page=1) == ask(long_world, face, None)
+    assert (
+        ask(long_world, face, ROWS)
+        == ask(long_world, face, ROWS, page=1)
+        == ask(long_world, face, None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,26 +105,42 @@ def test_an_answer_of_one_page_is_as_without_pages(long_world: World, face: str)
         (None, 1, "Unknown argument 'page'. search_restaurants takes city."),
     ],
 )
-def test_pages_that_are_not_there(long_world: World, page_rows: int | None, page: Any, said: str) -> None:
+def test_pages_that_are_not_there(
+    long_world: World, page_rows: int | None, page: Any, said: str
+) -> None:
     assert json.loads(ask(long_world, "planner_r1", page_rows, page=page)) == {"error": said}
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_page_is_offered_by_searches_only_and_only_where_there_are_pages(face: str) -> None:
-    assert not any("page" in s["function"]["parameters"]["properties"] for s in face_named(face).schemas())
+    assert not any(
+        "page" in s["function"]["parameters"]["properties"] for s in face_named(face).schemas()
+    )
     offered = {}
     for schema in face_named(face).schemas(paged=True):
         parameters = schema["function"]["parameters"]
         assert "page" not in parameters["required"]
-        offered[face_named(face).offer.core_name(schema["function"]["name"])] = parameters["properties"].get("page", {}).get("type")
-    searches = {"search_flights", "search_restaurants", "search_attractions", "search_accommodations"}
+        offered[face_named(face).offer.core_name(schema["function"]["name"])] = (
+            parameters["properties"].get("page", {}).get("type")
+        )
+    searches = {
+        "search_flights",
+        "search_restaurants",
+        "search_attractions",
+        "search_accommodations",
+    }
     assert {tool for tool, kind in offered.items() if kind == "integer"} == searches
 
 
 def test_what_has_no_rows_has_no_pages(long_world: World) -> None:
     box = ToolBox(long_world, face_named("compact"), page_rows=1)
-    assert json.loads(box.call("get_cities", {"state": "Massachusetts"}).text) == {"cities": ["Boston", "Salem"]}
-    assert "Unknown argument 'page'" in box.call("get_cities", {"state": "Massachusetts", "page": 1}).text
+    assert json.loads(box.call("get_cities", {"state": "Massachusetts"}).text) == {
+        "cities": ["Boston", "Salem"]
+    }
+    assert (
+        "Unknown argument 'page'"
+        in box.call("get_cities", {"state": "Massachusetts", "page": 1}).text
+    )
 
 
 def test_pages_without_rows_are_a_mistake_of_ours(long_world: World) -> None:

@@ -1,4 +1,5 @@
-"""The client of a tool server: what passes is retried, what stays is a fault of our side, and a wrong server is noticed at the start.
+"""The client of a tool server: what passes is retried, what stays is a fault of our side, and a
+wrong server is noticed at the start.
 
 The server here is a script; tests/web asks a real one.
 """
@@ -31,7 +32,8 @@ FAILING: Step = (503, '{"detail": "busy"}', {})
 
 
 class Script:
-    """Answers calls with the steps in turn, the last one for ever. A step "drop" closes the connection, "sleep" answers too late."""
+    """Answers calls with the steps in turn, the last one for ever. A step "drop" closes the
+    connection, "sleep" answers too late."""
 
     def __init__(self) -> None:
         self.world: Step = (200, json.dumps(WORLD), {})
@@ -124,7 +126,9 @@ def test_an_error_of_the_tool_is_an_answer(script: Script, box: RemoteToolBox) -
     assert box.call("search_restaurants", {}) == ToolAnswer("Unknown city.", error=True)
 
 
-def test_what_passes_is_asked_again_with_growing_pauses(script: Script, box: RemoteToolBox, waits: list[float]) -> None:
+def test_what_passes_is_asked_again_with_growing_pauses(
+    script: Script, box: RemoteToolBox, waits: list[float]
+) -> None:
     script.steps = [FAILING, "drop", (200, "<html>starting</html>", {}), ANSWER]
     assert box.call("calculator", {"expression": "1"}) == ToolAnswer("fine")
     assert len(script.bodies) == 4
@@ -141,11 +145,17 @@ def test_what_passes_is_asked_again_with_growing_pauses(script: Script, box: Rem
         ((200, "[1]", {}), "something other than JSON: [1]"),
     ],
 )
-def test_what_does_not_pass_is_a_fault_of_our_side(step: Step | str, said: str, script: Script, box: RemoteToolBox) -> None:
+def test_what_does_not_pass_is_a_fault_of_our_side(
+    step: Step | str, said: str, script: Script, box: RemoteToolBox
+) -> None:
     script.steps = [step]
     with pytest.raises(ToolHostDown) as caught:
         box.call("calculator", {"expression": "1"})
-    assert said in str(caught.value) and script.url in str(caught.value) and "\n" not in str(caught.value)
+    assert (
+        said in str(caught.value)
+        and script.url in str(caught.value)
+        and "\n" not in str(caught.value)
+    )
     assert len(script.bodies) == 4
 
 
@@ -160,7 +170,9 @@ def test_what_does_not_pass_is_a_fault_of_our_side(step: Step | str, said: str, 
         ((400, '{"detail": "Unknown face."}', {}), "answered 400: Unknown face."),
     ],
 )
-def test_what_cannot_pass_is_not_asked_again(step: Step, said: str, script: Script, box: RemoteToolBox) -> None:
+def test_what_cannot_pass_is_not_asked_again(
+    step: Step, said: str, script: Script, box: RemoteToolBox
+) -> None:
     script.steps = [step]
     with pytest.raises(ToolHostDown, match=said):
         box.call("calculator", {"expression": "1"})
@@ -186,9 +198,14 @@ def test_arguments_without_end_are_the_models_mistake(script: Script, box: Remot
 
 def test_threads_share_connections(script: Script, box: RemoteToolBox) -> None:
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda i: box.call("calculator", {"expression": str(i)}), range(200))) == [ToolAnswer("fine")] * 200
+        assert (
+            list(pool.map(lambda i: box.call("calculator", {"expression": str(i)}), range(200)))
+            == [ToolAnswer("fine")] * 200
+        )
     assert script.connections <= 5  # one was opened by the first questions
-    assert {body["arguments"] for body in script.bodies} == {json.dumps({"expression": str(i)}) for i in range(200)}
+    assert {body["arguments"] for body in script.bodies} == {
+        json.dumps({"expression": str(i)}) for i in range(200)
+    }
 
 
 def test_schemas_are_the_servers_and_may_be_edited(script: Script, box: RemoteToolBox) -> None:
@@ -201,15 +218,26 @@ def test_schemas_are_the_servers_and_may_be_edited(script: Script, box: RemoteTo
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"world": FAILING}, "answered 503: busy (2 attempts) Start a server with 'tripwright serve tools --world DIR'."),
+        (
+            {"world": FAILING},
+            (
+                "answered 503: busy (2 attempts) Start a server with 'tripwright serve tools"
+                " --world DIR'."
+            ),
+        ),
         ({"world": (200, "[]", {})}, "something other than JSON"),
         ({"world": (200, "{}", {})}, "is not a server of tools"),
         ({"world": (404, "no", {})}, "/world answered 404: no"),
-        ({"schemas": (400, '{"detail": "Unknown face \'compact\'."}', {})}, "/tools answered 400: Unknown face 'compact'."),
+        (
+            {"schemas": (400, '{"detail": "Unknown face \'compact\'."}', {})},
+            "/tools answered 400: Unknown face 'compact'.",
+        ),
         ({"schemas": (200, "{}", {})}, "is not a server of tools"),
     ],
 )
-def test_a_wrong_server_is_noticed_at_the_start(change: dict[str, Step], said: str, script: Script, waits: list[float]) -> None:
+def test_a_wrong_server_is_noticed_at_the_start(
+    change: dict[str, Step], said: str, script: Script, waits: list[float]
+) -> None:
     for name, step in change.items():
         setattr(script, name, step)
     with pytest.raises(UserError) as caught:
@@ -219,7 +247,10 @@ def test_a_wrong_server_is_noticed_at_the_start(change: dict[str, Step], said: s
 
 def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float]) -> None:
     assert RemoteToolBox(script.url, face_named("compact"), world_hash="abc").world == WORLD
-    with pytest.raises(UserError, match="serves another world: expected content hash abd, found abc .world 'scripted'."):
+    with pytest.raises(
+        UserError,
+        match="serves another world: expected content hash abd, found abc .world 'scripted'.",
+    ):
         RemoteToolBox(script.url, face_named("compact"), world_hash="abd")
 
 
@@ -232,12 +263,23 @@ def test_another_world_is_noticed_at_the_start(script: Script, waits: list[float
         (lambda: RemoteToolBox("http://127.0.0.1:0", face_named("compact")), "is not a URL"),
         (lambda: RemoteToolBox("http://", face_named("compact")), "is not a URL"),
         (lambda: RemoteToolBox("http://[::1", face_named("compact")), "is not a URL"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), max_retries=0), "cannot be reached"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("planer")), "Unknown face 'planer'"),
-        (lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), timeout_seconds=0), "needs timeout_seconds > 0"),
+        (
+            lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), max_retries=0),
+            "cannot be reached",
+        ),
+        (
+            lambda: RemoteToolBox("http://127.0.0.1:1", face_named("planer")),
+            "Unknown face 'planer'",
+        ),
+        (
+            lambda: RemoteToolBox("http://127.0.0.1:1", face_named("compact"), timeout_seconds=0),
+            "needs timeout_seconds > 0",
+        ),
     ],
 )
-def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: str, waits: list[float]) -> None:
+def test_a_wrong_setting_is_one_line(
+    make: Callable[[], RemoteToolBox], said: str, waits: list[float]
+) -> None:
     with pytest.raises(UserError) as caught:
         make()
     assert waits == []
@@ -245,8 +287,22 @@ def test_a_wrong_setting_is_one_line(make: Callable[[], RemoteToolBox], said: st
 
 
 def test_an_episode_whose_server_dies_is_unscored(script: Script, box: RemoteToolBox) -> None:
-    fields: dict[str, Any] = {"org": "A", "dest": "B", "days": 3, "date": ["2022-03-01", "2022-03-02", "2022-03-03"], "people_number": 1}
-    query = Query.model_validate(fields | {"visiting_city_number": 1, "budget": 100, "query": "Plan a trip.", "local_constraint": {}})
+    fields: dict[str, Any] = {
+        "org": "A",
+        "dest": "B",
+        "days": 3,
+        "date": ["2022-03-01", "2022-03-02", "2022-03-03"],
+        "people_number": 1,
+    }
+    query = Query.model_validate(
+        fields
+        | {
+            "visiting_city_number": 1,
+            "budget": 100,
+            "query": "Plan a trip.",
+            "local_constraint": {},
+        }
+    )
     session = Session(query, box, dialect_named("compact"))
     turn = '<tool_call>{"name": "calculator", "arguments": {"expression": "%d"}}</tool_call>'
     session.take(Turn(turn % 1))

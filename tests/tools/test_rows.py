@@ -1,4 +1,5 @@
-"""An answer as data is what its text says: the fields, the precision and the rows that a model was shown, and no more of them."""
+"""An answer as data is what its text says: the fields, the precision and the rows that a model was
+shown, and no more of them."""
 
 from __future__ import annotations
 
@@ -28,16 +29,51 @@ def world() -> World:
     return World.in_memory(
         WorldTables(
             cities=[("Boston", "Massachusetts"), ("Salem", "Massachusetts")],
-            flights=[("F1", "120", "08:00", "09:15", "1 hours 15 minutes", "2022-03-01", "Boston", "Salem", "190")],
+            flights=[
+                (
+                    "F1",
+                    "120",
+                    "08:00",
+                    "09:15",
+                    "1 hours 15 minutes",
+                    "2022-03-01",
+                    "Boston",
+                    "Salem",
+                    "190",
+                )
+            ],
             grounds=[("Boston", "Salem", "26 mins", "25.9 km")],
             restaurants=RESTAURANTS,
-            attractions=[("Old [Ship](1)", "42.12345678", "2.0", "1 Quay, Boston", "(1) 2", "https://ship.example", "Boston")],
-            accommodations=[("Inn & Out", "Private room", "89.5", "2", "4.5", "No smoking & No pets", "3", "Boston")],
+            attractions=[
+                (
+                    "Old [Ship](1)",
+                    "42.12345678",
+                    "2.0",
+                    "1 Quay, Boston",
+                    "(1) 2",
+                    "https://ship.example",
+                    "Boston",
+                )
+            ],
+            accommodations=[
+                (
+                    "Inn & Out",
+                    "Private room",
+                    "89.5",
+                    "2",
+                    "4.5",
+                    "No smoking & No pets",
+                    "3",
+                    "Boston",
+                )
+            ],
         )
     )
 
 
-def ask(world: World, face: str, tool: str, page_rows: int | None = None, **arguments: Any) -> ToolAnswer:
+def ask(
+    world: World, face: str, tool: str, page_rows: int | None = None, **arguments: Any
+) -> ToolAnswer:
     """`tool` and `arguments` by the core's names."""
     box = ToolBox(world, face_named(face), page_rows=page_rows)
     return box.call(*box.face.offer.call_of(tool, arguments))
@@ -50,48 +86,115 @@ def values(rows: Rows, *fields: str) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("face", FACES)
 def test_every_tool_answers_in_rows_with_the_names_of_the_world(world: World, face: str) -> None:
     meals = ask(world, face, "search_restaurants", city="Boston").rows()
-    assert meals.kind == "Restaurant" and (meals.first, meals.total, meals.pages, meals.is_whole) == (1, 3, 1, True)
+    assert meals.kind == "Restaurant" and (
+        meals.first,
+        meals.total,
+        meals.pages,
+        meals.is_whole,
+    ) == (1, 3, 1, True)
     assert meals.units == {"average_cost_usd": "USD"}
-    expected = {(name, int(cost), cuisines) for name, city, cuisines, cost, _ in RESTAURANTS if city == "Boston"}
+    expected = {
+        (name, int(cost), cuisines)
+        for name, city, cuisines, cost, _ in RESTAURANTS
+        if city == "Boston"
+    }
     assert set(values(meals, "name", "average_cost_usd", "cuisines")) == expected
     stay = ask(world, face, "search_accommodations", city="Boston").rows()
-    fields = ("name", "price_usd", "room_type", "minimum_nights", "maximum_occupancy", "house_rules")
-    assert values(stay, *fields) == [("Inn & Out", 89.5, "Private room", 2, 3, "No smoking & No pets")]
-    assert values(ask(world, face, "search_attractions", city="Boston").rows(), "name") == [("Old [Ship](1)",)]
-    flight = ask(world, face, "search_flights", origin="Boston", destination="Salem", date="2022-03-01").rows()
+    fields = (
+        "name",
+        "price_usd",
+        "room_type",
+        "minimum_nights",
+        "maximum_occupancy",
+        "house_rules",
+    )
+    assert values(stay, *fields) == [
+        ("Inn & Out", 89.5, "Private room", 2, 3, "No smoking & No pets")
+    ]
+    assert values(ask(world, face, "search_attractions", city="Boston").rows(), "name") == [
+        ("Old [Ship](1)",)
+    ]
+    flight = ask(
+        world, face, "search_flights", origin="Boston", destination="Salem", date="2022-03-01"
+    ).rows()
     assert values(flight, "number", "price_usd", "duration") == [("F1", 120, "1 hours 15 minutes")]
-    road = ask(world, face, "search_ground_transportation", origin="Boston", destination="Salem", mode="taxi").rows()
-    assert road.kind == "Route" and values(road, "duration", "distance", "cost_usd") == [("26 mins", "25.9 km", 25)]
-    assert ask(world, face, "get_cities", state="Massachusetts").rows().values == (("Boston",), ("Salem",))
+    road = ask(
+        world,
+        face,
+        "search_ground_transportation",
+        origin="Boston",
+        destination="Salem",
+        mode="taxi",
+    ).rows()
+    assert road.kind == "Route" and values(road, "duration", "distance", "cost_usd") == [
+        ("26 mins", "25.9 km", 25)
+    ]
+    assert ask(world, face, "get_cities", state="Massachusetts").rows().values == (
+        ("Boston",),
+        ("Salem",),
+    )
 
 
 def test_fields_and_precision_are_those_of_the_text(world: World) -> None:
-    compact = ask(world, "compact", "search_flights", origin="Boston", destination="Salem", date="2022-03-01").rows()
+    compact = ask(
+        world, "compact", "search_flights", origin="Boston", destination="Salem", date="2022-03-01"
+    ).rows()
     assert compact.fields == ("price_usd", "duration", "number")
-    planner = ask(world, "planner_r1", "search_flights", origin="Boston", destination="Salem", date="2022-03-01").rows()
+    planner = ask(
+        world,
+        "planner_r1",
+        "search_flights",
+        origin="Boston",
+        destination="Salem",
+        date="2022-03-01",
+    ).rows()
     assert planner.records()[0]["distance_miles"] == "190 miles"
-    assert values(ask(world, "official", "search_attractions", city="Boston").rows(), "latitude") == [(42.123457,)]
-    assert values(ask(world, "compact", "calculator", expression="0.1 + 0.2").rows(), "value") == [(0.3,)]
+    assert values(
+        ask(world, "official", "search_attractions", city="Boston").rows(), "latitude"
+    ) == [(42.123457,)]
+    assert values(ask(world, "compact", "calculator", expression="0.1 + 0.2").rows(), "value") == [
+        (0.3,)
+    ]
 
 
 def test_what_a_heading_says_is_said_of_all_rows(world: World) -> None:
-    star, planner = (ask(world, face, "search_restaurants", city="Boston").rows() for face in ("star", "planner_r1"))
+    star, planner = (
+        ask(world, face, "search_restaurants", city="Boston").rows()
+        for face in ("star", "planner_r1")
+    )
     assert star.about == {"city": "Boston"} and "city" not in star.fields
     assert planner.about == {} and values(planner, "city") == [("Boston",)] * 3
-    assert ask(world, "star", "get_cities", state="Massachusetts").rows().about == {"state": "Massachusetts"}
+    assert ask(world, "star", "get_cities", state="Massachusetts").rows().about == {
+        "state": "Massachusetts"
+    }
 
 
 def test_a_word_of_the_face_is_the_cores(world: World) -> None:
-    answer = ask(world, "star", "search_ground_transportation", origin="Boston", destination="Salem", mode="self-driving")
-    assert ": driving, from Boston" in answer.text and values(answer.rows(), "mode") == [("self-driving",)]
+    answer = ask(
+        world,
+        "star",
+        "search_ground_transportation",
+        origin="Boston",
+        destination="Salem",
+        mode="self-driving",
+    )
+    assert ": driving, from Boston" in answer.text and values(answer.rows(), "mode") == [
+        ("self-driving",)
+    ]
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_a_refusal_has_no_rows_and_says_why_as_the_face_does(world: World, face: str) -> None:
     answer = ask(world, face, "search_accommodations", city="Salem")
-    assert answer.error and answer.rows().problem == "no_accommodations" and answer.rows().values == () and answer.rows().note
+    assert (
+        answer.error
+        and answer.rows().problem == "no_accommodations"
+        and answer.rows().values == ()
+        and answer.rows().note
+    )
     unknown = ask(world, face, "search_accommodations", city="Oz").rows().problem
-    assert unknown == ("no_accommodations" if face == "star" else "unknown_city")  # star's tools do not tell the two apart
+    # star's tools do not tell the two apart
+    assert unknown == ("no_accommodations" if face == "star" else "unknown_city")
 
 
 @pytest.mark.parametrize("face", FACES)
@@ -105,15 +208,24 @@ def test_pages_say_where_they_stand(world: World, face: str) -> None:
 
 
 @pytest.mark.parametrize("face", FACES)
-@pytest.mark.parametrize(("tool", "asked"), [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Massachusetts"})])
-def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(world: World, face: str, tool: str, asked: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("tool", "asked"),
+    [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Massachusetts"})],
+)
+def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(
+    world: World, face: str, tool: str, asked: dict[str, str]
+) -> None:
     answer = ask(world, face, tool, **asked)
     whole, most = answer.rows(), 0
     for end in range(len(answer.text)):
         rows = answer.rows(f"{answer.text[:end]}… cut: 3 of 9 tokens shown")
         assert (rows.total, rows.pages, rows.is_whole) == (None, None, False)
         assert len(rows.values) >= most and rows.values == whole.values[: len(rows.values)]
-        assert all(str(value).splitlines()[0] in answer.text[:end] for row in values(rows, whole.fields[-1]) for value in row)
+        assert all(
+            str(value).splitlines()[0] in answer.text[:end]
+            for row in values(rows, whole.fields[-1])
+            for value in row
+        )
         most = max(most, len(rows.values))
     assert most >= len(whole.values) - 1
 
@@ -121,7 +233,10 @@ def test_of_a_cut_answer_the_rows_that_stand_whole_in_it(world: World, face: str
 def test_a_value_whose_end_is_not_shown_is_no_value(world: World) -> None:
     answer = ask(world, "star", "search_restaurants", city="Boston")
     first = answer.text.index("\n2. ")
-    assert len(answer.rows(answer.text[:first]).values) == 0 and len(answer.rows(answer.text[: first + 1]).values) == 1
+    assert (
+        len(answer.rows(answer.text[:first]).values) == 0
+        and len(answer.rows(answer.text[: first + 1]).values) == 1
+    )
 
 
 def test_nothing_is_left_of_a_refusal_that_is_cut(world: World) -> None:
@@ -135,13 +250,25 @@ def test_an_answer_in_words_of_somebody_elses_tool_says_so() -> None:
 
 @pytest.mark.parametrize("face", FACES)
 def test_rows_come_back_from_a_transcript_and_from_a_server(world: World, face: str) -> None:
-    for answer in (ask(world, face, "search_restaurants", 2, city="Boston"), ask(world, face, "search_accommodations", city="Salem")):
+    for answer in (
+        ask(world, face, "search_restaurants", 2, city="Boston"),
+        ask(world, face, "search_accommodations", city="Salem"),
+    ):
         call = ToolCall("search", {}, answer.text, answer.error, None, answer.rows())
-        transcript = Transcript([Segment("assistant", "…", call=call), Segment("tool", answer.text)])
-        assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript and transcript.has_rows
+        transcript = Transcript(
+            [Segment("assistant", "…", call=call), Segment("tool", answer.text)]
+        )
+        assert (
+            Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
+            and transcript.has_rows
+        )
         served = ToolAnswer.from_json(json.loads(json.dumps(answer.to_json())))
         half = answer.text[: len(answer.text) // 2]
-        assert (served, served.rows(), served.rows(half)) == (answer, answer.rows(), answer.rows(half))
+        assert (served, served.rows(), served.rows(half)) == (
+            answer,
+            answer.rows(),
+            answer.rows(half),
+        )
 
 
 def test_a_transcript_of_an_older_version_has_no_rows() -> None:

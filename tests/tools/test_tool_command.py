@@ -19,24 +19,63 @@ from tripwright.world.store import World
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     cities = [("Boston", "Massachusetts")]
-    write_world(tmp_path / "w", WorldTables(cities, [], [], [("Café", "Boston", "Tea", "12", "4.0")], [], []))
+    write_world(
+        tmp_path / "w",
+        WorldTables(cities, [], [], [("Café", "Boston", "Tea", "12", "4.0")], [], []),
+    )
     return str(tmp_path / "w")
 
 
 def test_prints_the_answer(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tool", "search_restaurants", '{"city": "Boston"}', "--world", folder]) == 0
     assert json.loads(capsys.readouterr().out)[0]["name"] == "Café"
-    assert main(["tool", "search_restaurants", '{"city": "Boston"}', "--world", folder, "--face", "compact"]) == 0
+    assert (
+        main(
+            [
+                "tool",
+                "search_restaurants",
+                '{"city": "Boston"}',
+                "--world",
+                folder,
+                "--face",
+                "compact",
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().out == '{"rows":[[12,"Tea","Café"]]}\n'
 
 
 def test_every_face_can_be_tried(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["tool", "SearchRestaurant", '{"city": "Boston"}', "--world", folder, "--face", "star"]) == 0
+    assert (
+        main(
+            ["tool", "SearchRestaurant", '{"city": "Boston"}', "--world", folder, "--face", "star"]
+        )
+        == 0
+    )
     assert "1. [Café] Avg. Cost $12. Cuisines: Tea. Rating: 4.0\n" in capsys.readouterr().out
-    assert main(["tool", "RestaurantSearch", '{"city": "Boston"}', "--world", folder, "--face", "official"]) == 0
-    assert capsys.readouterr().out.startswith("Name  Average Cost Cuisines  Aggregate Rating   City\n")
+    assert (
+        main(
+            [
+                "tool",
+                "RestaurantSearch",
+                '{"city": "Boston"}',
+                "--world",
+                folder,
+                "--face",
+                "official",
+            ]
+        )
+        == 0
+    )
+    assert capsys.readouterr().out.startswith(
+        "Name  Average Cost Cuisines  Aggregate Rating   City\n"
+    )
     assert main(["tool", "--list", "--face", "star"]) == 0
-    assert [s["function"]["name"] for s in json.loads(capsys.readouterr().out)][:2] == ["SearchCity", "SearchFlight"]
+    assert [s["function"]["name"] for s in json.loads(capsys.readouterr().out)][:2] == [
+        "SearchCity",
+        "SearchFlight",
+    ]
 
 
 def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +84,9 @@ def test_a_page_of_a_long_answer(tmp_path: Path, capsys: pytest.CaptureFixture[s
     asked = ["tool", "search_restaurants", '{"city": "Boston"}', "--world", str(tmp_path / "w")]
     assert main([*asked, "--page", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45) and answer["rows"][0]["name"] == "Café 41"
+    assert (answer["page"], answer["pages"], answer["total_rows"]) == (3, 3, 45) and answer["rows"][
+        0
+    ]["name"] == "Café 41"
     assert main([*asked, "--page", "2", "--page-rows", "44"]) == 0
     assert [row["name"] for row in json.loads(capsys.readouterr().out)["rows"]] == ["Café 45"]
     assert main([*asked, "--page-rows", "44"]) == 0
@@ -69,25 +110,39 @@ def test_lists_the_schemas_without_a_world(capsys: pytest.CaptureFixture[str]) -
         (["search_restaurants", '{"city": "Bostn"}', "--world", "W"], "Did you mean 'Boston'?"),
         (["search_restaurants", "{city: Boston}", "--world", "W"], "not valid JSON"),
         (["eat", "{}", "--world", "W"], "Unknown tool 'eat'"),
-        (["get_cities", "{}", "--world", "W", "--face", "round"], "The faces are planner_r1, compact"),
+        (
+            ["get_cities", "{}", "--world", "W", "--face", "round"],
+            "The faces are planner_r1, compact",
+        ),
         (["get_cities", "{}"], "--world DIR"),
         (["get_cities", "{}", "--world", "/nowhere"], "No world at '/nowhere'"),
         ([], "The tools are search_flights"),
         (["--face", "official"], "The tools are FlightSearch, "),
-        (["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"], "There is no restaurant in Oz."),
+        (
+            ["SearchRestaurant", '{"city": "Oz"}', "--world", "W", "--face", "star"],
+            "There is no restaurant in Oz.",
+        ),
         (
             ["SearchRestaurant", "{", "--world", "W", "--face", "star", "--page", "1"],
             "Tool calling error: The arguments are not valid JSON",
         ),
-        (["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"], "Unknown argument 'page'"),
+        (
+            ["get_cities", '{"state": "Massachusetts"}', "--world", "W", "--page", "1"],
+            "Unknown argument 'page'",
+        ),
         (
             ["search_restaurants", '{"city": "Boston", "page": 3}', "--world", "W", "--page", "2"],
             "--page says 2 and the arguments say 3. Say it once.",
         ),
-        (["get_cities", "{}", "--server", "http://127.0.0.1:99999"], "'http://127.0.0.1:99999' is not a URL"),
+        (
+            ["get_cities", "{}", "--server", "http://127.0.0.1:99999"],
+            "'http://127.0.0.1:99999' is not a URL",
+        ),
     ],
 )
-def test_mistakes_are_one_line_and_exit_2(folder: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line_and_exit_2(
+    folder: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["tool", *(folder if word == "W" else word for word in words)]) == 2
     out, err = capsys.readouterr()
     assert not out and said in err and err.count("\n") == 1
@@ -95,23 +150,34 @@ def test_mistakes_are_one_line_and_exit_2(folder: str, words: list[str], said: s
 
 def examples() -> list[list[str]]:
     """The words of each command line that the help shows."""
-    lines = [line.strip() for line in (inspect.getdoc(tool) or "").partition("Examples:")[2].splitlines()]
+    lines = [
+        line.strip() for line in (inspect.getdoc(tool) or "").partition("Examples:")[2].splitlines()
+    ]
     return [shlex.split(line)[1:] for line in lines if line.startswith("tripwright tool ")]
 
 
-def test_the_examples_of_the_help_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_help_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["world", "build", "worlds/nano", "--scale", "nano", "--seed", "7"]) == 0
-    # The official tables and live services are not here; recorded answers have tests of their own (test_live_command.py).
+    # The official tables and live services are not here; recorded answers have tests of their own
+    # (test_live_command.py).
     ours = [words for words in examples() if not {"worlds/real", "runs/live.sqlite"} & set(words)]
     assert len(ours) >= 7
     for words in ours:
-        there = [{"--server": "--world", "http://127.0.0.1:8321": "worlds/nano"}.get(word, word) for word in words]
+        there = [
+            {"--server": "--world", "http://127.0.0.1:8321": "worlds/nano"}.get(word, word)
+            for word in words
+        ]
         assert main(there) == 0, (words, capsys.readouterr().err)
 
 
 def test_the_example_on_the_official_tables_answers(
-    real_world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    real_world: World,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert real_world.folder is not None
     (tmp_path / "worlds").mkdir()
@@ -122,7 +188,9 @@ def test_the_example_on_the_official_tables_answers(
     assert "35 flights" in capsys.readouterr().out
 
 
-def test_a_server_that_fails_on_the_call_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_fails_on_the_call_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def down(*_: object) -> None:
         raise ToolHostDown("http://here answered 500: broken (6 attempts)")
 

@@ -15,26 +15,42 @@ from tripwright.world.store import World
 FACES = [face.name for face in domain_named("travelplanner").faces]
 
 TOOL_NAMES = [schema["function"]["name"] for face in FACES for schema in face_named(face).schemas()]
-ARGUMENT_NAMES = ["origin", "departure", "destination", "date", "city", "state", "mode", "expression", "page"]
+ARGUMENT_NAMES = [
+    "origin",
+    "departure",
+    "destination",
+    "date",
+    "city",
+    "state",
+    "mode",
+    "expression",
+    "page",
+]
 JSON_VALUES = st.recursive(
     st.one_of(
         *(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
         st.sampled_from(["Boston", "Rockford", "taxi", "2022-03-16"]),
     ),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
 
 def test_a_byte_order_mark_before_the_arguments_is_passed_over(world: World) -> None:
     box = ToolBox(world, face_named("compact"))
-    assert box.call("get_cities", '\ufeff{"state": "Illinois"}') == box.call("get_cities", {"state": "Illinois"})
+    assert box.call("get_cities", '\ufeff{"state": "Illinois"}') == box.call(
+        "get_cities", {"state": "Illinois"}
+    )
     assert box.call("get_cities", "\ufeff").text == box.call("get_cities", "").text
 
 
 def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
     box = ToolBox(world, face_named("compact"))
-    assert box.call("get_cities", {"state": "Illinois"}) == box.call("get_cities", '{"state": "Illinois"}')
+    assert box.call("get_cities", {"state": "Illinois"}) == box.call(
+        "get_cities", '{"state": "Illinois"}'
+    )
     assert box.call("get_cities", {"state": "Illinois"}).text == '{"cities":["Rockford"]}'
     assert box.schemas == tool_schemas()
 
@@ -43,7 +59,10 @@ def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ('{"state": "Illinois"', "The arguments are not valid JSON (Expecting ',' delimiter at character 20)."),
+        (
+            '{"state": "Illinois"',
+            "The arguments are not valid JSON (Expecting ',' delimiter at character 20).",
+        ),
         ("[" * 100_000, "The arguments are not valid JSON."),
         ("9" * 5000, "The arguments are not valid JSON."),
         ('["Illinois"]', "The arguments must be a JSON object, found ['Illinois']."),
@@ -57,14 +76,22 @@ def test_mistakes_are_answers(world: World, face: str, arguments: Any, said: str
     answer.text.encode()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     face=st.sampled_from(list(FACES)),
     page_rows=st.sampled_from([None, 1, 2]),
     name=st.one_of(st.sampled_from(TOOL_NAMES), st.text()),
-    arguments=st.one_of(st.text(), JSON_VALUES, st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4)),
+    arguments=st.one_of(
+        st.text(),
+        JSON_VALUES,
+        st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4),
+    ),
 )
-def test_no_call_raises_and_every_answer_is_short_text(world: World, face: str, page_rows: int | None, name: str, arguments: Any) -> None:
+def test_no_call_raises_and_every_answer_is_short_text(
+    world: World, face: str, page_rows: int | None, name: str, arguments: Any
+) -> None:
     answer = ToolBox(world, face_named(face), page_rows=page_rows).call(name, arguments)
     answer.text.encode()
     assert answer.text and len(answer.text) < 1000
@@ -108,9 +135,18 @@ HOSTILE = {
 
 @pytest.mark.parametrize("face", FACES)
 @pytest.mark.parametrize("what", HOSTILE)
-def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world: World, face: str, what: str) -> None:
+def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(
+    world: World, face: str, what: str
+) -> None:
     box = ToolBox(world, face_named(face))
-    arguments = {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16", "city": "Boston", "state": "Illinois", "mode": "taxi"}
+    arguments = {
+        "origin": "Boston",
+        "destination": "Rockford",
+        "date": "2022-03-16",
+        "city": "Boston",
+        "state": "Illinois",
+        "mode": "taxi",
+    }
     for schema in tool_schemas():
         core, names = schema["function"]["name"], schema["function"]["parameters"]["required"]
         if core not in box.face.named or core == "calculator":
@@ -120,10 +156,14 @@ def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(world: World, 
             answer = box.call(*box.face.offer.call_of(core, asked))
             assert answer.error and "\n" not in answer.text and len(answer.text) < 500
             answer.text.encode()
-    assert not box.call(*box.face.offer.call_of("search_restaurants", {"city": "Boston"})).error  # nothing was dropped
+    # nothing was dropped
+    assert not box.call(*box.face.offer.call_of("search_restaurants", {"city": "Boston"})).error
 
 
-@pytest.mark.parametrize("text", ['{"city": NaN}', '{"city": "\\ud800"}', '{"a":' * 50_000, "9" * 5_000, "\x00", '"', "\ud800"])
+@pytest.mark.parametrize(
+    "text",
+    ['{"city": NaN}', '{"city": "\\ud800"}', '{"a":' * 50_000, "9" * 5_000, "\x00", '"', "\ud800"],
+)
 @pytest.mark.parametrize("face", FACES)
 def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> None:
     box = ToolBox(world, face_named(face))
@@ -133,10 +173,20 @@ def test_text_that_is_no_call_is_told_so(world: World, face: str, text: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("face", "nothing"), [("compact", '{"rows":[]}'), ("planner_r1", "[]"), ("star", "No information."), ("official", "No information.")]
+    ("face", "nothing"),
+    [
+        ("compact", '{"rows":[]}'),
+        ("planner_r1", "[]"),
+        ("star", "No information."),
+        ("official", "No information."),
+    ],
 )
 def test_an_emptied_box_tells_nothing(world: World, face: str, nothing: str) -> None:
     box = ToolBox(world, face_named(face), emptied=True)
-    for name, arguments in [("search_restaurants", {"city": "Boston"}), ("get_cities", {"state": "Ilinois"}), ("nonsense", {})]:
+    for name, arguments in [
+        ("search_restaurants", {"city": "Boston"}),
+        ("get_cities", {"state": "Ilinois"}),
+        ("nonsense", {}),
+    ]:
         answer = box.call(name, arguments)
         assert answer.text == nothing and not answer.error

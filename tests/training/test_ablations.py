@@ -1,4 +1,5 @@
-"""The ablations of row D7, one recipe each: what differs from the whole, what the halves of the joint reward read, and one step of each."""
+"""The ablations of row D7, one recipe each: what differs from the whole, what the halves of the
+joint reward read, and one step of each."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.domains import dialect_named, domain_named  # noqa: E402
-from tripwright.episode import Episode, close_session  # noqa: E402
-from tripwright.learning.trips import Trips, expert_session  # noqa: E402
-from tripwright.rl.replay import ReplayBuffer, ReplaySettings  # noqa: E402
-from tripwright.rl.rollouts import Group  # noqa: E402
-from tripwright.sft.copying import CopySettings  # noqa: E402
-from tripwright.training import stages  # noqa: E402
-from tripwright.training.data_source import COLD_START, RL, trips_of  # noqa: E402
-from tripwright.training.nano import NanoShape  # noqa: E402
-from tripwright.training.recipe import load_recipe  # noqa: E402
-from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement  # noqa: E402
-from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.domains import dialect_named, domain_named
+from tripwright.episode import Episode, close_session
+from tripwright.learning.trips import Trips, expert_session
+from tripwright.rl.replay import ReplayBuffer, ReplaySettings
+from tripwright.rl.rollouts import Group
+from tripwright.sft.copying import CopySettings
+from tripwright.training import stages
+from tripwright.training.data_source import COLD_START, RL, trips_of
+from tripwright.training.nano import NanoShape
+from tripwright.training.recipe import load_recipe
+from tripwright.training.recipe_tables import ModelSettings, Recipe, Reinforcement
+from tripwright.training.run_folder import RunFolder
 
 DEEPTRAVEL = domain_named("deeptravel")
 FOLDER = Path(__file__).parents[2] / "recipes" / "nano_errands"
@@ -39,7 +40,9 @@ DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
     "no_trajectory_verifier": {"grpo.curriculum"},
     "dense_reward": {"grpo.curriculum"},
 }
-SHAPE = NanoShape(hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024)
+SHAPE = NanoShape(
+    hidden=32, layers=1, heads=2, kv_heads=1, head_size=16, feed_forward=48, positions=1024
+)
 MADE = ModelSettings(shape=SHAPE, tokenizer_transcripts=8, superwords=40, subwords=350)
 
 
@@ -85,15 +88,30 @@ def test_its_head_says_what_it_is(name: str) -> None:
 def tiny(recipe: Recipe, pretrained: Path | None) -> Recipe:
     assert recipe.rl is not None
     model = MADE if pretrained is None else ModelSettings(pretrained=str(pretrained))
-    copy = None if pretrained is not None or recipe.copy is None else CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
-    rl = Reinforcement("grpo", replace(recipe.rl.settings, steps=1, max_minutes=None, prompts=2, group=2, rows=2))
-    return replace(recipe, threads=1, dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2), model=model, copy=copy, rl=rl)
+    copy = (
+        None
+        if pretrained is not None or recipe.copy is None
+        else CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
+    )
+    rl = Reinforcement(
+        "grpo", replace(recipe.rl.settings, steps=1, max_minutes=None, prompts=2, group=2, rows=2)
+    )
+    return replace(
+        recipe,
+        threads=1,
+        dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2),
+        model=model,
+        copy=copy,
+        rl=rl,
+    )
 
 
 @pytest.fixture(scope="module")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new model with its tokenizer, which stands for the cold start's."""
-    run = RunFolder(tmp_path_factory.mktemp("start"), replace(tiny(ablation("no_cold_start"), None), copy=None))
+    run = RunFolder(
+        tmp_path_factory.mktemp("start"), replace(tiny(ablation("no_cold_start"), None), copy=None)
+    )
     stages.make(run)
     return run.model("start")
 
@@ -134,7 +152,10 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
 
 
 def worth(episode: Episode) -> dict[str, float]:
-    return {stage: DEEPTRAVEL.rewards[stage](episode).total for stage in ("success", "trajectory", "turns")}
+    return {
+        stage: DEEPTRAVEL.rewards[stage](episode).total
+        for stage in ("success", "trajectory", "turns")
+    }
 
 
 def test_a_sound_answer_is_worth_everything_to_each_half() -> None:
@@ -145,20 +166,34 @@ def test_an_itinerary_of_true_words_that_is_no_trip() -> None:
     """Nothing said is false, and nothing is recommended: the turns alone are content with it."""
     answer = played(True).transcript.answer
     assert answer is not None
-    assert worth(played(True, answer, "The way there and back was looked up.")) == {"success": 0.0, "trajectory": 0.0, "turns": 1.0}
-    assert worth(played(False, answer, "The way there and back was looked up."))["turns"] == 0.0  # spared by the early stop
+    assert worth(played(True, answer, "The way there and back was looked up.")) == {
+        "success": 0.0,
+        "trajectory": 0.0,
+        "turns": 1.0,
+    }
+    # spared by the early stop
+    assert worth(played(False, answer, "The way there and back was looked up."))["turns"] == 0.0
 
 
 def test_a_trip_with_a_false_word() -> None:
     """The trip could be made; a number of its evidence points nowhere."""
-    assert worth(played(True, "[call 1, row", "[call 1, row 9")) == {"success": 0.0, "trajectory": 1.0, "turns": 0.0}
+    assert worth(played(True, "[call 1, row", "[call 1, row 9")) == {
+        "success": 0.0,
+        "trajectory": 1.0,
+        "turns": 0.0,
+    }
 
 
-def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_recipe_without_the_trajectory_verifier_has_every_turn_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Trips, "request_at", lambda trips, number: one_trip())
     every = {}
     for name in ("no_trajectory_verifier", "no_replay"):
-        every[name] = [getattr(trips_of(ablation(name), stage).at(0), "every_turn", None) for stage in (RL, COLD_START)]
+        every[name] = [
+            getattr(trips_of(ablation(name), stage).at(0), "every_turn", None)
+            for stage in (RL, COLD_START)
+        ]
     assert every == {"no_trajectory_verifier": [True, False], "no_replay": [False, False]}
 
 
@@ -179,5 +214,7 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward() ->
 def test_plans_have_no_halves(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     path.write_text('[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [["turns", 1]]\n')
-    with pytest.raises(UserError, match=r"grpo\.curriculum\.stages: unknown reward 'turns'\. Accepted: dense"):
+    with pytest.raises(
+        UserError, match=r"grpo\.curriculum\.stages: unknown reward 'turns'\. Accepted: dense"
+    ):
         load_recipe(path)

@@ -1,4 +1,5 @@
-"""Both domains go through the same training: streams, cold start, groups, rewards, metrics, and a recorded day of live answers."""
+"""Both domains go through the same training: streams, cold start, groups, rewards, metrics, and a
+recorded day of live answers."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_errands_are_numbered_as_trips_are(tmp_path: Path) -> None:
     assert all(isinstance(job, Errand) and isinstance(job.query, TravelRequest) for job in jobs)
     assert second.at(17).query == jobs[17].query and second.at(3).query == jobs[3].query
     assert len({job.query.query for job in jobs}) == 20
-    assert trips_of(errands(tmp_path), COLD_START).at(3).query != jobs[3].query  # another range of worlds
+    # another range of worlds
+    assert trips_of(errands(tmp_path), COLD_START).at(3).query != jobs[3].query
     assert isinstance(trips_of(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
 
 
@@ -68,7 +70,11 @@ def test_worlds_that_were_used_are_let_go() -> None:
     used = []
     for _ in range(MOST_PROVIDERS + 3):
         world = World.in_memory(WorldTables([("Boston", "Massachusetts")], [], [], [], [], []))
-        DEEPTRAVEL.task("e", TravelRequest(origin="Boston", destination="Boston", depart_date="2022-03-01"), world)
+        DEEPTRAVEL.task(
+            "e",
+            TravelRequest(origin="Boston", destination="Boston", depart_date="2022-03-01"),
+            world,
+        )
         used.append(weakref.ref(world))
     del world
     gc.collect()
@@ -81,14 +87,28 @@ def test_levels_follow_the_mix() -> None:
 
 
 def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path: Path, chat: Any) -> None:
-    """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing else."""
+    """Row D6. The transcripts are token ids whose mask covers the agent's turns and nothing
+    else."""
     # a tokenizer of other texts needs more tokens
-    more = "context_tokens = 16_000\nmax_turn_tokens = 8_000\nmax_tool_tokens = 8_000\n[model.shape]\npositions = 16_000\n"
+    more = (
+        "context_tokens = 16_000\nmax_turn_tokens = 8_000\nmax_tool_tokens ="
+        " 8_000\n[model.shape]\npositions = 16_000\n"
+    )
     recipe = errands(tmp_path, more)
-    for transcript in itertools.islice(ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), chat), 4):
-        said = "".join(segment.text for segment in transcript.segments if segment.role == "assistant")
-        ids = [token for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True) if mask]
-        assert chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
+    for transcript in itertools.islice(
+        ExpertTranscripts(trips_of(recipe, COLD_START), recipe.dialect.dialect(), chat), 4
+    ):
+        said = "".join(
+            segment.text for segment in transcript.segments if segment.role == "assistant"
+        )
+        ids = [
+            token
+            for token, mask in zip(transcript.token_ids, transcript.loss_mask, strict=True)
+            if mask
+        ]
+        assert (
+            chat.decode(ids).replace(chat.stop_token, "") == said and "<answer>### Outbound" in said
+        )
 
 
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> None:
@@ -103,14 +123,17 @@ def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path: Path) -> Non
 
 
 def group_of(tmp_path: Path, spoil: int) -> Group:
-    """Four answers to one errand, `spoil` of them without the way back or anything after the way out."""
+    """Four answers to one errand, `spoil` of them without the way back or anything after the way
+    out."""
     trips = trips_of(errands(tmp_path), RL)
     request, world = trips.request_at(0)
     episodes = []
     for member in range(4):
         session = expert_session(DEEPTRAVEL, request, world, dialect_named(COMPACT), None)
         if member < spoil:
-            session.transcript.answer = "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
+            session.transcript.answer = (
+                "### Outbound (2022-03-01)\n- flight F1 06:54-08:12 99 USD [call 1, row 1]"
+            )
         episodes.append(close_session(session))
     group = Group(0, trips.at(0), episodes)
     group.rewards = group.rewarded(SUCCESS)
@@ -123,7 +146,11 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path: Path) -> None:
     assert [made.total if made else None for made in group.rewards] == [0.0, 1.0, 1.0, 1.0]
     row = describe([group])
     calls = len(group.episodes[0].transcript.calls)
-    assert row["trajectory_pass_rate"] == 0.75 and row["turns_saved"] == calls and row["turns_judged"] == 3 * calls
+    assert (
+        row["trajectory_pass_rate"] == 0.75
+        and row["turns_saved"] == calls
+        and row["turns_judged"] == 3 * calls
+    )
     assert row["turns_saved_share"] == pytest.approx(0.25) and "strict_gap" not in row
     assert row["constraints"]["complete"] == 0.75
     group.replayed = True
@@ -142,7 +169,9 @@ def recorded(tmp_path: Path) -> Path:
     """A world, requests in it, and a day on which the expert's questions to it were recorded."""
     world = write_world(tmp_path / "world", build_tables("nano", 7))
     requests = list(DEEPTRAVEL.draw(None)(World.open(tmp_path / "world"), 6, 5))
-    (tmp_path / "requests.jsonl").write_text("".join(json.dumps(request.record()) + "\n" for request in requests))
+    (tmp_path / "requests.jsonl").write_text(
+        "".join(json.dumps(request.record()) + "\n" for request in requests)
+    )
     with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:
             expert_session(DEEPTRAVEL, request, live, dialect_named(COMPACT), None)
@@ -151,23 +180,38 @@ def recorded(tmp_path: Path) -> Path:
 
 
 def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Row D2: nobody is asked; what is not recorded is an answer, and counted. Another day is other data."""
+    """Row D2: nobody is asked; what is not recorded is an answer, and counted. Another day is other
+    data."""
     monkeypatch.chdir(recorded)
     day = World.open("world").dates[0]
-    live = f'[data]\nqueries = "requests.jsonl"\n[live]\nstore = "live.sqlite"\nsnapshot = "{day}"\n'
+    live = (
+        f'[data]\nqueries = "requests.jsonl"\n[live]\nstore = "live.sqlite"\nsnapshot = "{day}"\n'
+    )
     recipe = errands(recorded, live)
     trips = trips_of(recipe, RL)
     assert trips.per_epoch == 6
     passed = {}
     for number in range(6):
         request, place = trips.request_at(number)
-        passed[request.query] = DEEPTRAVEL.keeps(expert_session(DEEPTRAVEL, request, place, dialect_named(COMPACT), None))
-    known = [json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()][:3]
+        passed[request.query] = DEEPTRAVEL.keeps(
+            expert_session(DEEPTRAVEL, request, place, dialect_named(COMPACT), None)
+        )
+    known = [
+        json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()
+    ][:3]
     assert all(passed[query] for query in known) and not all(passed.values())
     counts = trips.place_figures()
-    assert counts["sandbox_live_calls"] == 0 and counts["sandbox_missed"] > 0 and counts["sandbox_hits"] > 0
+    assert (
+        counts["sandbox_live_calls"] == 0
+        and counts["sandbox_missed"] > 0
+        and counts["sandbox_hits"] > 0
+    )
     identity = data_identity(recipe)
-    assert identity["live"]["snapshot"] == day and identity["live"]["mode"] == "replay" and "queries" in identity
+    assert (
+        identity["live"]["snapshot"] == day
+        and identity["live"]["mode"] == "replay"
+        and "queries" in identity
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,10 +219,19 @@ def test_training_replays_a_recorded_day(recorded: Path, monkeypatch: pytest.Mon
     [
         ('[live]\nstore = "live.sqlite"\nsnapshot = "2022-03-01"\n', "needs data.queries"),
         (
-            '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nservices = "s.toml"\n',
+            (
+                '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot ='
+                ' "2022-03-01"\nservices = "s.toml"\n'
+            ),
             "one of them",
         ),
-        ('[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\nreplay = false\n', "to say who answers"),
+        (
+            (
+                '[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot ='
+                ' "2022-03-01"\nreplay = false\n'
+            ),
+            "to say who answers",
+        ),
     ],
 )
 def test_a_recipe_of_live_tools_that_cannot_work(tables: str, said: str, tmp_path: Path) -> None:
@@ -188,14 +241,20 @@ def test_a_recipe_of_live_tools_that_cannot_work(tables: str, said: str, tmp_pat
 
 def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "requests.jsonl").touch()
-    recipe = errands(tmp_path, f'[data]\nqueries = "{tmp_path}/requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot = "2022-03-01"\n')
+    recipe = errands(
+        tmp_path,
+        f'[data]\nqueries = "{tmp_path}/requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot ='
+        ' "2022-03-01"\n',
+    )
     with pytest.raises(UserError, match="no file 'none.sqlite'. Record it first"):
         check_needs(recipe)
 
 
 def test_live_tools_need_a_dialect_that_has_them(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
-    path.write_text('[data]\nqueries = "q"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\n[grpo]\nsteps = 1\n')
+    path.write_text(
+        '[data]\nqueries = "q"\n[live]\nstore = "x"\nsnapshot = "2022-03-01"\n[grpo]\nsteps = 1\n'
+    )
     with pytest.raises(UserError, match="dialect 'compact' has none"):
         load_recipe(path)
     path.write_text(f'[dialect]\nname = "{COMPACT}"\n[grpo]\nsteps = 1\ncredit = "evidence"\n')

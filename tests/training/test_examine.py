@@ -1,4 +1,5 @@
-"""`tripwright examine`: a trained run on unseen trips, with its controls, alone and against another."""
+"""`tripwright examine`: a trained run on unseen trips, with its controls, alone and against
+another."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.cli import examine  # noqa: E402
-from tripwright.errors import UserError  # noqa: E402
-from tripwright.statistics.rates import rate  # noqa: E402
-from tripwright.training import examination, stages  # noqa: E402
-from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.cli import examine
+from tripwright.errors import UserError
+from tripwright.statistics.rates import rate
+from tripwright.training import examination, stages
+from tripwright.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -41,13 +42,22 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
 ) -> None:
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
-    assert "(strict rules, greedy" in printed and "expert" in printed and "after sft" in printed and "after rl" not in printed
+    assert (
+        "(strict rules, greedy" in printed
+        and "expert" in printed
+        and "after sft" in printed
+        and "after rl" not in printed
+    )
     assert json.loads((trained / "eval/after_sft/score.json").read_text())["rules"] == "strict"
 
     stages.reinforce(RunFolder(trained, recipe))
     held = list[str]()
     play = examination.run_episodes
-    monkeypatch.setattr(examination, "run_episodes", lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1])
+    monkeypatch.setattr(
+        examination,
+        "run_episodes",
+        lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1],
+    )
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
     assert held == ["after_rl", "emptied_tools"]
@@ -55,14 +65,19 @@ def test_every_finished_stage_is_examined_and_nothing_twice(
     assert json.loads((trained / "comparison.json").read_text())["final"]["n"] == 4
 
 
-def test_runs_are_compared_trip_by_trip(recipe: Any, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_compared_trip_by_trip(
+    recipe: Any, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = tmp_path / "other"
     shutil.copytree(trained, other)
     with pytest.raises(UserError, match="was not examined"):
         examine.examine(Path("tiny.toml"), trained, against=other)
     examine.examine(Path("tiny.toml"), other)
     examine.examine(Path("tiny.toml"), trained, against=other)
-    assert f"against {other / 'eval/after_sft'}: mean dense reward (0 to 5) +0.000" in capsys.readouterr().out
+    assert (
+        f"against {other / 'eval/after_sft'}: mean dense reward (0 to 5) +0.000"
+        in capsys.readouterr().out
+    )
 
 
 def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
@@ -72,23 +87,39 @@ def test_without_a_model_nothing_is_made(recipe: Any, tmp_path: Path) -> None:
 
 
 def test_other_conditions_are_refused(
-    recipe: Any, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    recipe: Any,
+    trained: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     examine.examine(Path("tiny.toml"), trained)
     other = tmp_path / "other"
     shutil.copytree(trained, other)
-    official = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official"))
+    official = dataclasses.replace(
+        recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
+    )
     monkeypatch.setattr(examine, "load_recipe", lambda path: official)
-    with pytest.raises(UserError, match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove"):
+    with pytest.raises(
+        UserError,
+        match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove",
+    ):
         examine.examine(Path("tiny.toml"), trained)
     shutil.rmtree(trained / "eval")
-    with pytest.raises(UserError, match="--against: .*other' was examined under other conditions: rules"):
+    with pytest.raises(
+        UserError, match="--against: .*other' was examined under other conditions: rules"
+    ):
         examine.examine(Path("tiny.toml"), trained, against=other)
     assert not (trained / "eval").exists()
 
 
-def test_requests_without_levels_and_an_evaluation_without_scores(recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    none: dict[str, Any] = {"metrics": {"final": rate(0, 0)}, "parties": {"2": {"final": rate(0, 0)}}}
+def test_requests_without_levels_and_an_evaluation_without_scores(
+    recipe: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none: dict[str, Any] = {
+        "metrics": {"final": rate(0, 0)},
+        "parties": {"2": {"final": rate(0, 0)}},
+    }
     monkeypatch.setattr(examination, "_play", lambda *args: none)
     run = RunFolder(tmp_path / "run", recipe)
     examination.measure_difficulty(run)

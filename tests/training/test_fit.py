@@ -1,4 +1,5 @@
-"""The estimate before a run: its counts are those of the models and of what torch really keeps, and its advice is worth following."""
+"""The estimate before a run: its counts are those of the models and of what torch really keeps, and
+its advice is worth following."""
 
 from __future__ import annotations
 
@@ -13,23 +14,27 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.decoder import Decoder  # noqa: E402
-from tripwright.learning.flops import update_flops  # noqa: E402
-from tripwright.learning.optim import OptimizerSettings  # noqa: E402
-from tripwright.rl.grpo import GrpoSettings, Kl  # noqa: E402
-from tripwright.sft.trainer import SftSettings  # noqa: E402
-from tripwright.training.fit import activation_bytes, memory, precision_name  # noqa: E402
-from tripwright.training.fit_advice import changes, peak  # noqa: E402
-from tripwright.training.fit_time import Rates, lengths, measured, steps_of  # noqa: E402
-from tripwright.training.model_shapes import known_models, size_of  # noqa: E402
-from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement  # noqa: E402
+from tripwright.inference.decoder import Decoder
+from tripwright.learning.flops import update_flops
+from tripwright.learning.optim import OptimizerSettings
+from tripwright.rl.grpo import GrpoSettings, Kl
+from tripwright.sft.trainer import SftSettings
+from tripwright.training.fit import activation_bytes, memory, precision_name
+from tripwright.training.fit_advice import changes, peak
+from tripwright.training.fit_time import Rates, lengths, measured, steps_of
+from tripwright.training.model_shapes import known_models, size_of
+from tripwright.training.recipe_tables import DialectSettings, ModelSettings, Recipe, Reinforcement
 
 ADAMW = OptimizerSettings(name="adamw")
 NANO = Recipe(
-    threads=1, sft=SftSettings(dtype="float32", optimizer=ADAMW), rl=Reinforcement("grpo", GrpoSettings(dtype="float32", prompts=4))
+    threads=1,
+    sft=SftSettings(dtype="float32", optimizer=ADAMW),
+    rl=Reinforcement("grpo", GrpoSettings(dtype="float32", prompts=4)),
 )
 LARGE = Recipe(
-    dialect=DialectSettings(name="planner_r1", context_tokens=8192, max_turn_tokens=2048, max_tool_tokens=2048),
+    dialect=DialectSettings(
+        name="planner_r1", context_tokens=8192, max_turn_tokens=2048, max_tool_tokens=2048
+    ),
     model=ModelSettings(pretrained="Qwen/Qwen3-8B"),
     rl=Reinforcement("grpo", GrpoSettings(prompts=16, group=8, rows=4)),
 )
@@ -54,7 +59,9 @@ def test_the_table_has_the_published_numbers_of_parameters(name: str, parameters
 
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2", "llama"])
-def test_a_folder_is_read_from_its_configuration(kind: str, tiny_model: Any, tmp_path: Path) -> None:
+def test_a_folder_is_read_from_its_configuration(
+    kind: str, tiny_model: Any, tmp_path: Path
+) -> None:
     model = tiny_model(kind, 50)
     model.save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
@@ -76,7 +83,8 @@ def test_a_model_that_is_not_here_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
 def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: Path) -> None:
-    """Every tensor that a layer saves for its backward pass, each storage once: the difference between models of four and two layers."""
+    """Every tensor that a layer saves for its backward pass, each storage once: the difference
+    between models of four and two layers."""
 
     def kept(layers: int) -> int:
         model = tiny_model(kind, 50, num_hidden_layers=layers)
@@ -85,7 +93,8 @@ def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: 
         def keep(tensor: Any) -> Any:
             storage = tensor.untyped_storage()
             if storage.data_ptr() not in weights:
-                seen[storage.data_ptr()] = storage.nbytes(), tensor  # the tensor as well, so that no address is used twice
+                # the tensor as well, so that no address is used twice
+                seen[storage.data_ptr()] = storage.nbytes(), tensor
             return tensor
 
         ids = torch.zeros(3, 64, dtype=torch.long)
@@ -96,21 +105,32 @@ def test_activations_are_what_torch_keeps(kind: str, tiny_model: Any, tmp_path: 
 
     tiny_model(kind, 50).save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
-    assert activation_bytes(size, "float32") == pytest.approx((kept(4) - kept(2)) / 2 / (3 * 64), rel=0.02)
+    assert activation_bytes(size, "float32") == pytest.approx(
+        (kept(4) - kept(2)) / 2 / (3 * 64), rel=0.02
+    )
 
 
 def test_each_part_is_counted_by_hand() -> None:
-    """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 32.8 GB each (in fp32, whatever is loaded), a
-    copy in bf16 to sample from, keys and values of 128 rows."""
-    recipe = replace(LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, rows=1, kl=Kl(beta=0.1))))
+    """Qwen3-8B on a GPU, AdamW, a row of 8,192 tokens: weights, two states and gradients of 32.8 GB
+    each (in fp32, whatever is loaded), a copy in bf16 to sample from, keys and values of 128
+    rows."""
+    recipe = replace(
+        LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, rows=1, kl=Kl(beta=0.1)))
+    )
     size = size_of(recipe)
     (stage,) = memory(recipe, size, "cuda")
     weights = 8_190_735_360 * 4
-    assert stage.held == {"weights": weights, "optimizer state": 2 * weights, "reference model": weights}
+    assert stage.held == {
+        "weights": weights,
+        "optimizer state": 2 * weights,
+        "reference model": weights,
+    }
     assert stage.learning["gradients"] == weights
     assert stage.playing["sampler's weights"] == weights / 2
     assert stage.playing["keys and values"] == 2 * 36 * 128 * 8 * 128 * (8192 + 2048) * 2
-    assert stage.peak == sum(stage.held.values()) + max(sum(stage.learning.values()), sum(stage.playing.values()))
+    assert stage.peak == sum(stage.held.values()) + max(
+        sum(stage.learning.values()), sum(stage.playing.values())
+    )
 
 
 def test_muon_keeps_one_number_for_each_weight_of_a_matrix() -> None:
@@ -139,7 +159,11 @@ def test_changes_are_cumulative_and_each_saves_something() -> None:
 
 def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:
     found, enough = changes(LARGE, size_of(LARGE), 48.0, "cuda")
-    assert enough and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-') and found[-1].peak_gb <= 48
+    assert (
+        enough
+        and found[-1].setting.startswith('model.pretrained = "Qwen/Qwen3-')
+        and found[-1].peak_gb <= 48
+    )
     assert changes(LARGE, size_of(LARGE), 0.5, "cuda")[1] is False
 
 
@@ -153,7 +177,8 @@ def test_the_work_of_a_step_is_counted_without_measuring() -> None:
     (work,) = steps_of(LARGE, size, found, "cuda")
     assert work.tokens == 128 * 4000 and work.seconds is None
     assert work.update_flops == pytest.approx(update_flops(size.shape, [4000] * 128, 128 * 1000))
-    assert work.update_flops > 6 * 6.9e9 * work.tokens  # 6 FLOP a token and weight of the layers, and attention
+    # 6 FLOP a token and weight of the layers, and attention
+    assert work.update_flops > 6 * 6.9e9 * work.tokens
 
 
 def test_lengths_are_those_of_the_experts_episodes() -> None:
@@ -168,7 +193,11 @@ def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     found = lengths(NANO, size, 600)
 
     def seconds(factor: float) -> list[float]:
-        monkeypatch.setattr(fit_time, "measured", lambda *_: Rates(1e9 * factor, 1e9 * factor, 1e9 * factor, 1e-6 / factor))
+        monkeypatch.setattr(
+            fit_time,
+            "measured",
+            lambda *_: Rates(1e9 * factor, 1e9 * factor, 1e9 * factor, 1e-6 / factor),
+        )
         return [work.seconds or 0.0 for work in steps_of(NANO, size, found)]
 
     slow, fast = seconds(1.0), seconds(10.0)
@@ -179,11 +208,17 @@ def test_time_follows_the_rates(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rates_are_measured_with_the_recipes_threads_and_leave_them_as_they_were() -> None:
     before = torch.get_num_threads()
     rates = measured(size_of(NANO), "float32", 64, 2, 1)
-    assert min(rates.update, rates.decode, rates.memory, rates.operation) > 0 and torch.get_num_threads() == before
+    assert (
+        min(rates.update, rates.decode, rates.memory, rates.operation) > 0
+        and torch.get_num_threads() == before
+    )
 
 
 def test_auto_is_half_precision_on_a_gpu() -> None:
-    assert precision_name("auto", "cuda") == "bfloat16" and precision_name("float32", "cuda") == "float32"
+    assert (
+        precision_name("auto", "cuda") == "bfloat16"
+        and precision_name("float32", "cuda") == "float32"
+    )
 
 
 def test_what_is_computed_in_fp32_takes_more() -> None:

@@ -32,7 +32,9 @@ HEALTHY = {
 
 
 def run(change: Callable[[int], dict[str, Any]], steps: int = 40) -> list[dict[str, Any]]:
-    return [{"stage": "rl", "step": step, **HEALTHY, **change(step)} for step in range(1, steps + 1)]
+    return [
+        {"stage": "rl", "step": step, **HEALTHY, **change(step)} for step in range(1, steps + 1)
+    ]
 
 
 def ramp(step: int, first: float, last: float, steps: int = 30) -> float:
@@ -47,13 +49,23 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
     (
         "entropy_collapse",
         lambda s: {"entropy": ramp(s, 0.4, 0.02)},
-        lambda s: {"entropy": ramp(s, 0.4, 0.02), "reward_mean": 2.0 + 0.1 * s, "pass_rate": 0.3 + 0.015 * s},  # sure, because right
+        # sure, because right
+        lambda s: {
+            "entropy": ramp(s, 0.4, 0.02),
+            "reward_mean": 2.0 + 0.1 * s,
+            "pass_rate": 0.3 + 0.015 * s,
+        },
     ),
-    ("entropy_collapse", lambda s: {"entropy": ramp(s, 0.04, 0.009)}, lambda s: {"entropy": ramp(s, 0.04, 0.011)}),
+    (
+        "entropy_collapse",
+        lambda s: {"entropy": ramp(s, 0.04, 0.009)},
+        lambda s: {"entropy": ramp(s, 0.04, 0.011)},
+    ),
     (
         "entropy_collapse",
         lambda s: {"entropy": late(s, 0.0, 0.4)},
-        lambda s: {"entropy": late(s, 0.0, 0.4), "grad_norm": late(s, 0.0, 0.5)},  # nothing was trained on, so nothing was measured
+        # nothing was trained on, so nothing was measured
+        lambda s: {"entropy": late(s, 0.0, 0.4), "grad_norm": late(s, 0.0, 0.5)},
     ),
     (
         "all_groups_fail",
@@ -67,16 +79,34 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
     ),
     (
         "few_groups_kept",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7), "pass_rate": 0.5, "failed_groups": 0.5, "solved_groups": 0.5},
-        lambda s: {"kept_groups": 0.15, "pass_rate": 0.5, "failed_groups": 0.5, "solved_groups": 0.35},
+        lambda s: {
+            "kept_groups": late(s, 0.0, 0.7),
+            "pass_rate": 0.5,
+            "failed_groups": 0.5,
+            "solved_groups": 0.5,
+        },
+        lambda s: {
+            "kept_groups": 0.15,
+            "pass_rate": 0.5,
+            "failed_groups": 0.5,
+            "solved_groups": 0.35,
+        },
     ),
     (
         "stopped_by_length",
         lambda s: {"stop_reasons": {"answer": 0.94, "max_turns": 0.04, "context_overflow": 0.02}},
         lambda s: {"stop_reasons": {"answer": 0.9, "max_turns": 0.04, "format_error": 0.06}},
     ),
-    ("gradient_spike", lambda s: {"grad_norm": 2.6 if s == 30 else 0.5}, lambda s: {"grad_norm": 2.4 if s == 30 else 0.5}),
-    ("not_finite", lambda s: {"grad_norm": math.nan if s == 30 else 0.5}, lambda s: {"grad_norm": 0.0 if s == 30 else 0.5}),
+    (
+        "gradient_spike",
+        lambda s: {"grad_norm": 2.6 if s == 30 else 0.5},
+        lambda s: {"grad_norm": 2.4 if s == 30 else 0.5},
+    ),
+    (
+        "not_finite",
+        lambda s: {"grad_norm": math.nan if s == 30 else 0.5},
+        lambda s: {"grad_norm": 0.0 if s == 30 else 0.5},
+    ),
     (
         "reward_without_passes",
         lambda s: {"reward_mean": ramp(s, 2.0, 2.6)},
@@ -85,33 +115,74 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
     (
         "reward_without_passes",
         lambda s: {"reward_mean": ramp(s, 0.0, 0.5), "pass_rate": 0.0},
-        lambda s: {"reward_mean": late(s, 2.6, 2.0), "curriculum_stage": late(s, "stage1", "stage2")},  # other weights, not other plans
+        # other weights, not other plans
+        lambda s: {
+            "reward_mean": late(s, 2.6, 2.0),
+            "curriculum_stage": late(s, "stage1", "stage2"),
+        },
     ),
     (
         "official_gap_opens",
         lambda s: {"strict_gap": ramp(s, 0.03, 0.12)},
         lambda s: {"strict_gap": ramp(s, 0.1, 0.12)},
     ),
-    ("sampler_gap", lambda s: {"sampler_gap": late(s, 0.05, 0.001)}, lambda s: {"sampler_gap": late(s, 0.019, 0.001)}),
+    (
+        "sampler_gap",
+        lambda s: {"sampler_gap": late(s, 0.05, 0.001)},
+        lambda s: {"sampler_gap": late(s, 0.019, 0.001)},
+    ),
     ("kl_grows", lambda s: {"kl": ramp(s, 0.0, 0.6)}, lambda s: {"kl": ramp(s, 0.2, 0.45)}),
     ("kl_grows", lambda s: {"kl": late(s, 0.3, 0.02)}, lambda s: {"kl": late(s, 0.04, 0.001)}),
-    ("unscored", lambda s: {"unscored": late(s, 2, 0), "episodes": 64}, lambda s: {"unscored": 1 if s == 30 else 0, "episodes": 64}),
-    ("unscored", lambda s: {"unscored": late(s, 4, 0)}, lambda s: {"unscored": 4 if s == 30 else 0}),
-    ("tool_errors", lambda s: {"tool_call_accuracy": late(s, 0.7, 0.95)}, lambda s: {"tool_call_accuracy": 0.81}),
-    ("clip_fraction", lambda s: {"clip_fraction": late(s, 0.5, 0.02)}, lambda s: {"clip_fraction": 0.29}),
-    ("schema_falls", lambda s: {"schema_rate": ramp(s, 0.95, 0.7)}, lambda s: {"schema_rate": ramp(s, 0.7, 0.95)}),
-    ("slow", lambda s: {"tokens_per_second": late(s, 400.0, 1000.0, 30)}, lambda s: {"tokens_per_second": late(s, 600.0, 1000.0, 30)}),
+    (
+        "unscored",
+        lambda s: {"unscored": late(s, 2, 0), "episodes": 64},
+        lambda s: {"unscored": 1 if s == 30 else 0, "episodes": 64},
+    ),
+    (
+        "unscored",
+        lambda s: {"unscored": late(s, 4, 0)},
+        lambda s: {"unscored": 4 if s == 30 else 0},
+    ),
+    (
+        "tool_errors",
+        lambda s: {"tool_call_accuracy": late(s, 0.7, 0.95)},
+        lambda s: {"tool_call_accuracy": 0.81},
+    ),
+    (
+        "clip_fraction",
+        lambda s: {"clip_fraction": late(s, 0.5, 0.02)},
+        lambda s: {"clip_fraction": 0.29},
+    ),
+    (
+        "schema_falls",
+        lambda s: {"schema_rate": ramp(s, 0.95, 0.7)},
+        lambda s: {"schema_rate": ramp(s, 0.7, 0.95)},
+    ),
+    (
+        "slow",
+        lambda s: {"tokens_per_second": late(s, 400.0, 1000.0, 30)},
+        lambda s: {"tokens_per_second": late(s, 600.0, 1000.0, 30)},
+    ),
 ]
 
 
-@pytest.mark.parametrize(("name", "trouble", "near_miss"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("name", "trouble", "near_miss"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)]
+)
 def test_a_pattern_fires_and_its_near_miss_does_not(name, trouble, near_miss):
     raised = check(run(trouble))
     assert name in {warning.name for warning in raised}
     assert name not in {warning.name for warning in check(run(near_miss))}
     found = next(warning for warning in raised if warning.name == name)
-    assert found.advice == ADVICE[name] and any(letter.isdigit() for letter in found.what) or name == "not_finite"
-    assert "\n" not in str(found) and json.loads(json.dumps(found.record()))["since_step"] == found.since_step
+    assert (
+        found.advice == ADVICE[name]
+        and any(letter.isdigit() for letter in found.what)
+        or name == "not_finite"
+    )
+    assert (
+        "\n" not in str(found)
+        and json.loads(json.dumps(found.record()))["since_step"] == found.since_step
+    )
 
 
 def test_every_pattern_has_advice_and_a_case():
@@ -126,7 +197,9 @@ def test_a_healthy_run_an_empty_row_and_broken_figures_raise_nothing():
 
 
 def test_which_limit_stops_episodes_is_said():
-    what = check(run(lambda s: {"stop_reasons": {"max_turns": 0.02, "context_overflow": 0.3}}))[0].what
+    what = check(run(lambda s: {"stop_reasons": {"max_turns": 0.02, "context_overflow": 0.3}}))[
+        0
+    ].what
     assert "32.0%" in what and what.index("context_tokens 30.0%") < what.index("max_turns 2.0%")
 
 
@@ -140,7 +213,10 @@ def test_a_warning_is_raised_once_ends_and_may_return():
     watch = Watchman(run(spells, 80))
     assert [warning.name for warning in watch.current] == ["sampler_gap"]
     lines = [json.loads(line) for line in watch.text().splitlines()]
-    assert [(line["since_step"], line.get("until_step")) for line in lines] == [(10, found[0].until_step), (60, None)]
+    assert [(line["since_step"], line.get("until_step")) for line in lines] == [
+        (10, found[0].until_step),
+        (60, None),
+    ]
     assert Watchman().text() == ""
 
 
@@ -154,7 +230,10 @@ def test_a_resumed_watch_tells_nothing_twice_and_nothing_late():
 
 
 def test_stages_do_not_compare_with_each_other():
-    sft = [{"stage": "sft", "step": step, "grad_norm": 0.01, "tokens_per_second": 9000.0} for step in range(1, 30)]
+    sft = [
+        {"stage": "sft", "step": step, "grad_norm": 0.01, "tokens_per_second": 9000.0}
+        for step in range(1, 30)
+    ]
     assert check([*sft, *run(lambda s: {})]) == []
 
 
@@ -165,7 +244,17 @@ def test_limits_can_be_set():
 
 def test_a_longer_string_to_copy_is_no_spike() -> None:
     def told(norm: float, longer: bool) -> list[str]:
-        rows = [{"stage": "warmup", "step": s, "grad_norm": 0.5, "copy_length": 8} for s in range(1, 30)]
-        return [w.name for w in check([*rows, {**rows[-1], "step": 30, "grad_norm": norm, "copy_length": 16 if longer else 8}])]
+        rows = [
+            {"stage": "warmup", "step": s, "grad_norm": 0.5, "copy_length": 8} for s in range(1, 30)
+        ]
+        return [
+            w.name
+            for w in check(
+                [
+                    *rows,
+                    {**rows[-1], "step": 30, "grad_norm": norm, "copy_length": 16 if longer else 8},
+                ]
+            )
+        ]
 
     assert told(8.0, longer=True) == [] and told(8.0, longer=False) == ["gradient_spike"]

@@ -1,4 +1,5 @@
-"""The quickstart from end to end: with everything cut to seconds, and (slow) as it is, at its shortest."""
+"""The quickstart from end to end: with everything cut to seconds, and (slow) as it is, at its
+shortest."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.cli import quickstart as verb  # noqa: E402
-from tripwright.errors import UserError  # noqa: E402
-from tripwright.training import examination  # noqa: E402
-from tripwright.training.quickstart import FIXED_MINUTES, RL_SHARE, quickstart_recipe  # noqa: E402
+from tripwright.cli import quickstart as verb
+from tripwright.errors import UserError
+from tripwright.training import examination
+from tripwright.training.quickstart import FIXED_MINUTES, RL_SHARE, quickstart_recipe
 
 
 @pytest.fixture(autouse=True)
@@ -24,30 +25,62 @@ def threads_as_before() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_whole_loop(
+    tmp_path: Path,
+    tiny_recipe: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setattr(verb, "quickstart_recipe", lambda minutes: tiny_recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
-    assert "after sft" in printed and "after rl" in printed and "emptied tools" in printed and str(tmp_path / "report.html") in printed
+    assert (
+        "after sft" in printed
+        and "after rl" in printed
+        and "emptied tools" in printed
+        and str(tmp_path / "report.html") in printed
+    )
 
     score = json.loads((tmp_path / "score.json").read_text())
-    assert score["n"] == 4 and score["unscored"] == 0 and {"final", "dense_reward"} <= set(score["metrics"])
+    assert (
+        score["n"] == 4
+        and score["unscored"] == 0
+        and {"final", "dense_reward"} <= set(score["metrics"])
+    )
     assert score["comparison"]["dense_reward"]["n"] == 4
     difficulty = json.loads((tmp_path / "difficulty.json").read_text())
     assert difficulty["expert"]["n"] == 6 and difficulty["expert"]["value"] == 1.0
-    assert (tmp_path / "report.html").stat().st_size > 1000 and (tmp_path / "learning.svg").is_file()
+    assert (tmp_path / "report.html").stat().st_size > 1000 and (
+        tmp_path / "learning.svg"
+    ).is_file()
 
     def transcripts(name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (tmp_path / "eval" / name / "transcripts.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (tmp_path / "eval" / name / "transcripts.jsonl").read_text().splitlines()
+        ]
 
-    before, after, blind = (transcripts(name) for name in (examination.BEFORE, examination.AFTER, examination.BLIND))
-    assert {r["id"] for r in before} == {r["id"] for r in after} == {r["id"] for r in blind} and len(before) == 4
-    assert all(segment["token_ids"] for record in after for segment in record["transcript"]["segments"] if segment["role"] == "assistant")
+    before, after, blind = (
+        transcripts(name) for name in (examination.BEFORE, examination.AFTER, examination.BLIND)
+    )
+    assert {r["id"] for r in before} == {r["id"] for r in after} == {
+        r["id"] for r in blind
+    } and len(before) == 4
+    assert all(
+        segment["token_ids"]
+        for record in after
+        for segment in record["transcript"]["segments"]
+        if segment["role"] == "assistant"
+    )
 
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
-    monkeypatch.setattr(verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again"))
-    monkeypatch.setattr(examination, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again"))
+    monkeypatch.setattr(
+        verb.RunFolder, "drive", lambda *_, **__: pytest.fail("a finished stage was run again")
+    )
+    monkeypatch.setattr(
+        examination, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
+    )
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told
     with pytest.raises(UserError, match="another recipe"):
@@ -57,7 +90,12 @@ def test_the_whole_loop(tmp_path: Path, tiny_recipe: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("minutes", [30, 5, 1])
 def test_the_time_given_is_shared(minutes: float) -> None:
     recipe = quickstart_recipe(minutes)
-    assert recipe.sft is not None and recipe.rl is not None and recipe.sft.max_minutes and recipe.rl.settings.max_minutes
+    assert (
+        recipe.sft is not None
+        and recipe.rl is not None
+        and recipe.sft.max_minutes
+        and recipe.rl.settings.max_minutes
+    )
     left = max(1.0, minutes - FIXED_MINUTES)
     assert recipe.rl.settings.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
     assert recipe.sft.max_minutes + recipe.rl.settings.max_minutes == pytest.approx(left, abs=0.02)
@@ -69,5 +107,7 @@ def test_the_shortest_real_one(tmp_path: Path) -> None:
     verb.quickstart(tmp_path, minutes=1, seed=0, threads=2)
     score = json.loads((tmp_path / "score.json").read_text())
     assert score["n"] == quickstart_recipe(1).evaluation.queries and score["unscored"] == 0
-    stages_told = {json.loads(line)["stage"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()}
+    stages_told = {
+        json.loads(line)["stage"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
+    }
     assert stages_told == {"warmup", "sft", "rl"}

@@ -1,4 +1,5 @@
-"""A recipe is read whole or refused in one line; the files in recipes/ are what they say they are."""
+"""A recipe is read whole or refused in one line; the files in recipes/ are what they say they
+are."""
 
 from __future__ import annotations
 
@@ -23,11 +24,16 @@ from tripwright.training.recipe_checks import check_needs
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
-@pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: str(path.relative_to(RECIPES)))
+@pytest.mark.parametrize(
+    "path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: str(path.relative_to(RECIPES))
+)
 def test_every_recipe_loads_and_starts_with_the_command_that_runs_it(path: Path) -> None:
     load_recipe(path)
     first = path.read_text(encoding="utf-8").splitlines()[0]
-    assert re.fullmatch(rf"# tripwright (train|sft) recipes/{path.relative_to(RECIPES)}( --engine trl)? --out \S+", first)
+    assert re.fullmatch(
+        rf"# tripwright (train|sft) recipes/{path.relative_to(RECIPES)}( --engine trl)? --out \S+",
+        first,
+    )
 
 
 def test_the_quickstart_on_file_is_the_one_built_in() -> None:
@@ -40,10 +46,25 @@ def test_planner_r1_8b_has_the_settings_of_the_paper() -> None:
     assert recipe.dialect.dialect() == dialect_named("planner_r1")
     grpo = recipe.rl.settings
     assert isinstance(grpo, GrpoSettings)
-    assert (grpo.steps, grpo.prompts, grpo.group, grpo.minibatches, grpo.temperature) == (500, 16, 8, 2, 1.0)
-    assert (grpo.aggregation, grpo.clip, grpo.curriculum) == ("token-mean", Clip(0.2, 0.2, 3.0), PLANNER_R1_8B)
+    assert (grpo.steps, grpo.prompts, grpo.group, grpo.minibatches, grpo.temperature) == (
+        500,
+        16,
+        8,
+        2,
+        1.0,
+    )
+    assert (grpo.aggregation, grpo.clip, grpo.curriculum) == (
+        "token-mean",
+        Clip(0.2, 0.2, 3.0),
+        PLANNER_R1_8B,
+    )
     optimizer = grpo.optimizer
-    assert (optimizer.name, optimizer.adamw_learning_rate, optimizer.weight_decay, optimizer.grad_clip) == ("adamw", 1e-6, 0.01, 1.0)
+    assert (
+        optimizer.name,
+        optimizer.adamw_learning_rate,
+        optimizer.weight_decay,
+        optimizer.grad_clip,
+    ) == ("adamw", 1e-6, 0.01, 1.0)
 
 
 def load(tmp_path: Path, text: str) -> Recipe:
@@ -57,10 +78,18 @@ def test_an_empty_recipe_is_all_defaults(tmp_path: Path) -> None:
 
 
 def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path: Path) -> None:
-    recipe = load(tmp_path, '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\n[sft]\nsteps = "none"\nmax_minutes = 2\n[grpo.clip]\ndual = "none"')
+    recipe = load(
+        tmp_path,
+        '[data.mix]\ndays = [3, 5]\nslack = [1, 2]\n[sft]\nsteps = "none"\nmax_minutes ='
+        ' 2\n[grpo.clip]\ndual = "none"',
+    )
     assert recipe.data.mix == Mix(days=(3, 5), slack=(1.0, 2.0))
     assert recipe.sft is not None and recipe.sft.steps is None and recipe.sft.max_minutes == 2.0
-    assert recipe.rl is not None and isinstance(recipe.rl.settings, GrpoSettings) and recipe.rl.settings.clip.dual is None
+    assert (
+        recipe.rl is not None
+        and isinstance(recipe.rl.settings, GrpoSettings)
+        and recipe.rl.settings.clip.dual is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +117,10 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[grpo]\nmax_minutes = 0", r"max_minutes above 0"),
         ("[copy]\nmax_steps = 0", r"copy\.max_steps must be at least 1, found 0"),
         ('[dialect]\nname = "french"', r"Unknown dialect 'french'"),
-        ("[dialect]\ncontext_tokens = 100", r"max_turn_tokens \(224\) must be below context_tokens \(100\)"),
+        (
+            "[dialect]\ncontext_tokens = 100",
+            r"max_turn_tokens \(224\) must be below context_tokens \(100\)",
+        ),
         ("[model.shape]\npositions = 512", r"the model has 512 positions, the dialect needs 1024"),
         ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
         ("[grpo]\ngroup = 1", r"grpo\.group must be at least 2, found 1"),
@@ -97,42 +129,87 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[grpo]\nfinal_rate = 1.5", r"grpo\.final_rate must be at least 0, at most 1, found 1\.5"),
         ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
         ("[grpo]\ntemperature = 0", r"temperature must be above 0"),
-        ('[grpo]\naggregation = "sum"', r"grpo: setting 'aggregation': .*'token-mean', 'group-token-mean', 'trajectory-mean'"),
-        ('[grpo.curriculum]\nstages = [["stage4", 3]]', r"unknown reward 'stage4'\. Accepted: dense, success, stage1"),
+        (
+            '[grpo]\naggregation = "sum"',
+            r"grpo: setting 'aggregation': .*'token-mean', 'group-token-mean', 'trajectory-mean'",
+        ),
+        (
+            '[grpo.curriculum]\nstages = [["stage4", 3]]',
+            r"unknown reward 'stage4'\. Accepted: dense, success, stage1",
+        ),
         ("[grpo.curriculum]\nstages = []", r"stages: found none"),
-        ('[sft.optimizer]\nname = "sgd"', r"unknown sft\.optimizer\.name 'sgd'\. Accepted: muon, adamw"),
+        (
+            '[sft.optimizer]\nname = "sgd"',
+            r"unknown sft\.optimizer\.name 'sgd'\. Accepted: muon, adamw",
+        ),
         ("[grpo]\n[ppo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
         ("[grpo.filter]\nrefill = true", r"grpo\.filter\.refill .* give filter\.min_std"),
         ("[grpo.kl]\nbeta = -1", r"grpo\.kl\.beta must be at least 0, found -1"),
-        ('[grpo.kl]\nestimator = "k4"', r"grpo: kl: setting 'estimator': .*'k1', 'k2' or 'k3' \(found 'k4'\)"),
-        ('[grpo.advantage]\nnormalise = "rank"', r"setting 'normalise': .*'group', 'batch' or 'none'"),
+        (
+            '[grpo.kl]\nestimator = "k4"',
+            r"grpo: kl: setting 'estimator': .*'k1', 'k2' or 'k3' \(found 'k4'\)",
+        ),
+        (
+            '[grpo.advantage]\nnormalise = "rank"',
+            r"setting 'normalise': .*'group', 'batch' or 'none'",
+        ),
         ('[grpo]\nout_of_loss = ["too_long"]', r"setting 'out_of_loss'.*context_overflow"),
         ("[grpo.replay]\nevery = 0", r"grpo\.replay\.every must be at least 1, found 0"),
-        ("[grpo.branching]\ninitial = 9", r"grpo\.branching\.initial must be at most the group's size \(8\), found 9"),
+        (
+            "[grpo.branching]\ninitial = 9",
+            r"grpo\.branching\.initial must be at most the group's size \(8\), found 9",
+        ),
         ('[grpo.branching]\nsignal = "doubt"', r"setting 'signal'.*'entropy' or 'surprisal'"),
         ('[dialect]\non_malformed = "retry"', r"setting 'on_malformed'.*'end' or 'error'"),
-        ('[grpo.curriculum]\nkind = "epochs"', r"generated trips have no epochs: give data\.rl_trips or data\.queries"),
+        (
+            '[grpo.curriculum]\nkind = "epochs"',
+            r"generated trips have no epochs: give data\.rl_trips or data\.queries",
+        ),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
         ('sinks = ["carrier_pigeon"]', r"unknown sinks 'carrier_pigeon'"),
         ("[grpo.clip]\nlow = 2.0", r"grpo\.clip\.low must be above 0, below 1, found 2"),
         ("[grpo.clip]\nlow = -1.0", r"grpo\.clip\.low must be above 0"),
         ("[grpo.clip]\ndual = 0.5", r"grpo\.clip\.dual must be above 1, found 0\.5"),
-        ("[grpo.optimizer]\nadamw_learning_rate = 0.0", r"grpo\.optimizer\.adamw_learning_rate must be above 0, found 0"),
-        ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"sft\.optimizer\.betas\.0 must be at least 0, below 1, found 1\.5"),
-        ("[data.mix]\nlevels = [0, 0, 0]", r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight"),
-        ("[data.mix]\ndays = [4]", r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight, found days \(4,\)"),
+        (
+            "[grpo.optimizer]\nadamw_learning_rate = 0.0",
+            r"grpo\.optimizer\.adamw_learning_rate must be above 0, found 0",
+        ),
+        (
+            "[sft.optimizer]\nbetas = [1.5, 0.9]",
+            r"sft\.optimizer\.betas\.0 must be at least 0, below 1, found 1\.5",
+        ),
+        (
+            "[data.mix]\nlevels = [0, 0, 0]",
+            r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight",
+        ),
+        (
+            "[data.mix]\ndays = [4]",
+            (
+                r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight, found days"
+                r" \(4,\)"
+            ),
+        ),
         ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix: slack is a range from low to high"),
         ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
         ("[model.shape]\nlayers = 0", r"model\.shape\.layers must be at least 1, found 0"),
-        ("[grpo]\nmax_minutes = nan", r"setting 'max_minutes'.*number|max_minutes must be a number"),
+        (
+            "[grpo]\nmax_minutes = nan",
+            r"setting 'max_minutes'.*number|max_minutes must be a number",
+        ),
         ("[dialect]\nmax_turns = 0", r"dialect\.max_turns must be at least 1, found 0"),
-        ("[dialect]\nmax_tool_tokens = -5", r"dialect\.max_tool_tokens must be at least 1, found -5"),
+        (
+            "[dialect]\nmax_tool_tokens = -5",
+            r"dialect\.max_tool_tokens must be at least 1, found -5",
+        ),
         ("[evaluation]\nqueries = 0", r"evaluation\.queries must be at least 1, found 0"),
         ("seed = -1", r"seed must be at least 0"),
         ("[copy]\ntokens_per_step = 0", r"copy\.tokens_per_step must be at least 1, found 0"),
         ("[grpo.importance]\ncap = 0.0", r"grpo\.importance\.cap must be above 0"),
-        ('[evaluation]\ndtype = "int8"', r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16"),
+        (
+            '[evaluation]\ndtype = "int8"',
+            r"unknown evaluation\.dtype 'int8'\. Accepted: auto, bfloat16",
+        ),
     ],
 )
 def test_a_bad_recipe_is_refused_in_one_line(text: str, why: str, tmp_path: Path) -> None:
@@ -149,7 +226,10 @@ def test_a_missing_recipe_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "missing"),
     [
-        ('[data]\nworld = "no/world"\nqueries = "no/queries.jsonl"', "data.world: nothing at 'no/world'"),
+        (
+            '[data]\nworld = "no/world"\nqueries = "no/queries.jsonl"',
+            "data.world: nothing at 'no/world'",
+        ),
         ('[sft]\ndata = "no/messages.jsonl"', "sft.data: nothing at 'no/messages.jsonl'"),
     ],
 )

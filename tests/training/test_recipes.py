@@ -15,7 +15,9 @@ from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_tables import Recipe
 
 FOLDER = Path(__file__).parents[2] / "recipes"
-NAMES = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.toml"))
+NAMES = sorted(
+    path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.glob("*/*.toml")
+)
 # What a user makes with the commands in the recipes' comments.
 FOLDERS = ("worlds/official",)
 FILES = (
@@ -48,31 +50,54 @@ def grpo(name: str) -> GrpoSettings:
 def test_it_loads_and_says_what_it_is(name: str) -> None:
     loaded, lines = recipe(name), (FOLDER / f"{name}.toml").read_text().splitlines()
     verb = "train" if loaded.rl is not None else "sft"
-    assert lines[0].startswith(f"# tripwright {verb} recipes/{name}.toml ") and " --out runs/" in lines[0]
+    assert (
+        lines[0].startswith(f"# tripwright {verb} recipes/{name}.toml ")
+        and " --out runs/" in lines[0]
+    )
     for key in ("does", "rows", "needs", "memory", "time"):
         assert sum(line.startswith(f"# {key}: ") for line in lines) == 1
-    (rows,) = (line.removeprefix("# rows: ").split(", ") for line in lines if line.startswith("# rows: "))
+    (rows,) = (
+        line.removeprefix("# rows: ").split(", ") for line in lines if line.startswith("# rows: ")
+    )
     assert all(row[0] in "PSDB" and row[1:].isdigit() for row in rows)
     if not name.startswith(("nano/", "nano_errands/", "hour/")):
         assert any("NEVER RUN HERE" in line for line in lines)
 
 
 def test_there_is_one_for_every_algorithm_and_stage() -> None:
-    algorithms = "grpo star dapo dapo_refill arpo deeptravel ppo rft sft cold_start quickstart".split()
+    algorithms = (
+        "grpo star dapo dapo_refill arpo deeptravel ppo rft sft cold_start quickstart".split()
+    )
     rewards = "grpo_stage1 grpo_stage2 grpo_stage3 curriculum adaptive".split()
     assert {f"nano/{name}" for name in (*algorithms, *rewards)} <= set(NAMES)
-    assert {"planner_r1/8b", "planner_r1/32b", "star/1.5b_arpo", "star/3b_curriculum", "star/7b_sum"} <= set(NAMES)
+    assert {
+        "planner_r1/8b",
+        "planner_r1/32b",
+        "star/1.5b_arpo",
+        "star/3b_curriculum",
+        "star/7b_sum",
+    } <= set(NAMES)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if name.startswith("nano/") and name not in ("nano/quickstart", "nano/cold_start")]
+    "name",
+    [
+        name
+        for name in NAMES
+        if name.startswith("nano/") and name not in ("nano/quickstart", "nano/cold_start")
+    ],
 )
 def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) -> None:
     loaded = recipe(name)
     assert loaded.model.pretrained == "runs/nano/cold_start/model/sft" and loaded.copy is None
     if loaded.rl is not None:
         _, settings = loaded.rl
-        assert (settings.steps, settings.prompts, settings.group, settings.rules) == (200, 8, 8, "strict")
+        assert (settings.steps, settings.prompts, settings.group, settings.rules) == (
+            200,
+            8,
+            8,
+            "strict",
+        )
         assert loaded.data.rl_mix is not None and loaded.data.rl_mix.levels == (1, 3, 3)
         assert settings.optimizer.name == "adamw" and settings.optimizer.adamw_learning_rate == 1e-4
 
@@ -80,26 +105,47 @@ def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) 
 @pytest.mark.parametrize("few", ["", "few_"])
 def test_rl_and_its_control_take_the_same_time_from_the_same_start(few: str) -> None:
     rl, control = recipe(f"hour/{few}rl"), recipe(f"hour/{few}control")
-    assert rl.sft is not None and control.sft is not None and rl.rl is not None and control.rl is None
+    assert (
+        rl.sft is not None and control.sft is not None and rl.rl is not None and control.rl is None
+    )
     assert rl.sft.max_minutes is not None and rl.rl.settings.max_minutes is not None
     assert rl.sft.max_minutes + rl.rl.settings.max_minutes == control.sft.max_minutes
-    assert rl.model.pretrained == control.model.pretrained and rl.sft.expert_transcripts == control.sft.expert_transcripts
+    assert (
+        rl.model.pretrained == control.model.pretrained
+        and rl.sft.expert_transcripts == control.sft.expert_transcripts
+    )
 
 
 def test_what_sets_the_nano_recipes_apart() -> None:
-    assert grpo("nano/grpo").aggregation == "trajectory-mean" and grpo("nano/grpo").advantage.population
+    assert (
+        grpo("nano/grpo").aggregation == "trajectory-mean"
+        and grpo("nano/grpo").advantage.population
+    )
     for stage in ("stage1", "stage2", "stage3"):
         assert [name for name, _ in grpo(f"nano/grpo_{stage}").curriculum.stages] == [stage]
-    assert [round(length / 200 * 500) for _, length in grpo("nano/curriculum").curriculum.stages] == [100, 300, 100]
+    assert [
+        round(length / 200 * 500) for _, length in grpo("nano/curriculum").curriculum.stages
+    ] == [100, 300, 100]
     assert grpo("nano/adaptive").curriculum.kind == "adaptive"
     star = grpo("nano/star")
-    assert star.clip.high > star.clip.low and star.out_of_loss == OVERLONG and star.aggregation == "group-token-mean"
+    assert (
+        star.clip.high > star.clip.low
+        and star.out_of_loss == OVERLONG
+        and star.aggregation == "group-token-mean"
+    )
     assert grpo("nano/dapo").filter.min_std == 0.0 and not grpo("nano/dapo").filter.refill
     assert grpo("nano/dapo_refill").filter.refill
     assert grpo("nano/arpo").branching is not None
     deeptravel = grpo("nano/deeptravel")
-    assert deeptravel.filter.min_std == 0.1 and deeptravel.replay is not None and deeptravel.kl.beta > 0
-    assert [rl.algorithm for name in ("nano/ppo", "nano/rft") if (rl := recipe(name).rl)] == ["ppo", "rft"]
+    assert (
+        deeptravel.filter.min_std == 0.1
+        and deeptravel.replay is not None
+        and deeptravel.kl.beta > 0
+    )
+    assert [rl.algorithm for name in ("nano/ppo", "nano/rft") if (rl := recipe(name).rl)] == [
+        "ppo",
+        "rft",
+    ]
 
 
 @pytest.mark.parametrize(("size", "stages"), [("8b", (100, 300, 100)), ("32b", (50, 350, 100))])
@@ -108,14 +154,38 @@ def test_planner_r1(size: str, stages: tuple[int, ...]) -> None:
     for name in (size, f"{size}_stage1", f"{size}_stage2", f"{size}_stage3"):
         loaded, settings = recipe(f"planner_r1/{name}"), grpo(f"planner_r1/{name}")
         assert loaded.model.pretrained == f"Qwen/Qwen3-{size.upper()}"
-        assert (settings.steps, settings.prompts, settings.group, settings.minibatches, settings.passes) == (500, 16, 8, 2, 1)
+        assert (
+            settings.steps,
+            settings.prompts,
+            settings.group,
+            settings.minibatches,
+            settings.passes,
+        ) == (500, 16, 8, 2, 1)
         assert (settings.clip.low, settings.clip.high, settings.clip.dual) == (0.2, 0.2, 3.0)
-        assert settings.kl.beta == 0 and settings.entropy_bonus == 0 and settings.temperature == 1.0 and settings.final_rate == 1.0
+        assert (
+            settings.kl.beta == 0
+            and settings.entropy_bonus == 0
+            and settings.temperature == 1.0
+            and settings.final_rate == 1.0
+        )
         optimizer = settings.optimizer
-        assert (optimizer.adamw_learning_rate, optimizer.weight_decay, optimizer.grad_clip) == (1e-6, 0.01, 1.0)
+        assert (optimizer.adamw_learning_rate, optimizer.weight_decay, optimizer.grad_clip) == (
+            1e-6,
+            0.01,
+            1.0,
+        )
         dialect = loaded.dialect.dialect()
-        assert (dialect.max_turns, dialect.max_calls, dialect.max_tool_tokens, dialect.context_tokens) == (30, 30, 8192, 2268 + 30500)
-    assert grpo(f"planner_r1/{size}").curriculum.stages == (("stage1", stages[0]), ("stage2", stages[1]), ("stage3", stages[2]))
+        assert (
+            dialect.max_turns,
+            dialect.max_calls,
+            dialect.max_tool_tokens,
+            dialect.context_tokens,
+        ) == (30, 30, 8192, 2268 + 30500)
+    assert grpo(f"planner_r1/{size}").curriculum.stages == (
+        ("stage1", stages[0]),
+        ("stage2", stages[1]),
+        ("stage3", stages[2]),
+    )
     assert grpo(f"planner_r1/{size}_stage2").curriculum.stages == (("stage2", 500),)
 
 
@@ -130,16 +200,29 @@ def test_planner_r1(size: str, stages: tuple[int, ...]) -> None:
 def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branches: bool) -> None:
     """Rows S5, S6 and S12."""
     loaded, settings = recipe(f"star/{name}"), grpo(f"star/{name}")
-    assert (settings.prompts, settings.group, settings.max_epochs, settings.steps, settings.temperature) == (32, 8, 5, None, 1.0)
+    assert (
+        settings.prompts,
+        settings.group,
+        settings.max_epochs,
+        settings.steps,
+        settings.temperature,
+    ) == (32, 8, 5, None, 1.0)
     assert settings.optimizer.adamw_learning_rate == 2e-6 and settings.kl.beta == 0
-    assert settings.aggregation == "group-token-mean" and settings.clip.low < settings.clip.high and settings.out_of_loss == OVERLONG
-    assert (settings.curriculum.kind, settings.curriculum.stages) == (kind, stages) and (settings.branching is not None) == branches
+    assert (
+        settings.aggregation == "group-token-mean"
+        and settings.clip.low < settings.clip.high
+        and settings.out_of_loss == OVERLONG
+    )
+    assert (settings.curriculum.kind, settings.curriculum.stages) == (kind, stages) and (
+        settings.branching is not None
+    ) == branches
     dialect = loaded.dialect.dialect()
     assert (dialect.name, dialect.max_calls, dialect.context_tokens) == ("star", 60, 30 * 1024)
 
 
 @pytest.mark.parametrize(
-    ("name", "model", "epochs"), [("star/sft", "Qwen/Qwen2.5-7B-Instruct", 4), ("deeptravel/cold_start", "Qwen/Qwen3-8B", 2)]
+    ("name", "model", "epochs"),
+    [("star/sft", "Qwen/Qwen2.5-7B-Instruct", 4), ("deeptravel/cold_start", "Qwen/Qwen3-8B", 2)],
 )
 def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     """Rows S4 and D6; TRL takes them as they are."""
@@ -148,15 +231,28 @@ def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     assert settings is not None
     check_for_trl(settings, loaded.model.pretrained)
     assert loaded.model.pretrained == model
-    assert (settings.rows_per_step, settings.max_epochs, settings.steps, settings.observation_weight) == (32, epochs, None, 0.0)
+    assert (
+        settings.rows_per_step,
+        settings.max_epochs,
+        settings.steps,
+        settings.observation_weight,
+    ) == (32, epochs, None, 0.0)
     assert settings.optimizer.adamw_learning_rate == 5e-6 and settings.warm_up == 0.1
 
 
 def test_deeptravel() -> None:
     """Row D7. What the paper does not print is said in the recipe's comments."""
     loaded, settings = recipe("deeptravel/rl"), grpo("deeptravel/rl")
-    assert settings.group == 8 and settings.optimizer.adamw_learning_rate == 5e-7 and settings.filter.min_std == 0.1
-    assert settings.replay is not None and settings.kl.beta > 0 and settings.curriculum.stages[0][0] == "success"
+    assert (
+        settings.group == 8
+        and settings.optimizer.adamw_learning_rate == 5e-7
+        and settings.filter.min_std == 0.1
+    )
+    assert (
+        settings.replay is not None
+        and settings.kl.beta > 0
+        and settings.curriculum.stages[0][0] == "success"
+    )
     dialect = loaded.dialect.dialect()
     assert (dialect.name, dialect.max_turns, dialect.context_tokens) == ("deeptravel", 8, 32 * 1024)
     assert loaded.live is not None and loaded.live.replay and loaded.data.world is None
@@ -166,7 +262,12 @@ def test_errands_compare_replay_with_plain_grpo() -> None:
     """Both from one start, with D5's reward and the same time; only what row D7 adds differs."""
     ours, plain = grpo("nano_errands/deeptravel"), grpo("nano_errands/grpo")
     assert ours.curriculum == plain.curriculum and ours.curriculum.stages[0][0] == "success"
-    assert (ours.prompts, ours.group, ours.max_minutes, ours.optimizer) == (plain.prompts, plain.group, plain.max_minutes, plain.optimizer)
+    assert (ours.prompts, ours.group, ours.max_minutes, ours.optimizer) == (
+        plain.prompts,
+        plain.group,
+        plain.max_minutes,
+        plain.optimizer,
+    )
     assert recipe("nano_errands/deeptravel").model == recipe("nano_errands/grpo").model
     assert ours.replay is not None and ours.filter.min_std == 0.1 and ours.kl.beta > 0
     assert plain.replay is None and plain.filter.min_std is None and plain.kl.beta == 0

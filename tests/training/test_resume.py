@@ -1,4 +1,5 @@
-"""No run is lost: killed at any moment, the same command ends with the same weights and the same metrics (row B6)."""
+"""No run is lost: killed at any moment, the same command ends with the same weights and the same
+metrics (row B6)."""
 
 from __future__ import annotations
 
@@ -20,18 +21,24 @@ from tripwright.rewards.curriculum import Curriculum
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.local import load_model  # noqa: E402
-from tripwright.rl.grpo import Kl  # noqa: E402
-from tripwright.rl.replay import ReplaySettings  # noqa: E402
-from tripwright.training import run_folder, stages  # noqa: E402
-from tripwright.training.checkpoint import CheckpointSettings  # noqa: E402
-from tripwright.training.recipe import Reinforcement  # noqa: E402
-from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.inference.local import load_model
+from tripwright.rl.grpo import Kl
+from tripwright.rl.replay import ReplaySettings
+from tripwright.training import run_folder, stages
+from tripwright.training.checkpoint import CheckpointSettings
+from tripwright.training.recipe import Reinforcement
+from tripwright.training.run_folder import RunFolder
 
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
-GRPO = {"entropy_bonus": 0.1, "kl": Kl(0.01), "replay": ReplaySettings(every=2), "curriculum": ADAPTIVE}
+GRPO = {
+    "entropy_bonus": 0.1,
+    "kl": Kl(0.01),
+    "replay": ReplaySettings(every=2),
+    "curriculum": ADAPTIVE,
+}
 STAGES = ("copy", "sft", "rl")
-OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")  # in the names of figures that no two runs share
+# in the names of figures that no two runs share
+OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")
 
 WORK = """
 import os, pickle, signal, sys
@@ -66,7 +73,8 @@ def threads_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def recipe(tiny_recipe: Any) -> Any:
-    """Ten steps a stage, a checkpoint every three. The bonus moves the weights where no episode is worth anything."""
+    """Ten steps a stage, a checkpoint every three. The bonus moves the weights where no episode is
+    worth anything."""
     return replace(
         tiny_recipe,
         copy=replace(tiny_recipe.copy, max_steps=10),
@@ -86,7 +94,10 @@ def everything(run: RunFolder) -> None:
 def metrics(run: RunFolder) -> list[dict[str, Any]]:
     """Without what the clock says."""
     lines = map(json.loads, run.metrics.read_text().splitlines())
-    return [{key: value for key, value in line.items() if not any(word in key for word in OF_THE_CLOCK)} for line in lines]
+    return [
+        {key: value for key, value in line.items() if not any(word in key for word in OF_THE_CLOCK)}
+        for line in lines
+    ]
 
 
 def weights(run: RunFolder, stage: str) -> dict[str, Any]:
@@ -95,14 +106,25 @@ def weights(run: RunFolder, stage: str) -> dict[str, Any]:
 
 
 def test_five_steps_kill_nine_and_five_more_are_ten(tmp_path: Path, recipe: Any) -> None:
-    """In every stage, at a step that is not a checkpoint's, by real processes that hash their words differently."""
+    """In every stage, at a step that is not a checkpoint's, by real processes that hash their words
+    differently."""
     whole = RunFolder(tmp_path / "whole", recipe)
     everything(whole)
     (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
     for number, stage in enumerate(STAGES):
-        command = [sys.executable, "-c", WORK, str(tmp_path / "killed"), str(tmp_path / "recipe"), stage, "5"]
+        command = [
+            sys.executable,
+            "-c",
+            WORK,
+            str(tmp_path / "killed"),
+            str(tmp_path / "recipe"),
+            stage,
+            "5",
+        ]
         environment = {**os.environ, "PYTHONHASHSEED": str(number), "OMP_NUM_THREADS": "1"}
-        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=120
+        )
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         assert number == 0 or f"{STAGES[number - 1]}: going on after step 3" in ended.stderr
     killed = RunFolder(tmp_path / "killed", recipe)
@@ -116,14 +138,16 @@ def test_five_steps_kill_nine_and_five_more_are_ten(tmp_path: Path, recipe: Any)
     told = [(line["stage"], line["step"]) for line in metrics(killed)]
     assert told == [(stage, step) for stage in ("warmup", "sft", "rl") for step in range(1, 11)]
     before, after = weights(whole, "sft"), weights(whole, "rl")
-    assert any(not torch.equal(before[name], after[name]) for name in before)  # or the last stage would prove nothing
+    # or the last stage would prove nothing
+    assert any(not torch.equal(before[name], after[name]) for name in before)
 
 
 # ---- how any loop is driven
 
 
 class Counting:
-    """A loop of ten steps that depend on its own state and on the process's generator; `at` is called in the middle of every step."""
+    """A loop of ten steps that depend on its own state and on the process's generator; `at` is
+    called in the middle of every step."""
 
     def __init__(self, at: Any = lambda step: None):
         self.step, self.total, self.at = 0, torch.zeros(2), at
@@ -187,7 +211,9 @@ def stopped_at(run: RunFolder, step: int) -> None:
 
 
 @pytest.mark.parametrize("step", [1, 2, 4, 6, 10])
-def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(step: int, run: RunFolder, uninterrupted: Any) -> None:
+def test_a_loop_that_died_goes_on_from_its_newest_checkpoint(
+    step: int, run: RunFolder, uninterrupted: Any
+) -> None:
     stopped_at(run, step)
     assert len(metrics(run)) == step - 1
     torch.rand(7)  # another process would have another generator
@@ -215,7 +241,9 @@ def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run: RunFolder) -> No
     with run.metrics.open("a") as torn:
         torn.write('{"stage": "sft", "st')
     run.drive("sft", Counting())
-    assert [(line["stage"], line["step"]) for line in metrics(run)] == [(s, n) for s in ("warmup", "sft") for n in range(1, 11)]
+    assert [(line["stage"], line["step"]) for line in metrics(run)] == [
+        (s, n) for s in ("warmup", "sft") for n in range(1, 11)
+    ]
 
 
 @pytest.mark.parametrize("ruined", ["cut short", "without manifest", "half written"])
@@ -233,12 +261,16 @@ def test_a_kill_in_the_middle_of_a_checkpoint_costs_a_few_steps(
         newest.rename(newest.with_name("step-000006.partial"))
     run.drive("sft", loop := Counting())
     said = capsys.readouterr().err
-    assert "going on after step 3" in said and ("step-000006' is damaged" in said) == (ruined != "half written")
+    assert "going on after step 3" in said and ("step-000006' is damaged" in said) == (
+        ruined != "half written"
+    )
     assert torch.equal(loop.total, uninterrupted[0]) and metrics(run) == uninterrupted[1]
     assert checkpoints(run) == ["step-000006", "step-000009"]
 
 
-def test_where_every_checkpoint_is_damaged_the_stage_starts_again(run: RunFolder, uninterrupted: Any) -> None:
+def test_where_every_checkpoint_is_damaged_the_stage_starts_again(
+    run: RunFolder, uninterrupted: Any
+) -> None:
     stopped_at(run, 8)
     for state in run.folder.glob("checkpoints/sft/*/state.pt"):
         state.write_bytes(b"")
@@ -249,7 +281,10 @@ def test_where_every_checkpoint_is_damaged_the_stage_starts_again(run: RunFolder
 # ---- stopped on purpose
 
 
-@pytest.mark.parametrize(("number", "raised", "code"), [(signal.SIGINT, KeyboardInterrupt, None), (signal.SIGTERM, SystemExit, 143)])
+@pytest.mark.parametrize(
+    ("number", "raised", "code"),
+    [(signal.SIGINT, KeyboardInterrupt, None), (signal.SIGTERM, SystemExit, 143)],
+)
 def test_a_signal_ends_the_run_between_two_steps_with_a_checkpoint(
     number: int, raised: Any, code: Any, run: RunFolder, uninterrupted: Any
 ) -> None:
@@ -284,8 +319,13 @@ def with_files(recipe: Any, folder: Path, seed: int = 3, queries: int = 5) -> An
     from tripwright.world.folder import write_world
     from tripwright.world.generator.build import build_tables
 
-    world, file = write_world(folder / f"world-{seed}", build_tables("nano", seed)), folder / "queries.jsonl"
-    file.write_text("".join(json.dumps(query.record()) + "\n" for query in make_queries(world, queries, 1)))
+    world, file = (
+        write_world(folder / f"world-{seed}", build_tables("nano", seed)),
+        folder / "queries.jsonl",
+    )
+    file.write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, queries, 1))
+    )
     return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
 
 
@@ -296,7 +336,12 @@ def test_changed_queries_are_refused_with_what_changed(tmp_path: Path, recipe: A
     file = Path(given.data.queries)
     before = file.read_text()
     file.write_text(before.replace('"days": 3', '"days": 5', 1))
-    with pytest.raises(UserError, match=r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put the data back"):
+    with pytest.raises(
+        UserError,
+        match=(
+            r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put the data back"
+        ),
+    ):
         RunFolder(run.folder, given).drive("sft", Counting())
     file.write_text(before)
     RunFolder(run.folder, given).drive("sft", Counting())
@@ -310,7 +355,9 @@ def test_a_changed_world_is_refused(tmp_path: Path, recipe: Any) -> None:
     other = with_files(recipe, tmp_path, seed=4)
     Path(given.data.world).rename(tmp_path / "away")
     Path(other.data.world).rename(given.data.world)
-    with pytest.raises(UserError, match=r"other data: world: [0-9a-f]{12} -> [0-9a-f]{12}; queries: "):
+    with pytest.raises(
+        UserError, match=r"other data: world: [0-9a-f]{12} -> [0-9a-f]{12}; queries: "
+    ):
         RunFolder(run.folder, given).drive("sft", Counting())
 
 
@@ -323,23 +370,52 @@ def test_worlds_made_otherwise_are_refused(run: RunFolder, monkeypatch: pytest.M
 
 def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) -> None:
     stopped_at(run, 8)
-    other = replace(run.recipe, seed=1, sft=replace(run.recipe.sft, rows_per_step=7), dialect=replace(run.recipe.dialect, max_turns=3))
-    with pytest.raises(UserError, match=r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.rows_per_step: 2 -> 7\. Choose"):
+    other = replace(
+        run.recipe,
+        seed=1,
+        sft=replace(run.recipe.sft, rows_per_step=7),
+        dialect=replace(run.recipe.dialect, max_turns=3),
+    )
+    with pytest.raises(
+        UserError,
+        match=(
+            r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.rows_per_step: 2 ->"
+            r" 7\. Choose"
+        ),
+    ):
         RunFolder(run.folder, other)
 
 
 def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run: RunFolder) -> None:
     stages.make(run)
-    (run.folder / "model" / "sft").mkdir()  # as if it were finished: until then the recipe may still be changed
-    with pytest.raises(UserError, match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/s'):
-        RunFolder(run.folder, replace(run.recipe, rl=Reinforcement("grpo", replace(run.recipe.rl.settings, steps=20))))
+    # as if it were finished: until then the recipe may still be changed
+    (run.folder / "model" / "sft").mkdir()
+    with pytest.raises(
+        UserError,
+        match=r'grpo.steps: 10 -> 20\. To train longer, .* model.pretrained = ".*/model/s',
+    ):
+        RunFolder(
+            run.folder,
+            replace(
+                run.recipe, rl=Reinforcement("grpo", replace(run.recipe.rl.settings, steps=20))
+            ),
+        )
 
 
 def test_how_often_checkpoints_are_written_may_change(run: RunFolder, uninterrupted: Any) -> None:
     stopped_at(run, 5)
-    again = RunFolder(run.folder, replace(run.recipe, checkpoint=CheckpointSettings(every_steps=1, every_minutes=None, keep=3)))
+    again = RunFolder(
+        run.folder,
+        replace(
+            run.recipe, checkpoint=CheckpointSettings(every_steps=1, every_minutes=None, keep=3)
+        ),
+    )
     again.drive("sft", loop := Counting())
-    assert torch.equal(loop.total, uninterrupted[0]) and checkpoints(run) == ["step-000007", "step-000008", "step-000009"]
+    assert torch.equal(loop.total, uninterrupted[0]) and checkpoints(run) == [
+        "step-000007",
+        "step-000008",
+        "step-000009",
+    ]
     assert json.loads((run.folder / "recipe.json").read_text())["checkpoint"]["keep"] == 3
 
 
@@ -348,22 +424,33 @@ def rewritten(run: RunFolder, **changed: Any) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
 
 
-@pytest.mark.parametrize("changed", [{"tripwright": "0.0.0"}, {"format": 0}, {"recipe_sha256": "0" * 64}])
+@pytest.mark.parametrize(
+    "changed", [{"tripwright": "0.0.0"}, {"format": 0}, {"recipe_sha256": "0" * 64}]
+)
 def test_a_checkpoint_of_other_code_is_refused(changed: dict[str, Any], run: RunFolder) -> None:
     stopped_at(run, 8)
     rewritten(run, **changed)
     with pytest.raises(
-        UserError, match=rf"checkpoint of step 6 .* other conditions: {next(iter(changed))}: 0.* -> .* Restore them, or remove"
+        UserError,
+        match=(
+            rf"checkpoint of step 6 .* other conditions: {next(iter(changed))}: 0.* -> .* Restore"
+            r" them, or remove"
+        ),
     ):
         run.drive("sft", Counting())
 
 
-def test_another_torch_or_other_threads_are_told_and_gone_on_with(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_torch_or_other_threads_are_told_and_gone_on_with(
+    run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
     stopped_at(run, 8)
     rewritten(run, torch="2.0", threads=64)
     run.drive("sft", Counting())
     said = capsys.readouterr().err
-    assert f"not bit for bit as it would have been without a stop: torch: 2.0 -> {torch.__version__}; threads: 64 -> 1" in said
+    assert (
+        f"not bit for bit as it would have been without a stop: torch: 2.0 -> {torch.__version__};"
+        " threads: 64 -> 1" in said
+    )
     assert len(metrics(run)) == 10
 
 

@@ -1,4 +1,5 @@
-"""Checkpoints on disk: whole or not there, the newest kept, nothing in them that could not be read again."""
+"""Checkpoints on disk: whole or not there, the newest kept, nothing in them that could not be read
+again."""
 
 from __future__ import annotations
 
@@ -14,8 +15,13 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.training import checkpoint  # noqa: E402
-from tripwright.training.checkpoint import Checkpoints, CheckpointSettings, process_generators, set_process_generators  # noqa: E402
+from tripwright.training import checkpoint
+from tripwright.training.checkpoint import (
+    Checkpoints,
+    CheckpointSettings,
+    process_generators,
+    set_process_generators,
+)
 
 STATE: dict[str, Any] = {
     "weights": OrderedDict(a=torch.arange(3.0)),
@@ -35,8 +41,18 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     found = Checkpoints(tmp_path / "sft").newest()
     assert found is not None and found.manifest["step"] == 50 and found.manifest["seconds"] == 1.5
     state = found.state()
-    assert torch.equal(state["weights"]["a"], torch.arange(3.0)) and state["by number"][0]["exp_avg"].dtype == torch.bfloat16
-    assert state["counts"] == Counter(x=2) and state["list"] == [1, 2.5, "text", None, True, (3, b"bytes")]
+    assert (
+        torch.equal(state["weights"]["a"], torch.arange(3.0))
+        and state["by number"][0]["exp_avg"].dtype == torch.bfloat16
+    )
+    assert state["counts"] == Counter(x=2) and state["list"] == [
+        1,
+        2.5,
+        "text",
+        None,
+        True,
+        (3, b"bytes"),
+    ]
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
@@ -53,10 +69,14 @@ def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path: Path) -> No
     for value in (1, 2):
         checkpoints.write(5, {"value": value}, {})
     found = checkpoints.newest()
-    assert found is not None and found.state() == {"value": 2} and steps(tmp_path) == ["step-000005"]
+    assert (
+        found is not None and found.state() == {"value": 2} and steps(tmp_path) == ["step-000005"]
+    )
 
 
-def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checkpoints = Checkpoints(tmp_path)
     checkpoints.write(5, {"value": 5}, {})
 
@@ -70,7 +90,9 @@ def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path
             checkpoints.write(6, {"value": 6}, {})
     assert steps(tmp_path) == ["step-000005", "step-000006.partial"]
     found = checkpoints.newest()
-    assert found is not None and found.state() == {"value": 5} and steps(tmp_path) == ["step-000005"]
+    assert (
+        found is not None and found.state() == {"value": 5} and steps(tmp_path) == ["step-000005"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +124,10 @@ def test_none_is_no_checkpoint(tmp_path: Path) -> None:
     assert Checkpoints(tmp_path / "nowhere").newest() is None
     (tmp_path / "step-of-mine").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
-    assert Checkpoints(tmp_path).newest() is None and steps(tmp_path) == ["notes.txt", "step-of-mine"]
+    assert Checkpoints(tmp_path).newest() is None and steps(tmp_path) == [
+        "notes.txt",
+        "step-of-mine",
+    ]
 
 
 def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
@@ -115,8 +140,13 @@ def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("foreign", [random.Random(0), {1, 2}, Path("here"), object()])
-def test_what_could_not_be_read_again_is_refused_before_it_is_needed(foreign: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"state\['list'\]\[1\] is a .*: a checkpoint holds tensors, numbers and texts"):
+def test_what_could_not_be_read_again_is_refused_before_it_is_needed(
+    foreign: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        TypeError,
+        match=r"state\['list'\]\[1\] is a .*: a checkpoint holds tensors, numbers and texts",
+    ):
         Checkpoints(tmp_path).write(1, {"list": [0, foreign]}, {})
     assert steps(tmp_path) == []
 
@@ -125,7 +155,9 @@ def test_no_code_is_run_by_reading(tmp_path: Path) -> None:
     place = Checkpoints(tmp_path).write(1, {"value": 1}, {})
     torch.save({"value": Path("anything")}, place / "state.pt")
     manifest = json.loads((place / "manifest.json").read_text())
-    (place / "manifest.json").write_text(json.dumps({**manifest, "sha256": checkpoint._sha256(place / "state.pt")}))
+    (place / "manifest.json").write_text(
+        json.dumps({**manifest, "sha256": checkpoint._sha256(place / "state.pt")})
+    )
     found = Checkpoints(tmp_path).newest()
     assert found is not None
     with pytest.raises(Exception, match="Weights only load failed"):
@@ -146,7 +178,12 @@ def test_one_is_due_after_steps_or_minutes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"), [({"every_steps": 0}, "every_steps"), ({"every_minutes": 0.0}, "every_minutes"), ({"keep": 0}, "keep")]
+    ("wrong", "words"),
+    [
+        ({"every_steps": 0}, "every_steps"),
+        ({"every_minutes": 0.0}, "every_minutes"),
+        ({"keep": 0}, "keep"),
+    ],
 )
 def test_settings_without_sense_are_refused(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=rf"checkpoint\.{words} must be"):

@@ -1,4 +1,5 @@
-"""Streams of trips and transcripts: left at any place and taken up by another object, they go on alike, and without replaying the past."""
+"""Streams of trips and transcripts: left at any place and taken up by another object, they go on
+alike, and without replaying the past."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ from tripwright.world.store import World
 
 
 def told(stream: Any, count: int) -> list[tuple[str, str, str]]:
-    return [(task.id, task.query.query, task.world.name) for task in itertools.islice(stream, count)]
+    return [
+        (task.id, task.query.query, task.world.name) for task in itertools.islice(stream, count)
+    ]
 
 
 @pytest.fixture
@@ -38,8 +41,13 @@ def recipe(tiny_recipe: Any) -> Any:
 
 @pytest.fixture
 def given(recipe: Any, tmp_path: Path) -> Any:
-    world, file = write_world(tmp_path / "world", build_tables("nano", 3)), tmp_path / "queries.jsonl"
-    file.write_text("".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 5, 1)))
+    world, file = (
+        write_world(tmp_path / "world", build_tables("nano", 3)),
+        tmp_path / "queries.jsonl",
+    )
+    file.write_text(
+        "".join(json.dumps(query.record()) + "\n" for query in make_queries(world, 5, 1))
+    )
     return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
 
 
@@ -57,9 +65,15 @@ def test_trips_go_on_where_they_were(at: int, kind: str, recipe: Any, given: Any
     assert told(second, 12 - at) == expected[at:] and second.position == 12
 
 
-def test_a_trip_far_on_is_found_without_those_before_it(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trip_far_on_is_found_without_those_before_it(
+    recipe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[int] = []
-    monkeypatch.setattr(domain_module, "build_tables", lambda scale, seed: made.append(seed) or build_tables(scale, seed))
+    monkeypatch.setattr(
+        domain_module,
+        "build_tables",
+        lambda scale, seed: made.append(seed) or build_tables(scale, seed),
+    )
     trips = trips_of(recipe, RL)
     trips.load_state_dict({"position": 50_000})
     assert next(trips).id == "train-50000"
@@ -79,7 +93,10 @@ def test_trips_are_those_that_the_worlds_give_in_order(recipe: Any) -> None:
     world = World.in_memory(build_tables("nano", 5))
     expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
     assert [
-        query.query for query, _ in itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", 5, 3, Mix(levels=(0, 1, 0))), 3)
+        query.query
+        for query, _ in itertools.islice(
+            GeneratedTrips(domain_named("travelplanner"), "nano", 5, 3, Mix(levels=(0, 1, 0))), 3
+        )
     ] == expected
 
 
@@ -92,7 +109,10 @@ def test_few_worlds_are_kept_open(recipe: Any) -> None:
 def test_given_queries_come_in_a_new_order_every_epoch(given: Any) -> None:
     trips = trips_of(given, RL)
     epochs = [[query for _, query, _ in told(trips, 5)] for _ in range(4)]
-    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1 and len({tuple(epoch) for epoch in epochs}) > 1
+    assert (
+        len({tuple(sorted(epoch)) for epoch in epochs}) == 1
+        and len({tuple(epoch) for epoch in epochs}) > 1
+    )
     assert trips.epoch == 4 and trips.per_epoch == 5
     told(trips, 4)
     assert trips.epoch == 4
@@ -116,7 +136,14 @@ def test_an_empty_file_is_refused(given: Any) -> None:
 
 def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any) -> None:
     names = [{world for _, _, world in told(trips_of(recipe, stage), 8)} for stage in range(3)]
-    names.append({world.name for _, world in itertools.islice(GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 3), 8)})
+    names.append(
+        {
+            world.name
+            for _, world in itertools.islice(
+                GeneratedTrips(domain_named("travelplanner"), "nano", UNSEEN_WORLDS, 3), 8
+            )
+        }
+    )
     assert all(not a & b for i, a in enumerate(names) for b in names[i + 1 :])
 
 
@@ -125,7 +152,9 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe: Any
 
 def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
     dialect = recipe.dialect.dialect()
-    return ExpertTranscripts(trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
+    return ExpertTranscripts(
+        trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas())
+    )
 
 
 def test_transcripts_go_on_where_they_were(recipe: Any, nano_tokenizer: Any) -> None:
@@ -142,12 +171,23 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
     recipe: Any, nano_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trips_module, "MOST_IN_VAIN", 5)
-    tight = transcripts(replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer)
-    with pytest.raises(UserError, match=r"no answer within the limits of dialect 'compact' .*ended by max_turns; max_turns is 2\)"):
+    tight = transcripts(
+        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
+    )
+    with pytest.raises(
+        UserError,
+        match=(
+            r"no answer within the limits of dialect 'compact' .*ended by max_turns; max_turns"
+            r" is 2\)"
+        ),
+    ):
         next(tight)
     assert tight.position == 5
-    tight = transcripts(replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer)
-    tight.load_state_dict({"trips": {"position": 5}, "in_vain": 4})  # what was in vain before a stop counts
+    tight = transcripts(
+        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
+    )
+    # what was in vain before a stop counts
+    tight.load_state_dict({"trips": {"position": 5}, "in_vain": 4})
     with pytest.raises(UserError, match="5 trips in a row"):
         next(tight)
     assert tight.position == 6
@@ -157,15 +197,26 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
 
 
 def test_the_same_data_has_the_same_hashes(recipe: Any, given: Any) -> None:
-    assert data_identity(recipe) == data_identity(replace(recipe, seed=7)) and set(data_identity(recipe)) == {"generator"}
-    assert data_identity(given) == data_identity(given) and set(data_identity(given)) == {"world", "queries"}
-    assert data_identity(recipe) != data_identity(replace(recipe, data=replace(recipe.data, scale="small")))
+    assert data_identity(recipe) == data_identity(replace(recipe, seed=7)) and set(
+        data_identity(recipe)
+    ) == {"generator"}
+    assert data_identity(given) == data_identity(given) and set(data_identity(given)) == {
+        "world",
+        "queries",
+    }
+    assert data_identity(recipe) != data_identity(
+        replace(recipe, data=replace(recipe.data, scale="small"))
+    )
 
 
-def test_a_generator_that_makes_something_else_has_another_hash(recipe: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generator_that_makes_something_else_has_another_hash(
+    recipe: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
-    monkeypatch.setattr(domain_module, "build_tables", lambda scale, seed: build_tables(scale, seed + 1))
+    monkeypatch.setattr(
+        domain_module, "build_tables", lambda scale, seed: build_tables(scale, seed + 1)
+    )
     after = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
     assert before != after

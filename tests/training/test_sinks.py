@@ -1,4 +1,5 @@
-"""Sinks: what is refused, what is flattened, what a resume repeats; each real one where its package is installed."""
+"""Sinks: what is refused, what is flattened, what a resume repeats; each real one where its package
+is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +16,15 @@ from tripwright.errors import UserError
 from tripwright.training import sinks as module
 from tripwright.training.sinks import SINKS, Sinks, check_sinks, flatten
 
-ROW = {"stage": "rl", "step": 1, "reward_mean": 1.5, "stop_reasons": {"answer": 0.75}, "constraints": {}, "note": "text", "kept": True}
+ROW = {
+    "stage": "rl",
+    "step": 1,
+    "reward_mean": 1.5,
+    "stop_reasons": {"answer": 0.75},
+    "constraints": {},
+    "note": "text",
+    "kept": True,
+}
 
 
 class Remembers:
@@ -48,27 +57,38 @@ def _own_sinks(monkeypatch):
 
 
 def test_nested_figures_are_flattened_and_texts_left_out():
-    assert flatten({"a": {"b": {"c": 1}}, "d": 2.5, "e": "x", "f": None, "g": True}) == {"a/b/c": 1.0, "d": 2.5}
+    assert flatten({"a": {"b": {"c": 1}}, "d": 2.5, "e": "x", "f": None, "g": True}) == {
+        "a/b/c": 1.0,
+        "d": 2.5,
+    }
     assert math.isnan(flatten({"loss": math.nan})["loss"])
 
 
 def test_unknown_sinks_and_missing_extras_are_refused_in_one_line(monkeypatch, tmp_path):
-    with pytest.raises(UserError, match=r"^Unknown sink 'tensorbored'. Accepted: tensorboard, trackio, wandb"):
+    with pytest.raises(
+        UserError, match=r"^Unknown sink 'tensorbored'. Accepted: tensorboard, trackio, wandb"
+    ):
         Sinks(("tensorbored",), tmp_path, {})
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     for name in ("tensorboard", "trackio", "wandb"):
-        with pytest.raises(UserError, match=rf"'{name}' extra: pip install 'tripwright\[{name}\]'$"):
+        with pytest.raises(
+            UserError, match=rf"'{name}' extra: pip install 'tripwright\[{name}\]'$"
+        ):
             check_sinks((name,))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sink_that_does_not_start_is_said_in_one_line_and_closes_the_others(monkeypatch, tmp_path):
+def test_a_sink_that_does_not_start_is_said_in_one_line_and_closes_the_others(
+    monkeypatch, tmp_path
+):
     class Broken(Remembers):
         def __init__(self, folder: Path, config: dict[str, Any]):
             raise RuntimeError("no\nlogin")
 
     monkeypatch.setitem(SINKS, "broken", Broken)
-    with pytest.raises(UserError, match=r"^The sink 'broken' does not start: RuntimeError: no login$"):
+    with pytest.raises(
+        UserError, match=r"^The sink 'broken' does not start: RuntimeError: no login$"
+    ):
         Sinks(("remembers", "broken"), tmp_path, {})
     assert MADE[0].closed
 
@@ -81,7 +101,12 @@ def test_steps_that_a_resume_takes_again_are_logged_once(tmp_path):
     resumed = Sinks(("remembers",), tmp_path, {"seed": 1})
     for step in (2, 3, 4):
         resumed.log("rl", step, ROW | {"step": step})
-    assert [(stage, step) for stage, step, _ in MADE[0].told] == [("rl", 1), ("rl", 2), ("rl", 3), ("sft", 1)]
+    assert [(stage, step) for stage, step, _ in MADE[0].told] == [
+        ("rl", 1),
+        ("rl", 2),
+        ("rl", 3),
+        ("sft", 1),
+    ]
     assert MADE[1].told == [("rl", 4, {"reward_mean": 1.5, "stop_reasons/answer": 0.75})]
     assert MADE[0].config == {"seed": 1}
 
@@ -101,7 +126,11 @@ def test_a_sink_that_fails_is_named_and_the_run_goes_on(monkeypatch, tmp_path, c
     for step in (1, 2, 3):
         started.log("rl", step, ROW)
     said = capsys.readouterr().err
-    assert said == "sink 'remembers' failed at rl step 2 and is left out: ConnectionError: the network is down\n"
+    assert (
+        said
+        == "sink 'remembers' failed at rl step 2 and is left out: ConnectionError: the network is"
+        " down\n"
+    )
     assert [step for _, step, _ in MADE[0].told] == [1]
 
 
@@ -117,7 +146,9 @@ def test_a_damaged_state_does_not_stop_the_run(tmp_path, content):
     (tmp_path / "sinks.json").write_text(content, encoding="utf-8")
     started = Sinks(("remembers",), tmp_path, {})
     started.log("rl", 1, ROW)
-    assert len(MADE[0].told) == 1 and json.loads((tmp_path / "sinks.json").read_text()) == {"remembers": {"rl": 1}}
+    assert len(MADE[0].told) == 1 and json.loads((tmp_path / "sinks.json").read_text()) == {
+        "remembers": {"rl": 1}
+    }
 
 
 # ---- the real ones
@@ -133,14 +164,22 @@ def test_tensorboard_reads_what_was_logged_and_a_resume_replaces_it(tmp_path):
     _needs("torch", "tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    for first, last, value in ((1, 5, 1.0), (4, 6, 2.0)):  # the second start goes on from step 3's checkpoint
+    # the second start goes on from step 3's checkpoint
+    for first, last, value in ((1, 5, 1.0), (4, 6, 2.0)):
         started = Sinks(("tensorboard",), tmp_path, {"seed": 1})
         for step in range(first, last + 1):
             started.log("rl", step, {"reward_mean": value, "stop_reasons": {"answer": 0.5}})
         started.close()
     read = EventAccumulator(str(tmp_path / "tensorboard" / "rl"))
     read.Reload()
-    assert [(e.step, e.value) for e in read.Scalars("reward_mean")] == [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2), (6, 2)]
+    assert [(e.step, e.value) for e in read.Scalars("reward_mean")] == [
+        (1, 1),
+        (2, 1),
+        (3, 1),
+        (4, 2),
+        (5, 2),
+        (6, 2),
+    ]
     assert [e.step for e in read.Scalars("stop_reasons/answer")] == [1, 2, 3, 4, 5, 6]
 
 

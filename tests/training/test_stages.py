@@ -1,4 +1,5 @@
-"""Stages of a run: one after the other, skipped when finished, left out where the recipe has none. What a kill costs: test_resume."""
+"""Stages of a run: one after the other, skipped when finished, left out where the recipe has none.
+What a kill costs: test_resume."""
 
 from __future__ import annotations
 
@@ -14,11 +15,11 @@ from tripwright.errors import UserError
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference.local import load_model  # noqa: E402
-from tripwright.rl.algorithms import ALGORITHMS  # noqa: E402
-from tripwright.training import stages  # noqa: E402
-from tripwright.training.recipe import Reinforcement  # noqa: E402
-from tripwright.training.run_folder import RunFolder  # noqa: E402
+from tripwright.inference.local import load_model
+from tripwright.rl.algorithms import ALGORITHMS
+from tripwright.training import stages
+from tripwright.training.recipe import Reinforcement
+from tripwright.training.run_folder import RunFolder
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,10 @@ def run(tmp_path: Path, tiny_recipe: Any) -> RunFolder:
 
 
 def lines(run: RunFolder) -> list[tuple[str, int]]:
-    return [(line["stage"], line["step"]) for line in map(json.loads, run.metrics.read_text().splitlines())]
+    return [
+        (line["stage"], line["step"])
+        for line in map(json.loads, run.metrics.read_text().splitlines())
+    ]
 
 
 def everything(run: RunFolder) -> None:
@@ -50,31 +54,54 @@ class Killed(BaseException):
 
 def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder) -> None:
     everything(run)
-    assert sorted(p.name for p in (run.folder / "model").iterdir()) == ["copy", "rl", "sft", "start"]
-    assert lines(run) == [("warmup", step) for step in (1, 2, 3)] + [("sft", step) for step in range(1, 7)] + [("rl", 1)]
+    assert sorted(p.name for p in (run.folder / "model").iterdir()) == [
+        "copy",
+        "rl",
+        "sft",
+        "start",
+    ]
+    assert lines(run) == [("warmup", step) for step in (1, 2, 3)] + [
+        ("sft", step) for step in range(1, 7)
+    ] + [("rl", 1)]
     seconds = [json.loads(line)["seconds"] for line in run.metrics.read_text().splitlines()]
     assert seconds == sorted(seconds)
-    (start, tokenizer), (learned, same_tokenizer) = load_model(run.model("start")), load_model(run.model("rl"))
-    assert any(not torch.equal(a, b) for a, b in zip(start.parameters(), learned.parameters(), strict=True))
+    (start, tokenizer), (learned, same_tokenizer) = (
+        load_model(run.model("start")),
+        load_model(run.model("rl")),
+    )
+    assert any(
+        not torch.equal(a, b) for a, b in zip(start.parameters(), learned.parameters(), strict=True)
+    )
     assert tokenizer.get_vocab() == same_tokenizer.get_vocab()
-    assert json.loads((run.folder / "recipe.json").read_text()) == json.loads(json.dumps(run.recipe.record()))
+    assert json.loads((run.folder / "recipe.json").read_text()) == json.loads(
+        json.dumps(run.recipe.record())
+    )
     assert not (run.folder / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
     settings = ALGORITHMS[name].settings(steps=2, prompts=2, rows=2)
-    other = RunFolder(run.folder / name, replace(run.recipe, copy=None, sft=None, rl=Reinforcement(name, settings)))
+    other = RunFolder(
+        run.folder / name,
+        replace(run.recipe, copy=None, sft=None, rl=Reinforcement(name, settings)),
+    )
     stages.make(other)
     stages.reinforce(other, after="start")
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
 
 
 def test_tools_of_a_server_need_a_world_of_their_own(run: RunFolder) -> None:
-    served = replace(run.recipe, rl=Reinforcement("grpo", replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")))
+    served = replace(
+        run.recipe,
+        rl=Reinforcement("grpo", replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")),
+    )
     other = RunFolder(run.folder / "served", served)
     stages.make(other)
-    with pytest.raises(UserError, match=r"Tools at 'http://127.0.0.1:9' serve one world, and this recipe trains on many"):
+    with pytest.raises(
+        UserError,
+        match=r"Tools at 'http://127.0.0.1:9' serve one world, and this recipe trains on many",
+    ):
         stages.reinforce(other, after="start")
 
 
@@ -90,14 +117,19 @@ def test_a_model_half_written_is_no_model(run: RunFolder, monkeypatch: pytest.Mo
         run.save("copy", model, tokenizer)
     assert not run.done("copy")
     stages.copy(run)
-    assert run.done("copy") and sorted(p.name for p in (run.folder / "model").iterdir()) == ["copy", "start"]
+    assert run.done("copy") and sorted(p.name for p in (run.folder / "model").iterdir()) == [
+        "copy",
+        "start",
+    ]
 
 
 def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     everything(run)
     before = run.metrics.read_text()
     for name in ("new_model", "load_model"):
-        monkeypatch.setattr(stages, name, lambda *_, **__: pytest.fail("a finished stage was run again"))
+        monkeypatch.setattr(
+            stages, name, lambda *_, **__: pytest.fail("a finished stage was run again")
+        )
     everything(RunFolder(run.folder, run.recipe))
     assert run.metrics.read_text() == before
 
@@ -105,7 +137,9 @@ def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyP
 def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path: Path, tiny_recipe: Any) -> None:
     run = RunFolder(tmp_path, replace(tiny_recipe, copy=None, sft=None, rl=None))
     everything(run)
-    assert [p.name for p in (run.folder / "model").iterdir()] == ["start"] and not run.metrics.exists()
+    assert [p.name for p in (run.folder / "model").iterdir()] == [
+        "start"
+    ] and not run.metrics.exists()
 
 
 def test_equal_seeds_make_equal_models(tmp_path: Path, tiny_recipe: Any) -> None:
@@ -119,8 +153,13 @@ def test_equal_seeds_make_equal_models(tmp_path: Path, tiny_recipe: Any) -> None
     assert not all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
 
 
-def test_fine_tuning_reads_a_file_where_one_is_named(run: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    messages = [{"role": "user", "content": "Plan a trip."}, {"role": "assistant", "content": "Where to?"}]
+def test_fine_tuning_reads_a_file_where_one_is_named(
+    run: RunFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = [
+        {"role": "user", "content": "Plan a trip."},
+        {"role": "assistant", "content": "Where to?"},
+    ]
     file = run.folder / "messages.jsonl"
     file.write_text(3 * (json.dumps({"messages": messages}) + "\n"))
     settings = replace(run.recipe.sft, data=str(file), steps=2)

@@ -37,20 +37,40 @@ def test_filters_hold_for_every_row_and_drop_no_other(nano: World) -> None:
         row
         for city in nano.states[state]
         for row in nano.accommodations(city)
-        if row.room_type == "Private room" and row.maximum_occupancy >= 2 and row.minimum_nights <= 2 and row.price_usd <= 300
+        if row.room_type == "Private room"
+        and row.maximum_occupancy >= 2
+        and row.minimum_nights <= 2
+        and row.price_usd <= 300
     ]
     assert list(browse(nano, "hotels", filters)[1]) == expected
     origin, destination = next(iter(nano.routes()))
-    found = list(browse(nano, "flights", Filters(origin=origin, destination=destination, date=nano.dates[1]))[1])
+    found = list(
+        browse(
+            nano, "flights", Filters(origin=origin, destination=destination, date=nano.dates[1])
+        )[1]
+    )
     assert found == nano.flights(origin, destination, nano.dates[1])
-    ((_, _, days, flights, low, high, _, _),) = browse(nano, "routes", Filters(origin=origin, destination=destination))[1]
-    prices = [flight.price_usd for date in nano.dates for flight in nano.flights(origin, destination, date) or []]
-    assert (flights, low, high) == (len(prices), min(prices), max(prices)) and days <= len(nano.dates)
+    ((_, _, days, flights, low, high, _, _),) = browse(
+        nano, "routes", Filters(origin=origin, destination=destination)
+    )[1]
+    prices = [
+        flight.price_usd
+        for date in nano.dates
+        for flight in nano.flights(origin, destination, date) or []
+    ]
+    assert (flights, low, high) == (len(prices), min(prices), max(prices)) and days <= len(
+        nano.dates
+    )
     assert all("Thai" in str(row) for row in browse(nano, "restaurants", Filters(word="thai"))[1])
 
 
 def test_routes_are_exactly_the_pairs_with_flights(nano: World) -> None:
-    pairs = [(a, b) for a in nano.cities for b in nano.cities if any(nano.flights(a, b, date) for date in nano.dates)]
+    pairs = [
+        (a, b)
+        for a in nano.cities
+        for b in nano.cities
+        if any(nano.flights(a, b, date) for date in nano.dates)
+    ]
     assert sorted(nano.routes()) == sorted(pairs)
     origin = pairs[0][0]
     assert sorted(nano.routes(origin)) == sorted(pair for pair in pairs if pair[0] == origin)
@@ -61,7 +81,11 @@ def test_routes_are_exactly_the_pairs_with_flights(nano: World) -> None:
     ("what", "filters", "told"),
     [
         ("cars", Filters(), "No list of 'cars'. There are: cities, states"),
-        ("flights", Filters(room="x"), "--room does not apply to flights. The filters of flights are --origin"),
+        (
+            "flights",
+            Filters(room="x"),
+            "--room does not apply to flights. The filters of flights are --origin",
+        ),
         ("hotels", Filters(city="Nowhere"), "has no city 'Nowhere'"),
         ("cities", Filters(state="Nowhere"), "has no state 'Nowhere'"),
         ("flights", Filters(), "Which flights"),
@@ -74,7 +98,9 @@ def test_what_there_is_not_is_one_line(nano: World, what: str, filters: Filters,
     assert "\n" not in str(problem.value)
 
 
-def test_the_command_says_when_a_list_is_cut(nano: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_when_a_list_is_cut(
+    nano: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["world", "browse", str(nano.folder), "cities", "--limit", "3"]) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 4 and told.err == "3 of 24 cities; --limit 0 shows all\n"
@@ -85,11 +111,42 @@ def test_the_command_says_when_a_list_is_cut(nano: World, capsys: pytest.Capture
     assert "no restaurants match" in capsys.readouterr().err
 
 
-def test_flights_that_are_unknown_are_not_called_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flight = ("F1", "100", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0")
-    tables = WorldTables([("Aston", "W"), ("Brook", "E")], [flight], [], [], [], [], covered_searches=[("Aston", "Brook", "2022-03-01")])
+def test_flights_that_are_unknown_are_not_called_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flight = (
+        "F1",
+        "100",
+        "08:00",
+        "09:00",
+        "1 hours 0 minutes",
+        "2022-03-01",
+        "Aston",
+        "Brook",
+        "106.0",
+    )
+    tables = WorldTables(
+        [("Aston", "W"), ("Brook", "E")],
+        [flight],
+        [],
+        [],
+        [],
+        [],
+        covered_searches=[("Aston", "Brook", "2022-03-01")],
+    )
     folder = write_world(tmp_path / "w", tables).folder
-    asked = ["world", "browse", str(folder), "flights", "--from", "Brook", "--to", "Aston", "--date", "2022-03-01"]
+    asked = [
+        "world",
+        "browse",
+        str(folder),
+        "flights",
+        "--from",
+        "Brook",
+        "--to",
+        "Aston",
+        "--date",
+        "2022-03-01",
+    ]
     assert main(asked) == 2
     assert "outside this world's records" in capsys.readouterr().err
 
@@ -98,7 +155,15 @@ def test_info_says_size_dates_and_coverage(nano: World, capsys: pytest.CaptureFi
     assert main(["world", "info", str(nano.folder), "--verify"]) == 0
     told = capsys.readouterr().out
     assert "MB)" in told and "flights from 2022-03-01 to 2022-03-14, on 14 days" in told
-    assert "every search is known" in told and nano.content_hash in told and "the rows match the hash" in told
+    assert (
+        "every search is known" in told
+        and nano.content_hash in told
+        and "the rows match the hash" in told
+    )
     assert main(["world", "info", str(nano.folder), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["first_date"] == "2022-03-01" and record["flights_complete"] and record["size_mb"] > 0
+    assert (
+        record["first_date"] == "2022-03-01"
+        and record["flights_complete"]
+        and record["size_mb"] > 0
+    )

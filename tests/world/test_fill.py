@@ -1,4 +1,5 @@
-"""Flights for the searches nobody knows: they follow the known ones, change none of them, and cannot be told from them."""
+"""Flights for the searches nobody knows: they follow the known ones, change none of them, and
+cannot be told from them."""
 
 from __future__ import annotations
 
@@ -11,16 +12,29 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.world.fill import fill_flights
-from tripwright.world.geography import KM_PER_MILE, Position, clock, great_circle_km, hours_minutes, utc_offset_hours
+from tripwright.world.geography import (
+    KM_PER_MILE,
+    Position,
+    clock,
+    great_circle_km,
+    hours_minutes,
+    utc_offset_hours,
+)
 from tripwright.world.learned import Surroundings, minutes_of_clock, minutes_of_duration
 from tripwright.world.records import Flight, Texts, WorldTables
 from tripwright.world.store import World
 
 DAYS = [f"2022-03-{day:02d}" for day in range(1, 11)]
 CITIES = [f"City{i}" for i in range(30)]
-POSITIONS = {city: Position(30 + 0.5 * (7 * i % 30), -120 + 1.5 * i) for i, city in enumerate(CITIES)}
-# The clocks are not those of the longitudes: half of the cities near a border keep the other side's, as around Boise or Indianapolis.
-CLOCKS = {city: 60 * (utc_offset_hours(place) + (i % 7 == 3)) for i, (city, place) in enumerate(POSITIONS.items())}
+POSITIONS = {
+    city: Position(30 + 0.5 * (7 * i % 30), -120 + 1.5 * i) for i, city in enumerate(CITIES)
+}
+# The clocks are not those of the longitudes: half of the cities near a border keep the other
+# side's, as around Boise or Indianapolis.
+CLOCKS = {
+    city: 60 * (utc_offset_hours(place) + (i % 7 == 3))
+    for i, (city, place) in enumerate(POSITIONS.items())
+}
 ROADS: dict[tuple[str, str], float | None] = {
     (a, b): None if (i + j) % 11 == 0 else great_circle_km(POSITIONS[a], POSITIONS[b]) / 0.85
     for i, a in enumerate(CITIES)
@@ -38,7 +52,8 @@ def miles_east(route: Route) -> float:
 
 
 def known_flights() -> tuple[list[Texts], list[Search]]:
-    """60 routes on 3 days each; half of them served, with 1 to 6 flights a day, at 0.2 to 0.5 dollars a mile; arrivals on local clocks."""
+    """60 routes on 3 days each; half of them served, with 1 to 6 flights a day, at 0.2 to 0.5
+    dollars a mile; arrivals on local clocks."""
     rng = random.Random(4)
     rows: list[Texts] = []
     covered: list[Search] = []
@@ -52,8 +67,21 @@ def known_flights() -> tuple[list[Texts], list[Search]]:
             for number in sorted(next(numbers) for _ in range(per_day)):
                 flying = 42 + 0.118 * miles - HEADWIND * miles_east(route) + habit
                 minutes, left = max(20, round(flying + rng.gauss(0, 8))), rng.randrange(300, 1350)
-                times = clock(left), clock(left + minutes + shift), hours_minutes(minutes, "minutes")
-                rows.append((f"F{number}", str(int(miles * rng.uniform(0.2, 0.5))), *times, date, *route, f"{miles}.0"))
+                times = (
+                    clock(left),
+                    clock(left + minutes + shift),
+                    hours_minutes(minutes, "minutes"),
+                )
+                rows.append(
+                    (
+                        f"F{number}",
+                        str(int(miles * rng.uniform(0.2, 0.5))),
+                        *times,
+                        date,
+                        *route,
+                        f"{miles}.0",
+                    )
+                )
     return rows, covered
 
 
@@ -66,7 +94,11 @@ def filled(known: tuple[list[Texts], list[Search]], seed: int) -> World:
     flights, dates = fill_flights(*known, Surroundings(ROADS, POSITIONS, {}), seed)
     grounds = [(a, b, "", "" if km is None else f"{km} km") for (a, b), km in ROADS.items()]
     cities = [(city, "S") for city in CITIES]
-    return World.in_memory(WorldTables(cities, flights, grounds, [], [], [], covered_searches=known[1], filled_dates=dates))
+    return World.in_memory(
+        WorldTables(
+            cities, flights, grounds, [], [], [], covered_searches=known[1], filled_dates=dates
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +106,9 @@ def world(known: tuple[list[Texts], list[Search]]) -> World:
     return filled(known, 0)
 
 
-def test_known_answers_stay_as_they_are(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+def test_known_answers_stay_as_they_are(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
     expected: dict[Search, list[Texts]] = defaultdict(list)
     for row in known[0]:
         expected[row[6], row[7], row[5]].append(row)
@@ -84,13 +118,25 @@ def test_known_answers_stay_as_they_are(world: World, known: tuple[list[Texts], 
 
 
 def test_listed_pairs_are_known_on_the_filled_days_and_nothing_else(world: World) -> None:
-    assert all(world.flights(*route, date) is not None for route in ROADS for date in (DAYS[0], DAYS[4], DAYS[-1]))
-    assert world.flights("City0", "City1", "2022-03-11") is None and world.flights("City0", "City1", "2022-02-28") is None
-    assert world.flights("City0", "City0", DAYS[3]) is None and world.flights("City0", "Atlantis", DAYS[3]) is None
+    assert all(
+        world.flights(*route, date) is not None
+        for route in ROADS
+        for date in (DAYS[0], DAYS[4], DAYS[-1])
+    )
+    assert (
+        world.flights("City0", "City1", "2022-03-11") is None
+        and world.flights("City0", "City1", "2022-02-28") is None
+    )
+    assert (
+        world.flights("City0", "City0", DAYS[3]) is None
+        and world.flights("City0", "Atlantis", DAYS[3]) is None
+    )
     assert world.filled_dates == (DAYS[0], DAYS[-1]) and not world.flights_complete
 
 
-def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
     one_way = {(a, b) for a, b, _ in known[1]}
     for a, b in ROADS:
         served = {bool(world.flights(a, b, date)) for date in DAYS}
@@ -99,25 +145,49 @@ def test_a_route_is_served_on_all_days_or_on_none_and_both_ways(world: World, kn
             assert served == {bool(world.flights(b, a, DAYS[0]))}
 
 
-def test_filled_flights_follow_what_the_known_ones_show(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+def test_filled_flights_follow_what_the_known_ones_show(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
     routes = {(a, b) for a, b, _ in known[1]}
     new = [route for route in ROADS if route not in routes and route[::-1] not in routes]
     found = {route: [world.flights(*route, date) or [] for date in DAYS] for route in new}
     rows = [flight for days in found.values() for flights in days for flight in flights]
-    ratios = [flight.price_usd / flight.distance_miles for flight in rows if flight.distance_miles > 200]
+    ratios = [
+        flight.price_usd / flight.distance_miles for flight in rows if flight.distance_miles > 200
+    ]
     assert min(ratios) > 0.19 and max(ratios) < 0.51 and 0.32 < statistics.fmean(ratios) < 0.38
-    known_served = statistics.fmean(any((*route, date) == (r[6], r[7], r[5]) for r in known[0]) for *route, date in known[1])
+    known_served = statistics.fmean(
+        any((*route, date) == (r[6], r[7], r[5]) for r in known[0]) for *route, date in known[1]
+    )
     assert abs(statistics.fmean(any(days) for days in found.values()) - known_served) < 0.12
     known_per_day = len(known[0]) / len({(r[6], r[7], r[5]) for r in known[0]})
-    assert abs(statistics.fmean(len(flights) for days in found.values() for flights in days if flights) - known_per_day) < 0.8
-    by_length = sorted((flight.distance_miles, int(flight.duration.split()[0]) * 60 + int(flight.duration.split()[2])) for flight in rows)
+    assert (
+        abs(
+            statistics.fmean(len(flights) for days in found.values() for flights in days if flights)
+            - known_per_day
+        )
+        < 0.8
+    )
+    by_length = sorted(
+        (
+            flight.distance_miles,
+            int(flight.duration.split()[0]) * 60 + int(flight.duration.split()[2]),
+        )
+        for flight in rows
+    )
     third = len(by_length) // 3
-    assert statistics.fmean(m for _, m in by_length[:third]) < statistics.fmean(m for _, m in by_length[-third:])
+    assert statistics.fmean(m for _, m in by_length[:third]) < statistics.fmean(
+        m for _, m in by_length[-third:]
+    )
 
 
 def shift(flight: Flight) -> int:
     """Of the clock between departure and arrival, in minutes."""
-    ahead = minutes_of_clock(flight.arrival_time) - minutes_of_clock(flight.departure_time) - minutes_of_duration(flight.duration)
+    ahead = (
+        minutes_of_clock(flight.arrival_time)
+        - minutes_of_clock(flight.departure_time)
+        - minutes_of_duration(flight.duration)
+    )
     return (ahead + 720) % 1440 - 720
 
 
@@ -140,11 +210,16 @@ def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways
     wrong_by_the_map = 0
     for a, b in served_routes(known):
         ahead = CLOCKS[b] - CLOCKS[a]
-        there, back = ([flight for date in DAYS for flight in world.flights(*way, date) or []] for way in ((a, b), (b, a)))
+        there, back = (
+            [flight for date in DAYS for flight in world.flights(*way, date) or []]
+            for way in ((a, b), (b, a))
+        )
         assert {shift(flight) for flight in there} == {ahead}
         assert not back or {shift(flight) for flight in back} == {-ahead}
         assert len({flight.distance_miles for flight in [*there, *back]}) == 1
-        wrong_by_the_map += ahead != 60 * (utc_offset_hours(POSITIONS[b]) - utc_offset_hours(POSITIONS[a]))
+        wrong_by_the_map += ahead != 60 * (
+            utc_offset_hours(POSITIONS[b]) - utc_offset_hours(POSITIONS[a])
+        )
     assert wrong_by_the_map >= 5  # or the longitude alone would have done
 
 
@@ -153,13 +228,19 @@ def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_k
 ) -> None:
     covered = {(a, b) for a, b, _ in known[1]}
     joined = joined_cities(known)
-    new = [route for route in ROADS if set(route) <= joined and route not in covered and route[::-1] not in covered]
+    new = [
+        route
+        for route in ROADS
+        if set(route) <= joined and route not in covered and route[::-1] not in covered
+    ]
     found = [(route, flight) for route in new for flight in world.flights(*route, DAYS[2]) or []]
     assert len(joined) > 20 and len(found) > 100
     assert all(shift(flight) == CLOCKS[b] - CLOCKS[a] for (a, b), flight in found)
 
 
-def test_durations_keep_the_winds_and_each_routes_own_habit(world: World, known: tuple[list[Texts], list[Search]]) -> None:
+def test_durations_keep_the_winds_and_each_routes_own_habit(
+    world: World, known: tuple[list[Texts], list[Search]]
+) -> None:
     def beyond(flight: Flight) -> float:
         return minutes_of_duration(flight.duration) - 42 - 0.118 * flight.distance_miles
 
@@ -168,19 +249,36 @@ def test_durations_keep_the_winds_and_each_routes_own_habit(world: World, known:
     east: list[float] = []
     habits = []
     for route in ROADS:
-        filled = [f for date in DAYS if (*route, date) not in covered for f in world.flights(*route, date) or []]
+        filled = [
+            f
+            for date in DAYS
+            if (*route, date) not in covered
+            for f in world.flights(*route, date) or []
+        ]
         (west if miles_east(route) < 0 else east).extend(map(beyond, filled))
-        days = [f for date in DAYS if (*route, date) in covered for f in world.flights(*route, date) or []]
+        days = [
+            f
+            for date in DAYS
+            if (*route, date) in covered
+            for f in world.flights(*route, date) or []
+        ]
         if len(days) >= 6:
-            habits.append((statistics.fmean(map(beyond, days)), statistics.fmean(map(beyond, filled))))
+            habits.append(
+                (statistics.fmean(map(beyond, days)), statistics.fmean(map(beyond, filled)))
+            )
     expected = 2 * HEADWIND * statistics.fmean(abs(miles_east(route)) for route in ROADS)
     assert abs(statistics.fmean(west) - statistics.fmean(east) - expected) < 0.35 * expected
     assert len(habits) > 10 and statistics.fmean(abs(a - b) for a, b in habits) < 5
     assert statistics.correlation(*zip(*habits, strict=True)) > 0.8
 
 
-def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(known: tuple[list[Texts], list[Search]]) -> None:
-    lonely = [row for row in known[0] if "City29" not in row], [search for search in known[1] if "City29" not in search]
+def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(
+    known: tuple[list[Texts], list[Search]],
+) -> None:
+    lonely = (
+        [row for row in known[0] if "City29" not in row],
+        [search for search in known[1] if "City29" not in search],
+    )
     seattle = POSITIONS | {"City29": Position(47.6, -122.3)}
     flights, _ = fill_flights(*lonely, Surroundings(ROADS, seattle, {}), 0)
     found = [
@@ -188,17 +286,28 @@ def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(know
         for row in flights
         if row[7] == "City29"
     ]
-    miles = {origin: great_circle_km(POSITIONS[origin], POSITIONS["City29"]) / KM_PER_MILE for origin in CITIES}
-    assert found and max(abs(flight.distance_miles / miles[flight.origin] - 1) for flight in found) < 0.1
+    miles = {
+        origin: great_circle_km(POSITIONS[origin], POSITIONS["City29"]) / KM_PER_MILE
+        for origin in CITIES
+    }
+    assert (
+        found
+        and max(abs(flight.distance_miles / miles[flight.origin] - 1) for flight in found) < 0.1
+    )
     joined = [flight for flight in found if flight.origin in joined_cities(lonely)]
-    assert len(joined) > 50 and all(shift(flight) == CLOCKS["City29"] - CLOCKS[flight.origin] for flight in joined)
+    assert len(joined) > 50 and all(
+        shift(flight) == CLOCKS["City29"] - CLOCKS[flight.origin] for flight in joined
+    )
 
 
 @pytest.mark.parametrize(
     ("column", "text", "expected"),
-    [(2, "noon", "departures and arrivals read like '08:05'; found 'noon'"), (4, "long", "durations read like .*; found 'long'"),
-     (0, "F", "numbers end in digits")],
-)  # fmt: skip
+    [
+        (2, "noon", "departures and arrivals read like '08:05'; found 'noon'"),
+        (4, "long", "durations read like .*; found 'long'"),
+        (0, "F", "numbers end in digits"),
+    ],
+)
 def test_known_flights_that_cannot_be_read_are_one_line(
     known: tuple[list[Texts], list[Search]], column: int, text: str, expected: str
 ) -> None:
@@ -230,7 +339,12 @@ def test_learning_from_four_times_the_searches_takes_about_four_times_the_compar
 
 
 def test_flight_numbers_are_unique_and_look_alike(world: World) -> None:
-    numbers = [flight.number for route in ROADS for date in DAYS for flight in world.flights(*route, date) or []]
+    numbers = [
+        flight.number
+        for route in ROADS
+        for date in DAYS
+        for flight in world.flights(*route, date) or []
+    ]
     assert len(set(numbers)) == len(numbers)
     assert all(len(number) == 8 and number[0] == "F" and number[1:].isdigit() for number in numbers)
 
@@ -241,5 +355,7 @@ def test_the_seed_makes_the_flights(world: World, known: tuple[list[Texts], list
 
 
 def test_too_few_known_searches_are_one_line(known: tuple[list[Texts], list[Search]]) -> None:
-    with pytest.raises(UserError, match="at least 20 known searches with flights and 20 without; found 0 and 5"):
+    with pytest.raises(
+        UserError, match="at least 20 known searches with flights and 20 without; found 0 and 5"
+    ):
         fill_flights([], known[1][:5], Surroundings(ROADS, POSITIONS, {}), 0)

@@ -24,8 +24,28 @@ from tripwright.world.store import World
 ROWS = {
     "cities.csv": [["city", "state"], ["Aston", "Westland"], ["Brook", "Eastland"]],
     "flights.csv": [
-        ["Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName", "Distance"],
-        ["F1", "100", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0"],
+        [
+            "Flight Number",
+            "Price",
+            "DepTime",
+            "ArrTime",
+            "ActualElapsedTime",
+            "FlightDate",
+            "OriginCityName",
+            "DestCityName",
+            "Distance",
+        ],
+        [
+            "F1",
+            "100",
+            "08:00",
+            "09:00",
+            "1 hours 0 minutes",
+            "2022-03-01",
+            "Aston",
+            "Brook",
+            "106.0",
+        ],
         ["F2", "", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0"],
     ],
     "distances.csv": [
@@ -43,7 +63,17 @@ ROWS = {
         ["Old Tower", "1.50", "2.0", "1 Hill", "1", "x", "Brook"],
     ],
     "accommodations.csv": [
-        ["", "NAME", "room type", "price", "minimum nights", "review rate number", "house_rules", "maximum occupancy", "city"],
+        [
+            "",
+            "NAME",
+            "room type",
+            "price",
+            "minimum nights",
+            "review rate number",
+            "house_rules",
+            "maximum occupancy",
+            "city",
+        ],
         ["0", "Two-line\nname", "Private room", "131.0", "1.0", "2.0", "No smoking", "1", "Brook"],
         ["1", "No rules", "Private room", "131.0", "1.0", "2.0", "", "1", "Brook"],
     ],
@@ -68,7 +98,9 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
-def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(source: Path, tmp_path: Path) -> None:
+def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(
+    source: Path, tmp_path: Path
+) -> None:
     world = import_world(source, tmp_path / "world")
     assert world.manifest["incomplete_rows"] == {
         "cities": 0,
@@ -89,12 +121,16 @@ def test_rows_keep_their_values_and_incomplete_ones_are_left_out_and_counted(sou
 
 def test_without_coverage_every_flight_search_is_known(source: Path, tmp_path: Path) -> None:
     world = import_world(source, tmp_path / "world")
-    assert [flight.number for flight in world.flights("Aston", "Brook", "2022-03-01") or []] == ["F1"]
+    assert [flight.number for flight in world.flights("Aston", "Brook", "2022-03-01") or []] == [
+        "F1"
+    ]
     assert world.flights("Aston", "Brook", "2022-03-02") == []
 
 
 def test_with_coverage_other_searches_are_unknown(source: Path, tmp_path: Path) -> None:
-    (source / "flights_coverage.json").write_text(json.dumps([["Aston", "Brook", "2022-03-01", 1], ["Brook", "Aston", "2022-03-01", 0]]))
+    (source / "flights_coverage.json").write_text(
+        json.dumps([["Aston", "Brook", "2022-03-01", 1], ["Brook", "Aston", "2022-03-01", 0]])
+    )
     world = import_world(source, tmp_path / "world")
     assert world.flights("Brook", "Aston", "2022-03-01") == []
     assert world.flights("Aston", "Brook", "2022-03-02") is None
@@ -116,7 +152,11 @@ def test_official_names_and_folders_give_the_same_world(source: Path, tmp_path: 
 def test_a_missing_file_is_named_with_where_it_was_expected(source: Path, tmp_path: Path) -> None:
     (source / "attractions.csv").unlink()
     with pytest.raises(
-        UserError, match=r"No table of attractions in '.*source' or '.*source/database'\. Expected one of: attractions\.csv"
+        UserError,
+        match=(
+            r"No table of attractions in '.*source' or '.*source/database'\. Expected one of:"
+            r" attractions\.csv"
+        ),
     ):
         import_world(source, tmp_path / "world")
     assert not (tmp_path / "world").exists()
@@ -138,15 +178,26 @@ def test_differing_columns_are_named(source: Path, tmp_path: Path) -> None:
     [
         ("attractions.csv", b"", "is empty"),
         ("attractions.csv", b"Name,\xff\xfe\n", "not a CSV file in UTF-8"),
-        ("accommodations.csv", b"NAME,room type,price,minimum nights,review rate number,house_rules,maximum occupancy,city\n"
-         b"a,b,cheap,1,1,x,1,c\n",
-         "accommodations.csv:2: column 'price' holds 'cheap'"),
+        (
+            "accommodations.csv",
+            (
+                b"NAME,room type,price,minimum nights,review rate number,house_rules,maximum"
+                b" occupancy,city\na,b,cheap,1,1,x,1,c\n"
+            ),
+            "accommodations.csv:2: column 'price' holds 'cheap'",
+        ),
         ("flights_coverage.json", b"[1]", "not a coverage list"),
-        ("flights_coverage.json", b'[["Aston", "Brook", "2022-3-1x", 1]]', "date '2022-3-1x' of Aston to Brook; expected a date like 2022"),
+        (
+            "flights_coverage.json",
+            b'[["Aston", "Brook", "2022-3-1x", 1]]',
+            "date '2022-3-1x' of Aston to Brook; expected a date like 2022",
+        ),
         ("flights_coverage.json", b'[["Aston", "Brook", "2022-02-30", 1]]', "date '2022-02-30'"),
     ],
-)  # fmt: skip
-def test_unreadable_files_are_one_clear_line(source: Path, tmp_path: Path, name: str, content: bytes, expected: str) -> None:
+)
+def test_unreadable_files_are_one_clear_line(
+    source: Path, tmp_path: Path, name: str, content: bytes, expected: str
+) -> None:
     (source / name).write_bytes(content)
     with pytest.raises(UserError, match=expected) as problem:
         import_world(source, tmp_path / "world")
@@ -154,17 +205,29 @@ def test_unreadable_files_are_one_clear_line(source: Path, tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("value", ["inf", "-Infinity", "nan ", "1_000", "1e999", "١٢"])
-@pytest.mark.parametrize(("table", "column"), [("accommodations.csv", "maximum occupancy"), ("restaurants.csv", "Average Cost")])
-def test_a_number_is_one_that_json_has(source: Path, tmp_path: Path, table: str, column: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("accommodations.csv", "maximum occupancy"), ("restaurants.csv", "Average Cost")],
+)
+def test_a_number_is_one_that_json_has(
+    source: Path, tmp_path: Path, table: str, column: str, value: str
+) -> None:
     rewrite(source / table, 1, column, value)
-    with pytest.raises(UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}; expected a number"):
+    with pytest.raises(
+        UserError, match=rf"{table}:[0-9]+: column '{column}' holds {value!r}; expected a number"
+    ):
         import_world(source, tmp_path / "world")
 
 
 @pytest.mark.parametrize("value", ["3/1/2022", "2022-3-1", "20220301", "2022-02-29"])
 def test_flights_have_dates(source: Path, tmp_path: Path, value: str) -> None:
     rewrite(source / "flights.csv", 1, "FlightDate", value)
-    with pytest.raises(UserError, match=f"flights.csv:2: column 'FlightDate' holds '{value}'; expected a date like 2022-03-16"):
+    with pytest.raises(
+        UserError,
+        match=(
+            f"flights.csv:2: column 'FlightDate' holds '{value}'; expected a date like 2022-03-16"
+        ),
+    ):
         import_world(source, tmp_path / "world")
 
 
@@ -175,28 +238,44 @@ def rewrite(table: Path, row: int, column: str, value: str) -> None:
         csv.writer(text).writerows(rows)
 
 
-def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(source: Path, tmp_path: Path) -> None:
+def test_a_row_with_an_empty_value_in_any_column_is_left_out_as_pandas_does(
+    source: Path, tmp_path: Path
+) -> None:
     rows = ROWS["attractions.csv"]
-    wider = [[*rows[0], "Opened"], [*rows[1], "1900"], ["New Tower", *rows[1][1:], ""], ["Short row", *rows[1][1:]]]
+    wider = [
+        [*rows[0], "Opened"],
+        [*rows[1], "1900"],
+        ["New Tower", *rows[1][1:], ""],
+        ["Short row", *rows[1][1:]],
+    ]
     with (source / "attractions.csv").open("w", newline="", encoding="utf-8") as text:
         csv.writer(text).writerows(wider)
     with (source / "cities.csv").open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows([["city", "state", "mayor"], ["Aston", "Westland", ""], ["Brook", "Eastland", "Ann"]])
+        csv.writer(text).writerows(
+            [["city", "state", "mayor"], ["Aston", "Westland", ""], ["Brook", "Eastland", "Ann"]]
+        )
     world = import_world(source, tmp_path / "world")
     assert [row.name for row in world.attractions("Brook")] == ["Old Tower"]
     assert world.manifest["incomplete_rows"]["attractions"] == 2
-    assert list(world.cities) == ["Aston", "Brook"]  # the official list of cities is read without pandas
+    # the official list of cities is read without pandas
+    assert list(world.cities) == ["Aston", "Brook"]
 
 
-def test_a_distance_keeps_the_word_that_the_source_has_for_missing(source: Path, tmp_path: Path) -> None:
+def test_a_distance_keeps_the_word_that_the_source_has_for_missing(
+    source: Path, tmp_path: Path
+) -> None:
     with (source / "distances.csv").open("w", newline="", encoding="utf-8") as text:
-        csv.writer(text).writerows([*ROWS["distances.csv"][:2], ["Brook", "Aston", "", "N/A", "None"]])
+        csv.writer(text).writerows(
+            [*ROWS["distances.csv"][:2], ["Brook", "Aston", "", "N/A", "None"]]
+        )
     world = import_world(source, tmp_path / "world")
     assert world.ground_texts("Brook", "Aston") == [("Brook", "Aston", "N/A", "None")]
     assert world.ground("Brook", "Aston") == ("Brook", "Aston", "", "")
 
 
-def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broken, opened = source / "restaurants.csv", Path.open
 
     def failing(path: Path, *args: object, **options: object):  # type: ignore[no-untyped-def]
@@ -231,19 +310,29 @@ class BrokenFile:
         return next(self._text)
 
 
-def test_the_current_folder_becomes_a_world_of_its_name(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder_becomes_a_world_of_its_name(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
     assert import_world(source, Path(".")).name == "here"
-    assert sorted(os.listdir(here)) == ["manifest.json", "world.sqlite"] and sorted(os.listdir(tmp_path)) == ["here", "source"]
+    assert sorted(os.listdir(here)) == ["manifest.json", "world.sqlite"] and sorted(
+        os.listdir(tmp_path)
+    ) == ["here", "source"]
 
 
 def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> None:
-    """What Python holds at the peak: with eight times the rows the difference is less than a tenth of what those rows weigh."""
+    """What Python holds at the peak: with eight times the rows the difference is less than a tenth
+    of what those rows weigh."""
 
     def peak_bytes(rows: int) -> int:
-        for table, made in (("flights.csv", 1), ("restaurants.csv", 1), ("accommodations.csv", 1), ("attractions.csv", 1)):
+        for table, made in (
+            ("flights.csv", 1),
+            ("restaurants.csv", 1),
+            ("accommodations.csv", 1),
+            ("attractions.csv", 1),
+        ):
             header, row = ROWS[table][0], ROWS[table][made]
             with (source / table).open("w", newline="", encoding="utf-8") as text:
                 out = csv.writer(text)
@@ -264,7 +353,13 @@ def test_memory_does_not_grow_with_the_rows(source: Path, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def real_tables() -> Path:
-    folder = Path(os.environ.get("TRIPWRIGHT_TRAVELPLANNER") or Path(__file__).parents[3] / "shared" / "travelplanner") / "database"
+    folder = (
+        Path(
+            os.environ.get("TRIPWRIGHT_TRAVELPLANNER")
+            or Path(__file__).parents[3] / "shared" / "travelplanner"
+        )
+        / "database"
+    )
     if not folder.is_dir():
         pytest.skip(f"no TravelPlanner tables at {folder}; set TRIPWRIGHT_TRAVELPLANNER")
     return folder
@@ -278,7 +373,18 @@ def real(real_tables: Path, tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_the_real_tables_have_the_published_numbers_of_usable_rows(real: World) -> None:
     world = real
     rows = world.manifest["rows"]
-    assert {name: rows[name] for name in ("city", "flight", "ground", "restaurant", "attraction", "accommodation", "covered")} == {
+    assert {
+        name: rows[name]
+        for name in (
+            "city",
+            "flight",
+            "ground",
+            "restaurant",
+            "attraction",
+            "accommodation",
+            "covered",
+        )
+    } == {
         "city": 312,
         "flight": 1_485,
         "ground": 17_602,
@@ -294,78 +400,142 @@ def test_the_real_tables_have_the_published_numbers_of_usable_rows(real: World) 
     assert len(set(verify(world))) == 1
 
 
-def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(real: World, real_tables: Path) -> None:
-    """The scan is of the files' own text, by Python's csv reader alone; the empty result is asked for, too."""
+def test_a_thousand_real_look_ups_equal_a_scan_of_the_files_text_for_text(
+    real: World, real_tables: Path
+) -> None:
+    """The scan is of the files' own text, by Python's csv reader alone; the empty result is asked
+    for, too."""
 
     def table(name: str) -> list[dict[str, str]]:
         with (real_tables / f"{name}.csv").open(newline="", encoding="utf-8") as text:
             return list(csv.DictReader(text))
 
-    def scan(rows: list[dict[str, str]], columns: Sequence[str], **equal: str) -> list[tuple[str, ...]]:
-        names = {key: {"origin": "OriginCityName", "destination": "DestCityName", "date": "FlightDate"}.get(key, key) for key in equal}
-        found = [row for row in rows if all(row.get(names[key], row.get(key)) == value for key, value in equal.items())]
+    def scan(
+        rows: list[dict[str, str]], columns: Sequence[str], **equal: str
+    ) -> list[tuple[str, ...]]:
+        names = {
+            key: (
+                {
+                    "origin": "OriginCityName",
+                    "destination": "DestCityName",
+                    "date": "FlightDate",
+                }.get(key, key)
+            )
+            for key in equal
+        }
+        found = [
+            row
+            for row in rows
+            if all(row.get(names[key], row.get(key)) == value for key, value in equal.items())
+        ]
         return [tuple(row[column] for column in columns) for row in found]
 
     rng = random.Random(7)
     flights, roads = table("flights"), table("distances")
     covered = json.loads((real_tables / "flights_coverage.json").read_text())
     for origin, destination, date, count in rng.sample(covered, 350):
-        expected = scan(flights, SOURCES[1].columns, origin=origin, destination=destination, date=date)
+        expected = scan(
+            flights, SOURCES[1].columns, origin=origin, destination=destination, date=date
+        )
         assert real.flight_texts(origin, destination, date) == expected and len(expected) == count
-        assert real.flights(origin, destination, date) == [(*row[:1], float(row[1]), *row[2:8], float(row[8])) for row in expected]
+        assert real.flights(origin, destination, date) == [
+            (*row[:1], float(row[1]), *row[2:8], float(row[8])) for row in expected
+        ]
     pairs = [(row["origin"], row["destination"]) for row in rng.sample(roads, 200)] + [
         tuple(rng.sample(list(real.cities), 2)) for _ in range(50)
     ]
     for origin, destination in pairs:
-        expected = [row for row in scan(roads, SOURCES[2].columns[:2] + ("duration", "distance")) if row[:2] == (origin, destination)]
+        expected = [
+            row
+            for row in scan(roads, SOURCES[2].columns[:2] + ("duration", "distance"))
+            if row[:2] == (origin, destination)
+        ]
         assert real.ground_texts(origin, destination) == expected
         assert real.ground(origin, destination) == (expected[0] if expected else None)
     for kind, city_column in ((SOURCES[3], "City"), (SOURCES[4], "City"), (SOURCES[5], "city")):
-        rows = [row for row in table(kind.name) if MISSING.isdisjoint(row[column] for column in kind.columns)]
+        rows = [
+            row
+            for row in table(kind.name)
+            if MISSING.isdisjoint(row[column] for column in kind.columns)
+        ]
         columns = [column for column in kind.columns if column != city_column]
         for city in [*rng.sample(list(real.cities), 130), "Nowhere", ""]:
-            assert real.city_texts(kind.name[:-1], city) == scan(rows, columns, **{city_column: city})
+            assert real.city_texts(kind.name[:-1], city) == scan(
+                rows, columns, **{city_column: city}
+            )
 
 
-def test_the_real_tables_can_be_filled_and_known_searches_stay(real: World, real_tables: Path, tmp_path: Path) -> None:
+def test_the_real_tables_can_be_filled_and_known_searches_stay(
+    real: World, real_tables: Path, tmp_path: Path
+) -> None:
     world = import_world(real_tables, tmp_path / "filled", fill_seed=0)
     covered = json.loads((real_tables / "flights_coverage.json").read_text())
     for origin, destination, date, _ in covered:
-        assert world.flight_texts(origin, destination, date) == real.flight_texts(origin, destination, date)
-    assert world.flights("Boston", "Pellston", "2022-03-16") is not None and real.flights("Boston", "Pellston", "2022-03-16") is None
+        assert world.flight_texts(origin, destination, date) == real.flight_texts(
+            origin, destination, date
+        )
+    assert (
+        world.flights("Boston", "Pellston", "2022-03-16") is not None
+        and real.flights("Boston", "Pellston", "2022-03-16") is None
+    )
     assert world.flights("Boston", "Pellston", "2022-04-01") is None
     assert world.manifest["filled"] | {"known_searches": ""} == {
-        "seed": 0, "from": "2022-03-01", "to": "2022-03-31", "known_flights": 1485, "known_searches": "",
-    }  # fmt: skip
+        "seed": 0,
+        "from": "2022-03-01",
+        "to": "2022-03-31",
+        "known_flights": 1485,
+        "known_searches": "",
+    }
     rng = random.Random(5)
     known_routes = {(a, b) for a, b, *_ in covered}
-    pairs = [pair for pair in {(a, b) for a in world.cities for b in world.cities if world.ground(a, b)} if pair not in known_routes]
+    pairs = [
+        pair
+        for pair in {(a, b) for a in world.cities for b in world.cities if world.ground(a, b)}
+        if pair not in known_routes
+    ]
     searches = [(*pair, rng.choice(world.dates)) for pair in rng.sample(sorted(pairs), 1500)]
     found = [world.flights(*search) or [] for search in searches]
     known = [real.flights(*search[:3]) or [] for search in covered]
     assert abs(_share(found) - _share(known)) < 0.05  # of searches without any flight
-    ratios = [sorted(f.price_usd / f.distance_miles for flights in rows for f in flights) for rows in (found, known)]
+    ratios = [
+        sorted(f.price_usd / f.distance_miles for flights in rows for f in flights)
+        for rows in (found, known)
+    ]
     for share in (0.05, 0.25, 0.5, 0.75, 0.95):
         new, old = (values[int(len(values) * share)] for values in ratios)
         assert abs(new - old) < 0.02  # dollars per mile
 
     winter = {date for date in world.dates if date < "2022-03-13"}  # Phoenix saves no daylight
-    gaps: dict[str, list[float]] = {"known": [], "filled": []}  # minutes beyond what the miles explain, by hours to the west
+    # minutes beyond what the miles explain, by hours to the west
+    gaps: dict[str, list[float]] = {"known": [], "filled": []}
     for origin, destination, date in [tuple(search[:3]) for search in covered if search[3]]:
         (shift,) = {_shift(flight) for flight in real.flights(origin, destination, date) or []}
         days = {day for day in world.dates if (day in winter) == (date in winter)}
-        filled = [flight for day in days for flight in world.flights(origin, destination, day) or []]
+        filled = [
+            flight for day in days for flight in world.flights(origin, destination, day) or []
+        ]
         assert {_shift(flight) for flight in filled} == {shift}
         back = [flight for day in days for flight in world.flights(destination, origin, day) or []]
         assert {_shift(flight) for flight in back} <= {-shift}
         if shift:
-            for name, flights in (("known", real.flights(origin, destination, date) or []), ("filled", filled)):
-                gaps[name] += [(minutes_of_duration(f.duration) - 40 - 0.12 * f.distance_miles) * (-1 if shift > 0 else 1) for f in flights]
+            for name, flights in (
+                ("known", real.flights(origin, destination, date) or []),
+                ("filled", filled),
+            ):
+                gaps[name] += [
+                    (minutes_of_duration(f.duration) - 40 - 0.12 * f.distance_miles)
+                    * (-1 if shift > 0 else 1)
+                    for f in flights
+                ]
     assert abs(statistics.fmean(gaps["known"]) - statistics.fmean(gaps["filled"])) < 2
 
 
 def _shift(flight: Flight) -> int:
-    ahead = minutes_of_clock(flight.arrival_time) - minutes_of_clock(flight.departure_time) - minutes_of_duration(flight.duration)
+    ahead = (
+        minutes_of_clock(flight.arrival_time)
+        - minutes_of_clock(flight.departure_time)
+        - minutes_of_duration(flight.duration)
+    )
     return (ahead + 720) % 1440 - 720
 
 

@@ -22,9 +22,14 @@ CLI = [sys.executable, "-m", "tripwright"]
 
 
 def kill_when(command: list[str], reached: list[Path]) -> None:
-    """Starts a command and kills it, unasked, as soon as one of the files is there and holds something."""
-    process = subprocess.Popen([*CLI, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while process.poll() is None and not any(file.exists() and file.stat().st_size for file in reached):
+    """Starts a command and kills it, unasked, as soon as one of the files is there and holds
+    something."""
+    process = subprocess.Popen(
+        [*CLI, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not any(
+        file.exists() and file.stat().st_size for file in reached
+    ):
         time.sleep(0.005)
     assert process.poll() is None, "it ended before it could be killed"
     process.send_signal(signal.SIGKILL)
@@ -39,23 +44,58 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables of which the flights take a second or two."""
     folder = tmp_path_factory.mktemp("source")
-    header = ["Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName"]
+    header = [
+        "Flight Number",
+        "Price",
+        "DepTime",
+        "ArrTime",
+        "ActualElapsedTime",
+        "FlightDate",
+        "OriginCityName",
+        "DestCityName",
+    ]
     tables = {
         "cities": [["city", "state"], ["Aston", "West"], ["Brook", "East"]],
-        "flights": [[*header, "Distance"]]
-        + [
-            [f"F{n}", str(n % 900), "08:00", "09:00", "1 hours 0 minutes", f"2022-03-{1 + n % 28:02d}", *route, "100.0"]
-            for n in range(150_000)
-            for route in [("Aston", "Brook") if n % 2 else ("Brook", "Aston")]
+        "flights": (
+            [[*header, "Distance"]]
+            + [
+                [
+                    f"F{n}",
+                    str(n % 900),
+                    "08:00",
+                    "09:00",
+                    "1 hours 0 minutes",
+                    f"2022-03-{1 + n % 28:02d}",
+                    *route,
+                    "100.0",
+                ]
+                for n in range(150_000)
+                for route in [("Aston", "Brook") if n % 2 else ("Brook", "Aston")]
+            ]
+        ),
+        "distances": [
+            ["origin", "destination", "duration", "distance"],
+            ["Aston", "Brook", "2 hours", "200 km"],
         ],
-        "distances": [["origin", "destination", "duration", "distance"], ["Aston", "Brook", "2 hours", "200 km"]],
-        "restaurants": [["Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"], ["Grill", "Aston", "Tea", "10", "4.0"]],
+        "restaurants": [
+            ["Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"],
+            ["Grill", "Aston", "Tea", "10", "4.0"],
+        ],
         "attractions": [
             ["Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"],
             ["Park", "1", "2", "x", "y", "z", "Aston"],
         ],
         "accommodations": [
-            ["NAME", "room type", "price", "minimum nights", "review rate number", "house_rules", "maximum occupancy", "city"],
+            [
+                "NAME",
+                "room type",
+                "price",
+                "minimum nights",
+                "review rate number",
+                "house_rules",
+                "maximum occupancy",
+                "city",
+            ],
             ["Inn", "Private room", "50.0", "1.0", "4.0", "No pets", "2", "Aston"],
         ],
     }
@@ -66,7 +106,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("moment", ["staging.sqlite", STORE_FILE])
-def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(source: Path, tmp_path: Path, moment: str) -> None:
+def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(
+    source: Path, tmp_path: Path, moment: str
+) -> None:
     folder = tmp_path / "world"
     command = ["world", "import", str(source), str(folder)]
     kill_when(command, [tmp_path / "world.partial" / moment])
@@ -91,7 +133,9 @@ def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path: Path
 
 
 def small_tables() -> WorldTables:
-    return WorldTables([("Aston", "West")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], [])
+    return WorldTables(
+        [("Aston", "West")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], []
+    )
 
 
 def test_two_writers_of_one_world_do_not_meet(tmp_path: Path) -> None:
@@ -114,9 +158,18 @@ def test_files_of_others_are_neither_deleted_nor_in_the_world(tmp_path: Path, na
     mine.parent.mkdir(parents=True)
     mine.write_text("x")
     (tmp_path / "w.partial" / STORE_FILE).write_text("left by a killed write")
-    with pytest.raises(UserError, match=rf"w\.partial' holds '{name.split('/')[0]}', which no unfinished world has left there"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"w\.partial' holds '{name.split('/')[0]}', which no unfinished world has left there"
+        ),
+    ):
         write_world(tmp_path / "w", small_tables())
-    assert mine.read_text() == "x" and (tmp_path / "w.partial" / STORE_FILE).exists() and not (tmp_path / "w").exists()
+    assert (
+        mine.read_text() == "x"
+        and (tmp_path / "w.partial" / STORE_FILE).exists()
+        and not (tmp_path / "w").exists()
+    )
 
 
 def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
@@ -124,7 +177,11 @@ def test_what_a_killed_write_has_left_is_replaced(tmp_path: Path) -> None:
     for name in (STORE_FILE, f"{STORE_FILE}-journal", "staging.sqlite", MANIFEST_FILE):
         (tmp_path / "w.partial" / name).write_text("x")
     assert len(set(verify(write_world(tmp_path / "w", small_tables())))) == 1
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["manifest.json", "w", "world.sqlite"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        "manifest.json",
+        "w",
+        "world.sqlite",
+    ]
 
 
 def test_a_world_cannot_be_named_like_an_unfinished_one(tmp_path: Path) -> None:
@@ -169,5 +226,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for target in ("file", "file/world"):
         told = run(["world", "build", str(tmp_path / target)])
-        assert told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+        assert (
+            told.returncode == 2 and told.stderr.count("\n") == 1 and "Traceback" not in told.stderr
+        )
     assert os.listdir(tmp_path) == ["file"]

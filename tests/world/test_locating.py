@@ -14,7 +14,10 @@ ROADS: dict[tuple[str, str], float | None] = {
     for j, b in enumerate(TRUE)
     if a != b and (i * j) % 3 == 1
 }
-MILES = {("City9", other): great_circle_km(TRUE["City9"], TRUE[other]) / KM_PER_MILE for other in ("City2", "City20", "City33", "City30")}
+MILES = {
+    ("City9", other): great_circle_km(TRUE["City9"], TRUE[other]) / KM_PER_MILE
+    for other in ("City2", "City20", "City33", "City30")
+}
 
 
 def off(found: dict[str, Position], city: str) -> float:
@@ -27,10 +30,14 @@ def test_sights_that_the_roads_bear_out_stay() -> None:
 
 @pytest.mark.parametrize("wrong", [Position(58.4, -135.7), None])
 def test_sights_in_another_city_of_the_name_give_way_to_the_roads(wrong: Position | None) -> None:
-    sights = {city: place for city, place in TRUE.items() if city != "City7"} | ({"City7": wrong} if wrong else {})
+    sights = {city: place for city, place in TRUE.items() if city != "City7"} | (
+        {"City7": wrong} if wrong else {}
+    )
     found = locate(sights, ROADS, {})
     assert off(found, "City7") < 100
-    assert {city: place for city, place in found.items() if city != "City7"} == {c: p for c, p in TRUE.items() if c != "City7"}
+    assert {city: place for city, place in found.items() if city != "City7"} == {
+        c: p for c, p in TRUE.items() if c != "City7"
+    }
 
 
 def test_flights_contradict_sights_and_where_they_meet_is_the_city() -> None:
@@ -46,6 +53,9 @@ def test_what_nothing_tells_stays_unknown() -> None:
 
 
 def test_roads_that_agree_with_contradicted_sights_do_not_bring_them_back() -> None:
-    flown = {("City7", other): 4 * great_circle_km(TRUE["City7"], TRUE[other]) / KM_PER_MILE for other in ("City1", "City4")}
+    flown = {
+        ("City7", other): 4 * great_circle_km(TRUE["City7"], TRUE[other]) / KM_PER_MILE
+        for other in ("City1", "City4")
+    }
     assert any("City7" in route for route in ROADS)
     assert "City7" not in locate(TRUE, ROADS, flown)

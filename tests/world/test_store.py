@@ -1,4 +1,5 @@
-"""The store: three answers to a flight search, many readers at once, and folders that are whole or not there."""
+"""The store: three answers to a flight search, many readers at once, and folders that are whole or
+not there."""
 
 from __future__ import annotations
 
@@ -19,11 +20,29 @@ from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World
 
 
 def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:
-    flight = ("F1", "100", "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", "Aston", "Brook", "106.0")
+    flight = (
+        "F1",
+        "100",
+        "08:00",
+        "09:00",
+        "1 hours 0 minutes",
+        "2022-03-01",
+        "Aston",
+        "Brook",
+        "106.0",
+    )
     return WorldTables(
         cities=[("Aston", "Westland"), ("Brook", "Eastland"), ("Aston", "Southland")],
-        flights=[flight, ("F1", "7", *flight[2:6], "Brook", "Far", "1.5"), ("F2", "90", *flight[2:])],
-        grounds=[("Aston", "Brook", "2 hours", "1,200 km"), ("Aston", "Brook", "9 hours", "9 km"), ("Brook", "Aston", "", "")],
+        flights=[
+            flight,
+            ("F1", "7", *flight[2:6], "Brook", "Far", "1.5"),
+            ("F2", "90", *flight[2:]),
+        ],
+        grounds=[
+            ("Aston", "Brook", "2 hours", "1,200 km"),
+            ("Aston", "Brook", "9 hours", "9 km"),
+            ("Brook", "Aston", "", ""),
+        ],
         restaurants=[("Grill", "Aston", "Tea", "10.5", "4.0")],
         attractions=[],
         accommodations=[("Inn", "Private room", "50.0", "3.0", "4.0", "No pets", "2.0", "Brook")],
@@ -39,10 +58,16 @@ def nano(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 def test_unknown_is_not_none() -> None:
     complete = World.in_memory(small_tables())
-    assert [flight.number for flight in complete.flights("Aston", "Brook", "2022-03-01") or []] == ["F1", "F2"]  # file order
+    # file order
+    assert [flight.number for flight in complete.flights("Aston", "Brook", "2022-03-01") or []] == [
+        "F1",
+        "F2",
+    ]
     assert complete.flights("Aston", "Brook", "2022-03-02") == []
     assert complete.flights("Atlantis", "Brook", "2022-03-01") == []
-    covered = World.in_memory(small_tables([("Aston", "Brook", "2022-03-01"), ("Aston", "Brook", "2022-03-02")]))
+    covered = World.in_memory(
+        small_tables([("Aston", "Brook", "2022-03-01"), ("Aston", "Brook", "2022-03-02")])
+    )
     assert len(covered.flights("Aston", "Brook", "2022-03-01") or []) == 2
     assert covered.flights("Aston", "Brook", "2022-03-02") == []
     assert covered.flights("Aston", "Brook", "2022-03-03") is None
@@ -52,13 +77,19 @@ def test_unknown_is_not_none() -> None:
 
 def test_look_ups_keep_the_order_of_the_file() -> None:
     world = World.in_memory(small_tables())
-    assert [(f.number, f.price_usd, f.origin) for f in world.flights_numbered("F1")] == [("F1", 100.0, "Aston"), ("F1", 7.0, "Brook")]
+    assert [(f.number, f.price_usd, f.origin) for f in world.flights_numbered("F1")] == [
+        ("F1", 100.0, "Aston"),
+        ("F1", 7.0, "Brook"),
+    ]
     road = world.ground("Aston", "Brook")
     assert road is not None and road.distance == "1,200 km"  # the first row of the pair
     assert world.ground("Brook", "Aston") is not None and world.ground("Brook", "Atlantis") is None
     assert world.cities == {"Aston": "Westland", "Brook": "Eastland"}
     assert world.states["Southland"] == ["Aston"]
-    assert world.restaurants("Aston")[0].average_cost_usd == 10.5 and world.restaurants("Atlantis") == []
+    assert (
+        world.restaurants("Aston")[0].average_cost_usd == 10.5
+        and world.restaurants("Atlantis") == []
+    )
     assert world.accommodations("Brook")[0].maximum_occupancy == 2
 
 
@@ -90,7 +121,9 @@ def test_threads_read_a_world_in_memory() -> None:
     world = World.in_memory(build_tables("nano", 4))
     expected = _fingerprint(World.in_memory(build_tables("nano", 4)))
     with ThreadPoolExecutor(8) as pool:
-        assert all(found == expected for found in pool.map(lambda _: _fingerprint(world), range(16)))
+        assert all(
+            found == expected for found in pool.map(lambda _: _fingerprint(world), range(16))
+        )
 
 
 def test_a_full_memory_of_rows_starts_anew(nano: World) -> None:
@@ -134,7 +167,12 @@ def test_a_folder_is_not_overwritten_and_a_torn_one_is_no_world(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("manifest", "told"), [("{", "not a world manifest"), ("{}", "not a world manifest"), ('{"schema_version": 99}', "version 99")]
+    ("manifest", "told"),
+    [
+        ("{", "not a world manifest"),
+        ("{}", "not a world manifest"),
+        ('{"schema_version": 99}', "version 99"),
+    ],
 )
 def test_what_is_no_world_is_said_in_one_line(tmp_path: Path, manifest: str, told: str) -> None:
     write_world(tmp_path / "a", small_tables())
@@ -148,7 +186,10 @@ def _truncated(store: bytes) -> bytes:
     return store[: len(store) // 2]
 
 
-@pytest.mark.parametrize("damage", [_truncated, lambda store: b"", lambda store: b"no database " * 500, lambda store: store[:40]])
+@pytest.mark.parametrize(
+    "damage",
+    [_truncated, lambda store: b"", lambda store: b"no database " * 500, lambda store: store[:40]],
+)
 def test_a_damaged_store_is_named_when_the_world_is_opened(tmp_path, damage):
     folder = tmp_path / "world"
     write_world(folder, small_tables())
@@ -168,7 +209,9 @@ def test_a_store_without_one_of_its_tables_is_named(tmp_path):
         World.open(folder)
 
 
-@pytest.mark.parametrize("manifest", [b"\xff\xfe", b'{"schema_version": 2}', b'{"schema_version": 2, "rows": []}', b"[]"])
+@pytest.mark.parametrize(
+    "manifest", [b"\xff\xfe", b'{"schema_version": 2}', b'{"schema_version": 2, "rows": []}', b"[]"]
+)
 def test_an_unusable_manifest_is_named(tmp_path, manifest):
     folder = tmp_path / "world"
     write_world(folder, small_tables())

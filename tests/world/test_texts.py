@@ -29,7 +29,10 @@ def test_durations(text: str, minutes: int | None) -> None:
     assert duration_minutes(text) == minutes
 
 
-@pytest.mark.parametrize(("text", "km"), [("1,118 km", 1118.0), ("25.9 km", 25.9), ("0.5 km", 0.5), ("", None), ("12 miles", None)])
+@pytest.mark.parametrize(
+    ("text", "km"),
+    [("1,118 km", 1118.0), ("25.9 km", 25.9), ("0.5 km", 0.5), ("", None), ("12 miles", None)],
+)
 def test_lengths(text: str, km: float | None) -> None:
     assert road_distance_km(text) == km
 

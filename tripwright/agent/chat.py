@@ -1,10 +1,12 @@
-"""A tokenizer's chat template, cut into the pieces an episode appends: the opening prompt, and the frame around a tool answer.
+"""A tokenizer's chat template, cut into the pieces an episode appends: the opening prompt, and the
+frame around a tool answer.
 
-Re-rendering a growing conversation would re-tokenise what the model sampled (law 5). So the template is rendered once with
-place-holders, and only the text *between* two sampled turns is ever encoded: whatever follows the stop token of one turn, up to
-where the next turn begins. Templates for which that text depends on earlier turns are refused, and so are those that write earlier
-turns anew. One rewriting is harmless and common (Qwen3): the empty thought that opens a turn is left out once the turn is past. Here
-it stays where the model saw it.
+Re-rendering a growing conversation would re-tokenise what the model sampled (law 5). So the
+template is rendered once with place-holders, and only the text *between* two sampled turns is ever
+encoded: whatever follows the stop token of one turn, up to where the next turn begins. Templates
+for which that text depends on earlier turns are refused, and so are those that write earlier turns
+anew. One rewriting is harmless and common (Qwen3): the empty thought that opens a turn is left out
+once the turn is past. Here it stays where the model saw it.
 """
 
 from __future__ import annotations
@@ -34,30 +36,44 @@ class Tokenizer(Protocol):
 
 
 class Shown(NamedTuple):
-    """A tool's answer as a model is given it: the ids between two assistant turns, and the text of the answer that they hold."""
+    """A tool's answer as a model is given it: the ids between two assistant turns, and the text of
+    the answer that they hold."""
 
     ids: list[int]
     text: str
 
 
 class ChatFormat:
-    """How one model's conversation looks in tokens. `stop_id` ends a turn and is sampled by the model itself."""
+    """How one model's conversation looks in tokens. `stop_id` ends a turn and is sampled by the
+    model itself."""
 
     def __init__(self, tokenizer: Tokenizer, tools: list[dict[str, Any]] | None = None):
         if not getattr(tokenizer, "chat_template", None):
             raise UserError(
-                "This tokenizer has no chat template; an agent needs one that knows the roles system, user, assistant and tool."
+                "This tokenizer has no chat template; an agent needs one that knows the roles"
+                " system, user, assistant and tool."
             )
         self.tokenizer, self._tools = tokenizer, tools
-        opening = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": _SAID}]
+        opening = [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "u"},
+            {"role": "assistant", "content": _SAID},
+        ]
         try:
             prompt = self._render(opening[:2], add_generation_prompt=True)
             said = self._render(opening, add_generation_prompt=False)
             once = self._render([*opening, _ANSWERED], add_generation_prompt=True)
-            twice = self._render([*opening, _ANSWERED, opening[2], _ANSWERED], add_generation_prompt=True)
-        except Exception as error:  # a template is a program of someone else's, and says in its own ways what it does not take
+            twice = self._render(
+                [*opening, _ANSWERED, opening[2], _ANSWERED], add_generation_prompt=True
+            )
+        except Exception as error:
+            # a template is a program of someone else's, and says in its own ways what it does not
+            # take
             why = (str(error).splitlines() or [type(error).__name__])[0]
-            raise UserError(f"This chat template does not take a system prompt, a request and tool answers: {why}") from None
+            raise UserError(
+                "This chat template does not take a system prompt, a request and tool answers:"
+                f" {why}"
+            ) from None
         self.stop_token = self._stop_after(said)
         self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
         head, _, between = once.partition(_SAID + self.stop_token)
@@ -65,7 +81,8 @@ class ChatFormat:
         kept = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
         if not (marked and kept and twice.endswith(_SAID + self.stop_token + between)):
             raise UserError(
-                "This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot be continued token by token."
+                "This chat template rewrites earlier turns, or has no 'tool' role: episodes cannot"
+                " be continued token by token."
             )
         self._before, self._after = self.encode(before), self.encode(after)
 
@@ -77,14 +94,17 @@ class ChatFormat:
         return self.tokenizer.decode(token_ids, skip_special_tokens=False)
 
     def opening(self, system: str, user: str) -> list[int]:
-        """The prompt up to where the assistant's first turn begins. An empty system prompt is none: what the template then writes is its
-        own."""
+        """The prompt up to where the assistant's first turn begins. An empty system prompt is none:
+        what the template then writes is its own."""
         said = [{"role": "system", "content": system}] if system else []
-        return self.encode(self._render([*said, {"role": "user", "content": user}], add_generation_prompt=True))
+        return self.encode(
+            self._render([*said, {"role": "user", "content": user}], add_generation_prompt=True)
+        )
 
     def further(self, text: str) -> list[int]:
-        """What stands between two assistant turns of a conversation: the user's next words in the template's frame, all of them. Raises
-        UserError for a template that writes the turns before them anew."""
+        """What stands between two assistant turns of a conversation: the user's next words in the
+        template's frame, all of them. Raises UserError for a template that writes the turns before
+        them anew."""
         before, after = self._user_frame
         return [*before, *self.encode(text), *after]
 
@@ -100,13 +120,18 @@ class ChatFormat:
         kept = prompt.startswith(head) and _EMPTY_THOUGHT.fullmatch(prompt[len(head) :])
         again = twice.endswith(_SAID + self.stop_token + between)
         if not (marked and kept and again):
-            raise UserError("This chat template rewrites earlier turns: a conversation cannot be continued token by token.")
+            raise UserError(
+                "This chat template rewrites earlier turns: a conversation cannot be continued"
+                " token by token."
+            )
         return self.encode(before), self.encode(after)
 
     def tool_answer(self, text: str, max_tokens: int) -> Shown:
-        """What stands between two assistant turns: the answer in the template's frame, of `max_tokens` at most.
+        """What stands between two assistant turns: the answer in the template's frame, of
+        `max_tokens` at most.
 
-        A longer one is cut on the right (row P7) and ends with a note that says so, which is part of the `max_tokens`.
+        A longer one is cut on the right (row P7) and ends with a note that says so, which is part
+        of the `max_tokens`.
         """
         ids = self.encode(text)
         if len(ids) > max_tokens:
@@ -118,23 +143,38 @@ class ChatFormat:
         """Where not even the note has room, the beginning is all there is."""
         for kept in range(max_tokens, -1, -1):
             note = self.encode(f"… cut: {kept} of {len(ids)} tokens shown")
-            if kept + len(note) <= max_tokens and not self.decode(ids[:kept]).endswith("\ufffd"):  # half a character
+            # half a character
+            if kept + len(note) <= max_tokens and not self.decode(ids[:kept]).endswith("\ufffd"):
                 return [*ids[:kept], *note]
         return ids[:max_tokens]
 
     def said(self, text: str) -> list[int]:
-        """An assistant turn written by someone who is not the model (the expert), stop token included."""
+        """An assistant turn written by someone who is not the model (the expert), stop token
+        included."""
         return [*self.encode(text), self.stop_id]
 
     def _render(self, messages: list[dict[str, Any]], add_generation_prompt: bool) -> str:
         rendered: str = self.tokenizer.apply_chat_template(
-            messages, tools=self._tools, add_generation_prompt=add_generation_prompt, tokenize=False, enable_thinking=False
+            messages,
+            tools=self._tools,
+            add_generation_prompt=add_generation_prompt,
+            tokenize=False,
+            enable_thinking=False,
         )
         return rendered
 
     def _stop_after(self, said: str) -> str:
         tail = said.partition(_SAID)[2]
-        for token in ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", self.tokenizer.eos_token):
+        for token in (
+            "<|im_end|>",
+            "<|eot_id|>",
+            "<|eom_id|>",
+            "<end_of_turn>",
+            self.tokenizer.eos_token,
+        ):
             if token and tail.startswith(token):
                 return token
-        raise UserError(f"This chat template ends an assistant turn with {tail[:20]!r}, which is no known stop token.")
+        raise UserError(
+            f"This chat template ends an assistant turn with {tail[:20]!r}, which is no known stop"
+            " token."
+        )

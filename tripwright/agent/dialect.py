@@ -1,5 +1,6 @@
-"""A dialect = system prompt + tool face + answer format + limits: everything about an episode that is not the request (rows P2, P3, P7, S1,
-S6, S10, D6, D7). The dialects themselves stand in the domains."""
+"""A dialect = system prompt + tool face + answer format + limits: everything about an episode that
+is not the request (rows P2, P3, P7, S1, S6, S10, D6, D7). The dialects themselves stand in the
+domains."""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ OnRepeated = Literal["end", "error", "answer"]
 class Dialect:
     """Limits are in tokens where they say so; `context_tokens` bounds prompt and response together.
 
-    `plan_format` names the form of an answer, for instance "json"; the task reads it. `prose_answers` that it may
-    be in free words, where a Markdown fence is no slip.
+    `plan_format` names the form of an answer, for instance "json"; the task reads it.
+    `prose_answers` that it may be in free words, where a Markdown fence is no slip.
     With an empty `system_prompt` there is no system message.
     `turns` says how a turn is read, and which thoughts may open it.
-    `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an answer, and one that asks the same again:
-    "end" ends the episode; "error" shows the model a short error message as a tool answer, and it may go on within its limits.
-    A call that is repeated may also be answered again ("answer").
+    `on_malformed` and `on_repeated` say what a turn gets that is neither a readable call nor an
+    answer, and one that asks the same again: "end" ends the episode; "error" shows the model a
+    short error message as a tool answer, and it may go on within its limits. A call that is
+    repeated may also be answered again ("answer").
     """
 
     name: str
@@ -46,7 +48,8 @@ class Dialect:
     turns: TurnFormat = ONE_THOUGHT
 
     def schemas(self) -> list[dict[str, Any]] | None:
-        """What a chat template is given of the tools; None where the dialect shows them otherwise or not at all."""
+        """What a chat template is given of the tools; None where the dialect shows them otherwise
+        or not at all."""
         return self.offered() if self.tools_in_prompt else None
 
     def offered(self) -> list[dict[str, Any]]:
@@ -57,4 +60,7 @@ class Dialect:
         """The system prompt, with these tools written where it asks for them."""
         if TOOLS not in self.system_prompt:
             return self.system_prompt
-        return self.system_prompt.replace(TOOLS, "\n".join(json.dumps(schema["function"], ensure_ascii=False) for schema in schemas))
+        return self.system_prompt.replace(
+            TOOLS,
+            "\n".join(json.dumps(schema["function"], ensure_ascii=False) for schema in schemas),
+        )

@@ -9,9 +9,10 @@ _CLOSING = ("</think>", "</thinking>")
 
 
 def without_reasoning(text: str) -> str:
-    """`<think>…</think>` and `<thinking>…</thinking>` are cut out. A closing tag alone ends a thought that the chat template opened; an
-    opening tag alone begins one that a token limit cut, and nothing after it is an answer. Linear in the length of the text, whatever a
-    model that loops wrote into it."""
+    """`<think>…</think>` and `<thinking>…</thinking>` are cut out. A closing tag alone ends a
+    thought that the chat template opened; an opening tag alone begins one that a token limit cut,
+    and nothing after it is an answer. Linear in the length of the text, whatever a model that loops
+    wrote into it."""
     text = _without_pairs(text)
     for tag in _CLOSING:
         text = text[text.rfind(tag) + len(tag) :] if tag in text else text
@@ -23,7 +24,8 @@ def _without_pairs(text: str) -> str:
     kept, at, unclosed = [], 0, set[str]()
     for opened in _OPENING.finditer(text):
         name = opened[1]
-        if opened.start() < at or name in unclosed:  # inside a thought that is cut out, or known to have no end
+        # inside a thought that is cut out, or known to have no end
+        if opened.start() < at or name in unclosed:
             continue
         end = text.find(f"</{name}>", opened.end())
         if end < 0:

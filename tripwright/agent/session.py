@@ -1,7 +1,9 @@
-"""One episode in progress: whoever emits tokens calls `take` with a turn, and reads `transcript` for what to continue from.
+"""One episode in progress: whoever emits tokens calls `take` with a turn, and reads `transcript`
+for what to continue from.
 
-The session does no waiting and owns no model, so the same object serves a batched local engine, a thread talking to an endpoint,
-the expert, and a person. It appends to the transcript; nothing in it is ever rewritten.
+The session does no waiting and owns no model, so the same object serves a batched local engine, a
+thread talking to an endpoint, the expert, and a person. It appends to the transcript; nothing in it
+is ever rewritten.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
 class Request(Protocol):
-    """What is asked: a TravelPlanner query or a traveller's request. Its words are all that an agent is told."""
+    """What is asked: a TravelPlanner query or a traveller's request. Its words are all that an
+    agent is told."""
 
     @property
     def query(self) -> str: ...
@@ -29,7 +32,8 @@ class Request(Protocol):
 
 @dataclass
 class Turn:
-    """What a policy emitted. With token ids (stop token included, if it was sampled) or, from chat endpoints, as text alone."""
+    """What a policy emitted. With token ids (stop token included, if it was sampled) or, from chat
+    endpoints, as text alone."""
 
     text: str
     token_ids: list[int] = field(default_factory=list)
@@ -38,16 +42,33 @@ class Turn:
 
 
 class Session:
-    """`id` tells the episode apart and seeds what a local policy samples in it; `key` is whatever its opener wants to find it by."""
+    """`id` tells the episode apart and seeds what a local policy samples in it; `key` is whatever
+    its opener wants to find it by."""
 
     def __init__(
-        self, query: Request, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None, key: Any = None, id: str | None = None
+        self,
+        query: Request,
+        tools: Tools,
+        dialect: Dialect,
+        chat: ChatFormat | None = None,
+        key: Any = None,
+        id: str | None = None,
     ):
-        self.query, self.tools, self.dialect, self.chat, self.key, self.id = query, tools, dialect, chat, key, id
+        self.query, self.tools, self.dialect, self.chat, self.key, self.id = (
+            query,
+            tools,
+            dialect,
+            chat,
+            key,
+            id,
+        )
         self.transcript = Transcript()
         self._asked: set[str] = set()
         self._further = list(query.further) if isinstance(query, Conversation) else []
-        system, user = Segment("system", dialect.prompt(tools.schemas)), Segment("user", query.query)
+        system, user = (
+            Segment("system", dialect.prompt(tools.schemas)),
+            Segment("user", query.query),
+        )
         opening = [system, user] if system.text else [user]
         if chat is not None:  # the ids of the whole opening prompt are kept with its first segment
             opening[0].token_ids = chat.opening(system.text, user.text)
@@ -67,8 +88,9 @@ class Session:
         return min(self.dialect.max_turn_tokens, self.dialect.context_tokens - self.length)
 
     def take(self, turn: Turn) -> list[int]:
-        """Appends a turn and, if it is a call, the tool's answer; after an answer what the user of a conversation says next, if anything.
-        Returns the ids up to the next turn ([] when done or text-only)."""
+        """Appends a turn and, if it is a call, the tool's answer; after an answer what the user of
+        a conversation says next, if anything. Returns the ids up to the next turn ([] when done or
+        text-only)."""
         ids = turn.token_ids
         logprobs = turn.logprobs or [0.0] * len(ids)
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
@@ -88,19 +110,29 @@ class Session:
             case Unreadable(problem):
                 if self.dialect.on_malformed == "end":
                     return self._stop(StopReason.FORMAT_ERROR)
-                return self._refuse(segment, StopReason.FORMAT_ERROR, f"This turn cannot be read: {problem}.")
+                return self._refuse(
+                    segment, StopReason.FORMAT_ERROR, f"This turn cannot be read: {problem}."
+                )
             case Call() as call:
                 return self._call(call, segment)
 
     def continue_from(self, other: Session) -> None:
-        """Becomes a fork of `other` as it is now, between two of its turns: what it said and asked counts here too (row S7). Tools stay
-        its own. Raises ValueError where this session has begun already, or `other` is over or had another prompt."""
+        """Becomes a fork of `other` as it is now, between two of its turns: what it said and asked
+        counts here too (row S7). Tools stay its own. Raises ValueError where this session has begun
+        already, or `other` is over or had another prompt."""
         begun = self.transcript.segments
         if other.done or begun != other.transcript.segments[: len(begun)]:
-            raise ValueError("a session is forked while it lasts, into one that was opened with the same prompt and has not begun")
+            raise ValueError(
+                "a session is forked while it lasts, into one that was opened with the same prompt"
+                " and has not begun"
+            )
         self.transcript = copy.deepcopy(other.transcript)
         self.transcript.parent, self.transcript.forked_at = other.id, other.length
-        self._asked, self.length, self._further = set(other._asked), other.length, list(other._further)
+        self._asked, self.length, self._further = (
+            set(other._asked),
+            other.length,
+            list(other._further),
+        )
 
     def fail(self, fault: str) -> None:
         """Our side failed: the episode ends without a verdict (law 4)."""
@@ -108,14 +140,19 @@ class Session:
         self._stop(StopReason.UNSCORED)
 
     def overflow(self) -> None:
-        """An endpoint says that its window is full. Unlike a fault this is an outcome of the episode, and is judged."""
+        """An endpoint says that its window is full. Unlike a fault this is an outcome of the
+        episode, and is judged."""
         self._stop(StopReason.CONTEXT_OVERFLOW)
 
     def _call(self, call: Call, segment: Segment) -> list[int]:
         if call.key in self._asked and self.dialect.on_repeated != "answer":
             if self.dialect.on_repeated == "end":
                 return self._stop(StopReason.REPEATED_CALL)
-            return self._refuse(segment, StopReason.REPEATED_CALL, "This call was made before: its answer stands above.")
+            return self._refuse(
+                segment,
+                StopReason.REPEATED_CALL,
+                "This call was made before: its answer stands above.",
+            )
         if len(self.transcript.calls) >= self.dialect.max_calls:
             return self._stop(StopReason.MAX_CALLS)
         try:
@@ -123,10 +160,13 @@ class Session:
         except ToolHostDown as fault:
             self.fail(str(fault))
             return []
-        if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:  # what got no answer may be asked again
+        # what got no answer may be asked again
+        if answer.fault is None or fault_kind(answer.fault) not in UNANSWERED:
             self._asked.add(call.key)
         ids, shown = self._shown(answer.text)
-        segment.call = ToolCall(call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(shown))
+        segment.call = ToolCall(
+            call.name, call.arguments, answer.text, answer.error, answer.fault, answer.rows(shown)
+        )
         return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
 
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
@@ -136,7 +176,11 @@ class Session:
         return self._append(Segment("tool", shown, ids, *_not_trained(ids)))
 
     def _shown(self, text: str) -> Shown:
-        return self.chat.tool_answer(text, self.dialect.max_tool_tokens) if self.chat else Shown([], text)
+        return (
+            self.chat.tool_answer(text, self.dialect.max_tool_tokens)
+            if self.chat
+            else Shown([], text)
+        )
 
     def _said_next(self, answer: str) -> str | None:
         """What the user says to an answer; None where that was all, or our side failed."""
@@ -149,7 +193,8 @@ class Session:
             return None
 
     def _ask(self, text: str, cut: bool) -> list[int]:
-        """The user's next turn. One of the model's that was cut has no stop token of its own; the template's frame needs one."""
+        """The user's next turn. One of the model's that was cut has no stop token of its own; the
+        template's frame needs one."""
         ids = self.chat.further(text) if self.chat else []
         if self.chat and cut:
             ids = [self.chat.stop_id, *ids]

@@ -1,8 +1,8 @@
-"""Reads one assistant turn (rows P1, P2, S1, D6): exactly one `<tool_call>{"name": …, "arguments": {…}}</tool_call>` or one
-`<answer>…</answer>`.
+"""Reads one assistant turn (rows P1, P2, S1, D6): exactly one `<tool_call>{"name": …, "arguments":
+{…}}</tool_call>` or one `<answer>…</answer>`.
 
-A turn may open with a thought, `<think>…</think>`, or with those that its dialect has tags for (`TurnFormat`); what stands in there is no
-call and no answer, whatever tags it mentions.
+A turn may open with a thought, `<think>…</think>`, or with those that its dialect has tags for
+(`TurnFormat`); what stands in there is no call and no answer, whatever tags it mentions.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ Notation = Literal["tool_call", "text", "search", "talk"]
 
 LONGEST_CALL = 4000  # characters; nothing the tools take is near it
 _SEARCH_TAGS = ("search", "answer")
-MOST_BRACKETS = 100  # [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
+# [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
+MOST_BRACKETS = 100
 
 
 @dataclass(frozen=True)
 class TurnFormat:
-    """How a dialect's turns look. `thoughts`: the tags that a turn may open with, in any order, `most_thoughts` in all. `function_calls`:
-    whether a call may also be written `train_search(depart_city_name="Suzhou", …)`, with named arguments that are plain texts, numbers,
-    True, False or None. `notation` "tool_call": rows P1 and P2. "text": no tools and no tags; the whole text of a turn is the answer,
-    thoughts included, also where a token limit cut it. "search": Search-R1's `<search>words</search>` or `<answer>…</answer>`.
-    "talk": `<tool_call>…</tool_call>`, and whatever holds none is said to the user; thoughts are left out wherever they stand, and however
-    they were opened, because someone hears what is left.
+    """How a dialect's turns look. `thoughts`: the tags that a turn may open with, in any order,
+    `most_thoughts` in all. `function_calls`: whether a call may also be written
+    `train_search(depart_city_name="Suzhou", …)`, with named arguments that are plain texts,
+    numbers, True, False or None. `notation` "tool_call": rows P1 and P2. "text": no tools and no
+    tags; the whole text of a turn is the answer, thoughts included, also where a token limit cut
+    it. "search": Search-R1's `<search>words</search>` or `<answer>…</answer>`. "talk":
+    `<tool_call>…</tool_call>`, and whatever holds none is said to the user; thoughts are left out
+    wherever they stand, and however they were opened, because someone hears what is left.
 
-    `least_thoughts` and `words_outside` say what a clean turn is, fit to be imitated; a turn is read without them."""
+    `least_thoughts` and `words_outside` say what a clean turn is, fit to be imitated; a turn is
+    read without them."""
 
     thoughts: tuple[str, ...] = ("think",)
     most_thoughts: int = 1
@@ -45,7 +49,8 @@ class TurnFormat:
 
 ONE_THOUGHT = TurnFormat()
 WHOLE_TEXT = TurnFormat(thoughts=(), most_thoughts=0, notation="text")
-SEARCH_TURNS = TurnFormat(thoughts=(), most_thoughts=0, notation="search")  # row S10, as Search-R1 reads turns: tags in a thought count
+# row S10, as Search-R1 reads turns: tags in a thought count
+SEARCH_TURNS = TurnFormat(thoughts=(), most_thoughts=0, notation="search")
 TALK_TURNS = TurnFormat(notation="talk")
 
 
@@ -70,7 +75,8 @@ class Unreadable:
 
 
 def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unreadable:
-    """Never raises. Free text around the call or the answer is the agent's reasoning and is allowed."""
+    """Never raises. Free text around the call or the answer is the agent's reasoning and is
+    allowed."""
     if form.notation == "text":
         return Answer(text)
     if form.notation == "search":
@@ -80,7 +86,9 @@ def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unre
         return Answer(text)
     calls, answers = text.count("<tool_call>"), text.count("<answer>")
     if calls + answers != 1:
-        return Unreadable(f"a turn holds one <tool_call> or one <answer>, this one has {calls} and {answers}")
+        return Unreadable(
+            f"a turn holds one <tool_call> or one <answer>, this one has {calls} and {answers}"
+        )
     name = "tool_call" if calls else "answer"
     _, _, rest = text.partition(f"<{name}>")
     body, closed, after = rest.partition(f"</{name}>")
@@ -98,14 +106,18 @@ def read_turn(text: str, form: TurnFormat = ONE_THOUGHT) -> Call | Answer | Unre
         call = json.loads(body)
     except (ValueError, RecursionError):
         return Unreadable("the tool call is not JSON")
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str) or not isinstance(call.get("arguments"), dict):
+    if (
+        not isinstance(call, dict)
+        or not isinstance(call.get("name"), str)
+        or not isinstance(call.get("arguments"), dict)
+    ):
         return Unreadable('a tool call is {"name": …, "arguments": {…}}')
     return Call(call["name"], call["arguments"])
 
 
 def _search_turn(text: str) -> Call | Answer | Unreadable:
-    """As in Search-R1's `generation.py`: the turn ends with its first `</search>`, else with its first `</answer>`; of what is left, the
-    first pair of tags counts."""
+    """As in Search-R1's `generation.py`: the turn ends with its first `</search>`, else with its
+    first `</answer>`; of what is left, the first pair of tags counts."""
     for tag in _SEARCH_TAGS:
         head, closed, _ = text.partition(f"</{tag}>")
         if closed:
@@ -124,7 +136,8 @@ def _search_turn(text: str) -> Call | Answer | Unreadable:
 
 
 def _without_thoughts(text: str, form: TurnFormat) -> str:
-    """What follows the thoughts that a turn opens with; an unclosed one is read like any other text."""
+    """What follows the thoughts that a turn opens with; an unclosed one is read like any other
+    text."""
     for _ in range(form.most_thoughts):
         opened = next((tag for tag in form.thoughts if text.lstrip().startswith(f"<{tag}>")), None)
         _, closed, rest = text.partition(f"</{opened}>") if opened else ("", "", "")
@@ -135,12 +148,15 @@ def _without_thoughts(text: str, form: TurnFormat) -> str:
 
 
 _CALLED = re.compile(r"([A-Za-z_]\w{0,99})\s*\(")
-_NAMED = re.compile(r"""\s*([A-Za-z_]\w{0,99})\s*=\s*("(?:[^"\\\n]|\\["'\\])*"|'(?:[^'\\\n]|\\["'\\])*'|[^\s,()"']{1,30})\s*(,|\))""")
+_NAMED = re.compile(
+    r"""\s*([A-Za-z_]\w{0,99})\s*=\s*("(?:[^"\\\n]|\\["'\\])*"|'(?:[^'\\\n]|\\["'\\])*'|[^\s,()"']{1,30})\s*(,|\))"""
+)
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?|True|False|None")
 
 
 def _function_call(body: str) -> Call | Unreadable:
-    """The paper's own notation, read piece by piece: nothing is parsed as Python but single literals."""
+    """The paper's own notation, read piece by piece: nothing is parsed as Python but single
+    literals."""
     wanted = 'a tool call is {"name": …, "arguments": {…}} or tool(argument="…", …)'
     called = _CALLED.match(body)
     if called is None:
@@ -164,5 +180,7 @@ def _function_call(body: str) -> Call | Unreadable:
 
 def write_call(name: str, arguments: Mapping[str, Any]) -> str:
     """The text of a tool call, without spaces between JSON tokens."""
-    call = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False, separators=(",", ":"))
+    call = json.dumps(
+        {"name": name, "arguments": arguments}, ensure_ascii=False, separators=(",", ":")
+    )
     return f"<tool_call>{call}</tool_call>"

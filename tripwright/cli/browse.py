@@ -1,4 +1,5 @@
-"""`tripwright world browse`: what there is in a world, as a table for people or as JSON lines for programs."""
+"""`tripwright world browse`: what there is in a world, as a table for people or as JSON lines for
+programs."""
 
 from __future__ import annotations
 
@@ -25,34 +26,58 @@ def browse(
     what: Annotated[str, typer.Argument(help=f"What to list: {', '.join(LISTINGS)}.")] = "cities",
     state: Annotated[str | None, typer.Option(help="Of this state.", show_default=False)] = None,
     city: Annotated[str | None, typer.Option(help="Of this city.", show_default=False)] = None,
-    origin: Annotated[str | None, typer.Option("--origin", "--from", help="Starting here.", show_default=False)] = None,
-    destination: Annotated[str | None, typer.Option("--destination", "--to", help="Going there.", show_default=False)] = None,
-    date: Annotated[str | None, typer.Option(help="On this day, YYYY-MM-DD.", show_default=False)] = None,
-    word: Annotated[str | None, typer.Option(help="Only rows with this text in any value.", show_default=False)] = None,
-    max_usd: Annotated[float | None, typer.Option(help="At most this price.", show_default=False)] = None,
-    room: Annotated[str | None, typer.Option(help="Hotels: part of the room type.", show_default=False)] = None,
-    party_size: Annotated[int | None, typer.Option(help="Hotels: room for so many people.", show_default=False)] = None,
-    nights: Annotated[int | None, typer.Option(help="Hotels: may be left after so many nights.", show_default=False)] = None,
+    origin: Annotated[
+        str | None, typer.Option("--origin", "--from", help="Starting here.", show_default=False)
+    ] = None,
+    destination: Annotated[
+        str | None, typer.Option("--destination", "--to", help="Going there.", show_default=False)
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option(help="On this day, YYYY-MM-DD.", show_default=False)
+    ] = None,
+    word: Annotated[
+        str | None, typer.Option(help="Only rows with this text in any value.", show_default=False)
+    ] = None,
+    max_usd: Annotated[
+        float | None, typer.Option(help="At most this price.", show_default=False)
+    ] = None,
+    room: Annotated[
+        str | None, typer.Option(help="Hotels: part of the room type.", show_default=False)
+    ] = None,
+    party_size: Annotated[
+        int | None, typer.Option(help="Hotels: room for so many people.", show_default=False)
+    ] = None,
+    nights: Annotated[
+        int | None,
+        typer.Option(help="Hotels: may be left after so many nights.", show_default=False),
+    ] = None,
     limit: Annotated[int, typer.Option(help="Rows to show; 0: all.", min=0)] = 40,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per row.")] = False,
 ) -> None:
-    """List cities, states, routes, flights, roads, hotels, restaurants or attractions of a world, with filters.
+    """List cities, states, routes, flights, roads, hotels, restaurants or attractions of a world,
+    with filters.
 
     Examples:
       tripwright world browse worlds/nano
-      tripwright world browse worlds/real hotels --state Texas --room private --party-size 2 --nights 2 --max-usd 200
+      tripwright world browse worlds/real hotels --state Texas --room private --party-size 2 \\
+        --nights 2 --max-usd 200
       tripwright world browse worlds/real routes --from Boston --date 2022-03-16
       tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
       tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
     """
-    filters = Filters(state, city, origin, destination, date, word, max_usd, room, party_size, nights)
+    filters = Filters(
+        state, city, origin, destination, date, word, max_usd, room, party_size, nights
+    )
     opened = World.open(world)
     columns, rows = rows_of(opened, what, filters)
     _check_date(date)
     unknown, searches = _unknown_searches(opened, what, filters)
     if unknown and unknown == searches:
         where = f"from {origin}" + (f" to {destination}" if destination else "")
-        raise UserError(f"Flights {where} on {date} are outside this world's records. 'world info' says what is known.")
+        raise UserError(
+            f"Flights {where} on {date} are outside this world's records. 'world info' says what is"
+            " known."
+        )
     if as_json:
         for row in itertools.islice(rows, limit or None):
             typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
@@ -61,9 +86,17 @@ def browse(
         _print_table(columns, shown)
         typer.echo(_count(opened, what, filters, len(shown), rows), err=True)
     if unknown:
-        typer.echo(f"{unknown:,} of the {searches:,} searches from {origin} on {date} are outside this world's records", err=True)
+        typer.echo(
+            f"{unknown:,} of the {searches:,} searches from {origin} on {date} are outside this"
+            " world's records",
+            err=True,
+        )
     elif what == "routes" and not opened.flights_complete:
-        typer.echo("only flights in this world's records are counted; a route or day that is not listed may be unknown", err=True)
+        typer.echo(
+            "only flights in this world's records are counted; a route or day that is not listed"
+            " may be unknown",
+            err=True,
+        )
 
 
 def _check_date(date: str | None) -> None:
@@ -76,19 +109,28 @@ def _check_date(date: str | None) -> None:
 
 
 def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
-    """Of the flight searches that a list of flights is made of: (those outside the world's records, all)."""
-    if what != "flights" or world.flights_complete or filters.origin is None or filters.date is None:
+    """Of the flight searches that a list of flights is made of: (those outside the world's records,
+    all)."""
+    if (
+        what != "flights"
+        or world.flights_complete
+        or filters.origin is None
+        or filters.date is None
+    ):
         return 0, 0
     found = [
         world.flights(filters.origin, destination, filters.date)
-        for destination in ([filters.destination] if filters.destination is not None else world.cities)
+        for destination in (
+            [filters.destination] if filters.destination is not None else world.cities
+        )
         if destination != filters.origin
     ]
     return found.count(None), len(found)
 
 
 def _count(world: World, what: str, filters: Filters, shown: int, rest: Iterator[Row]) -> str:
-    """How many rows there are: a list that was cut says so. Routes are not added up only to be counted: that takes long."""
+    """How many rows there are: a list that was cut says so. Routes are not added up only to be
+    counted: that takes long."""
     if next(rest, None) is None:
         noun = what if shown != 1 else what[:-1] if what != "cities" else "city"
         return f"{shown:,} {noun}" if shown else f"no {what} match"
@@ -96,7 +138,10 @@ def _count(world: World, what: str, filters: Filters, shown: int, rest: Iterator
         return f"{shown:,} of {shown + 1 + sum(1 for _ in rest):,} {what}; --limit 0 shows all"
     if filters.date is not None or filters.word is not None or filters.most_usd is not None:
         return f"the first {shown:,} {what}; --limit 0 shows all"
-    total = sum(filters.destination in (None, destination) for _, destination in world.routes(filters.origin))
+    total = sum(
+        filters.destination in (None, destination)
+        for _, destination in world.routes(filters.origin)
+    )
     return f"{shown:,} of {total:,} {what}; --limit 0 shows all"
 
 
@@ -110,7 +155,10 @@ def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
         widths[widths.index(max(widths))] -= 1
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
     for line in ([*columns], *cells):
-        fitted = (_fitted(text, width, right) for text, width, right in zip(line, widths, numeric, strict=True))
+        fitted = (
+            _fitted(text, width, right)
+            for text, width, right in zip(line, widths, numeric, strict=True)
+        )
         typer.echo("  ".join(fitted).rstrip())
 
 

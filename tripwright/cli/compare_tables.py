@@ -25,16 +25,22 @@ def comparison_text(found: Mapping[str, Any], listed: int) -> str:
     names = [run["name"] for run in found["runs"]]
     parts = [_heading(found)]
     for table, rows in found["tables"].items():
-        parts.append(_table(TITLES.get(table, f"final pass by {table}"), rows, names, bool(found["unlike"])))
+        parts.append(
+            _table(TITLES.get(table, f"final pass by {table}"), rows, names, bool(found["unlike"]))
+        )
     parts.append(_pairs(found["pairs"], bool(found["unlike"])))
     parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
-    parts += [_changed(name, found["baseline"], changed, listed) for name, changed in found["changed"].items()]
+    parts += [
+        _changed(name, found["baseline"], changed, listed)
+        for name, changed in found["changed"].items()
+    ]
     parts += [_power(name, power, found) for name, power in found["power"].items()]
     if "worst_case" in found:
         parts.append(_worst(found["worst_case"]))
     parts.append(
-        f"{MARK} significant: p < 0.05 after Holm's correction over the table, against {found['baseline']}. Brackets: 95% intervals, each "
-        "for itself alone. --json has every p before the correction too."
+        f"{MARK} significant: p < 0.05 after Holm's correction over the table, against"
+        f" {found['baseline']}. Brackets: 95% intervals, each for itself alone. --json has every p"
+        " before the correction too."
     )
     return "\n\n".join(parts)
 
@@ -45,7 +51,10 @@ def _heading(found: Mapping[str, Any]) -> str:
     lines = [f"{found['queries']:,} queries that all of them played, {by}{anew}"]
     for run in found["runs"]:
         unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
-        lines.append(f"  {run['name']}: {run['episodes']:,} episodes{unscored}  ({', '.join(run['folders'])})")
+        lines.append(
+            f"  {run['name']}: {run['episodes']:,} episodes{unscored} "
+            f" ({', '.join(run['folders'])})"
+        )
     if found["left_out"]:
         lines.append(f"  {found['left_out']:,} queries that not all of them have are left out")
     lines += [f"  NOT ALIKE: {phrase}" for phrase in found["unlike"]]
@@ -53,27 +62,49 @@ def _heading(found: Mapping[str, Any]) -> str:
 
 
 def _table(title: str, rows: Mapping[str, Any], names: Sequence[str], is_unlike: bool) -> str:
-    """Two runs stand in one line with their difference; of more, the differences have lines of their own."""
-    shown = {name: row for name, row in rows.items() if any(figure["value"] is not None for figure in row["runs"].values())}
+    """Two runs stand in one line with their difference; of more, the differences have lines of
+    their own."""
+    shown = {
+        name: row
+        for name, row in rows.items()
+        if any(figure["value"] is not None for figure in row["runs"].values())
+    }
     base, *others = names
     two = len(others) == 1
     head = ["", *names, *(["difference", HOLM] if two else [])]
     body = []
     for name, row in shown.items():
-        marks = {other: MARK if row["differences"][other].get("significant") else "" for other in others}
-        cells = [name, _cell(row["runs"][base]), *(_cell(row["runs"][other], marks[other]) for other in others)]
+        marks = {
+            other: MARK if row["differences"][other].get("significant") else "" for other in others
+        }
+        cells = [
+            name,
+            _cell(row["runs"][base]),
+            *(_cell(row["runs"][other], marks[other]) for other in others),
+        ]
         body.append([*cells, *(_difference(row["differences"][others[0]]) if two else [])])
     said = f"{title}{NOT_ALIKE if is_unlike else ''}"
     lines = [said, *aligned([head, *body])]
     if not two:
-        differing = [[name, *(_difference_and_p(row["differences"][other]) for other in others)] for name, row in shown.items()]
-        lines += ["", f"{said}: difference from {base}, with {HOLM}", *aligned([["", *others], *differing])]
+        differing = [
+            [name, *(_difference_and_p(row["differences"][other]) for other in others)]
+            for name, row in shown.items()
+        ]
+        lines += [
+            "",
+            f"{said}: difference from {base}, with {HOLM}",
+            *aligned([["", *others], *differing]),
+        ]
     return "\n".join(lines)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def _cell(figure: Mapping[str, Any], mark: str = "") -> str:
@@ -91,7 +122,9 @@ def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
 def _difference(found: Mapping[str, Any]) -> tuple[str, str]:
     """(difference in points or units, Holm's p)"""
     form, scale = ("{:+.4g}", 1) if found["kind"] == "mean" else ("{:+.1f}", 100)
-    return form.format(scale * found["value"]) + _interval(found, form, scale), " ".join(_p(found)).removeprefix("= ")
+    return form.format(scale * found["value"]) + _interval(found, form, scale), " ".join(
+        _p(found)
+    ).removeprefix("= ")
 
 
 def _difference_and_p(found: Mapping[str, Any]) -> str:
@@ -99,7 +132,8 @@ def _difference_and_p(found: Mapping[str, Any]) -> str:
 
 
 def _p(found: Mapping[str, Any]) -> tuple[str, str]:
-    """('=', '0.012'), ('<', '0.0001'), or ('≤', '0.0019') where the draws were too few to give a smaller one."""
+    """('=', '0.012'), ('<', '0.0001'), or ('≤', '0.0019') where the draws were too few to give a
+    smaller one."""
     p = found["p_holm"]
     if p < SMALLEST_SHOWN:
         return "<", f"{SMALLEST_SHOWN:.4f}"
@@ -109,21 +143,44 @@ def _p(found: Mapping[str, Any]) -> tuple[str, str]:
 def _pairs(pairs: Sequence[Mapping[str, Any]], is_unlike: bool) -> str:
     rows = [["", "difference", HOLM, "gained", "lost"]]
     for pair in pairs:
-        rows.append([f"{pair['b']} - {pair['a']}", *_difference(pair), str(pair["gained"]), str(pair["lost"])])
-    return "\n".join([f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}", *aligned(rows)])
+        rows.append(
+            [
+                f"{pair['b']} - {pair['a']}",
+                *_difference(pair),
+                str(pair["gained"]),
+                str(pair["lost"]),
+            ]
+        )
+    return "\n".join(
+        [f"final pass, every two runs{NOT_ALIKE if is_unlike else ''}", *aligned(rows)]
+    )
 
 
 def _seeds(name: str, seeds: Mapping[str, Any]) -> str:
     each = ", ".join(f"{run['final']:.1%} (seed {run['seed']})" for run in seeds["runs"])
-    return f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, standard deviation {100 * seeds['deviation']:.1f} points"
+    return (
+        f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, standard deviation"
+        f" {100 * seeds['deviation']:.1f} points"
+    )
 
 
-def _changed(name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int) -> str:
-    lines = [f"{name} against {base}: {len(changed['gained'])} queries gained, {len(changed['lost'])} lost"]
+def _changed(
+    name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
+) -> str:
+    lines = [
+        f"{name} against {base}: {len(changed['gained'])} queries gained, {len(changed['lost'])}"
+        " lost"
+    ]
     for kind in ("gained", "lost"):
         for query in changed[kind][:listed]:
-            before, after = (f"{passed}/{tried}" for passed, tried in (query["before"], query["after"]))
-            text = query["text"] if len(query["text"]) <= TEXT_CHARACTERS else query["text"][:TEXT_CHARACTERS] + "…"
+            before, after = (
+                f"{passed}/{tried}" for passed, tried in (query["before"], query["after"])
+            )
+            text = (
+                query["text"]
+                if len(query["text"]) <= TEXT_CHARACTERS
+                else query["text"][:TEXT_CHARACTERS] + "…"
+            )
             about = ", ".join(changed_marks(query)) or "-"
             lines.append(f"  {kind:<6} {query['id']}  {before} to {after}  {about}  {text}")
         if (more := len(changed[kind]) - listed) > 0 and listed:
@@ -132,12 +189,24 @@ def _changed(name: str, base: str, changed: Mapping[str, Sequence[Mapping[str, A
 
 
 def _power(name: str, power: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    seen, needed, points = power["detectable"], power["queries"], f"{100 * power['points']:.0f} points"
-    shown = f"a difference of {100 * seen:.1f} points" if seen is not None else "no difference that there can be"
-    more = f"{points} would take {needed:,}" if needed is not None else f"queries that differ so little cannot make {points}"
+    seen, needed, points = (
+        power["detectable"],
+        power["queries"],
+        f"{100 * power['points']:.0f} points",
+    )
+    shown = (
+        f"a difference of {100 * seen:.1f} points"
+        if seen is not None
+        else "no difference that there can be"
+    )
+    more = (
+        f"{points} would take {needed:,}"
+        if needed is not None
+        else f"queries that differ so little cannot make {points}"
+    )
     return (
-        f"power, {name} against {found['baseline']}: {power['discordance']:.1%} of the queries differ; {found['queries']:,} queries "
-        f"show {shown} with power 80%; {more}"
+        f"power, {name} against {found['baseline']}: {power['discordance']:.1%} of the queries"
+        f" differ; {found['queries']:,} queries show {shown} with power 80%; {more}"
     )
 
 
@@ -145,11 +214,12 @@ def _worst(worst: Mapping[str, Any]) -> str:
     unscored = ", ".join(f"{name} {count}" for name, count in worst["unscored"].items())
     rates = ", ".join(f"{name} {value:.1%}" for name, value in worst["final"].items())
     lines = [
-        f"WORST CASE, because more than 1% of a run is unscored ({unscored}): counted as failed, over {worst['queries']:,} queries: {rates}"
+        f"WORST CASE, because more than 1% of a run is unscored ({unscored}): counted as failed,"
+        f" over {worst['queries']:,} queries: {rates}"
     ]
     for name, ends in worst["differences"].items():
         lines.append(
-            f"  {name}: difference {100 * ends['failed']:+.1f} points; whatever the unscored would have done, "
-            f"between {100 * ends['least']:+.1f} and {100 * ends['most']:+.1f}"
+            f"  {name}: difference {100 * ends['failed']:+.1f} points; whatever the unscored would"
+            f" have done, between {100 * ends['least']:+.1f} and {100 * ends['most']:+.1f}"
         )
     return "\n".join(lines)

@@ -1,4 +1,5 @@
-"""`tripwright data`: training data collected from runs, described, exported; queries divided; synthetic ones compared with given."""
+"""`tripwright data`: training data collected from runs, described, exported; queries divided;
+synthetic ones compared with given."""
 
 from __future__ import annotations
 
@@ -31,27 +32,44 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object instea
 
 
 def collect(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")],
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, of any policy.")
+    ],
     out: Annotated[Path, typer.Option(help="JSONL file of trajectories to write.")],
-    rules: Annotated[str | None, typer.Option(help=f"Rule set that answers must pass: {', '.join(RULES)}.", show_default="strict")] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Rule set that answers must pass: {', '.join(RULES)}.", show_default="strict"
+        ),
+    ] = None,
     world: Annotated[
         list[Path] | None,
-        typer.Option(help="World folder (again for each): judge answers here, instead of believing the run.", show_default=False),
+        typer.Option(
+            help="World folder (again for each): judge answers here, instead of believing the run.",
+            show_default=False,
+        ),
     ] = None,
-    most_per_query: Annotated[int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)] = None,
+    most_per_query: Annotated[
+        int | None, typer.Option(help="At most N of one request.", min=1, show_default=False)
+    ] = None,
     choose: Annotated[str, typer.Option(help=f"Which of them: {', '.join(ORDERS)}.")] = "first",
-    dedup: Annotated[bool, typer.Option("--dedup", help="Of a request's episodes with the same turns, only one.")] = False,
-    unfinished: Annotated[bool, typer.Option("--unfinished", help="Take what a run holds that has not ended.")] = False,
+    dedup: Annotated[
+        bool, typer.Option("--dedup", help="Of a request's episodes with the same turns, only one.")
+    ] = False,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Take what a run holds that has not ended.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Keep the episodes that pass the rules in a clean format; say how many were left out, and why.
 
-    Where there is one way to judge, such as a verifier, what it passed is kept: leave --rules and --world out. One file holds one kind of
-    requests.
+    Where there is one way to judge, such as a verifier, what it passed is kept: leave --rules and
+    --world out. One file holds one kind of requests.
 
     Examples:
       tripwright data collect runs/expert --world worlds/nano --out sft.jsonl
-      tripwright data collect runs/teacher runs/expert --world worlds/nano --out sft.jsonl --dedup --most-per-query 2 --choose shortest
+      tripwright data collect runs/teacher runs/expert --world worlds/nano --out sft.jsonl \\
+        --dedup --most-per-query 2 --choose shortest
       tripwright data collect runs/errands --out cold_start.jsonl --most-per-query 1
     """
     if choose not in ORDERS:
@@ -60,24 +78,45 @@ def collect(
         raise UserError(f"--out '{out}' is no JSONL file: its name ends in .jsonl.")
     opened = open_runs(runs, unfinished)
     places = [World.open(folder) for folder in world or ()]
-    kept = collect_runs(opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose)))
-    typer.echo(json.dumps({"out": str(out), "rules": kept.rules, **kept.record()}) if as_json else _collected_table(kept, out))
+    kept = collect_runs(
+        opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose))
+    )
+    typer.echo(
+        json.dumps({"out": str(out), "rules": kept.rules, **kept.record()})
+        if as_json
+        else _collected_table(kept, out)
+    )
 
 
 def _collected_table(collected: Collected, out: Path) -> str:
-    lines = [f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept" for run, counts in collected.by_run.items()]
+    lines = [
+        f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept"
+        for run, counts in collected.by_run.items()
+    ]
     lines += [f"  {n:>7,}  {reason}" for reason, n in collected.dropped.most_common()]
     judged = f", {collected.judged_again:,} judged here" if collected.judged_again else ""
-    return "\n".join([*lines, f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{judged}"])
+    return "\n".join(
+        [
+            *lines,
+            f"{out}: {collected.kept:,} trajectories of {collected.requests:,} requests{judged}",
+        ]
+    )
 
 
 def stats(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Trajectories, as made by 'data collect'.")],
-    tokenizer: Annotated[Path | None, typer.Option(help="Folder of a tokenizer, to count its tokens.", show_default=False)] = None,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Trajectories, as made by 'data collect'."),
+    ],
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a tokenizer, to count its tokens.", show_default=False),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are characters, or tokens of the tokenizer named.
-    What else marks the requests (days; with and without wishes) has a table of its own.
+    """Entries, calls, turns and lengths by difficulty, as in STAR's Table 8. Lengths are
+    characters, or tokens of the tokenizer named. What else marks the requests (days; with and
+    without wishes) has a table of its own.
 
     Examples:
       tripwright data stats sft.jsonl
@@ -88,59 +127,94 @@ def stats(
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Trajectories; for verl, a JSONL file of trip requests.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Trajectories; for verl, a JSONL file of trip requests."
+        ),
+    ],
     layout: Annotated[str, typer.Option(help=f"Whose: {', '.join(LAYOUTS)}.")],
     out: Annotated[Path, typer.Option(help="A folder, or a file that ends in .parquet or .jsonl.")],
     split: Annotated[str, typer.Option(help="Name of the file in the folder.")] = "train",
     dialect: Annotated[
-        str | None, typer.Option(help=f"verl: {', '.join(dialects(own_domains()))}.", show_default="of the requests")
+        str | None,
+        typer.Option(
+            help=f"verl: {', '.join(dialects(own_domains()))}.", show_default="of the requests"
+        ),
     ] = None,
-    world: Annotated[Path | None, typer.Option(help="verl: the world, to be checked and named in the rows.", show_default=False)] = None,
-    agent: Annotated[str | None, typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False)] = None,
+    world: Annotated[
+        Path | None,
+        typer.Option(
+            help="verl: the world, to be checked and named in the rows.", show_default=False
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option(help=f"verl: name of the agent loop. [default: {AGENT}]", show_default=False),
+    ] = None,
 ) -> None:
-    """Write trajectories (or, for verl, trip requests) as another trainer reads them. Message texts stay as they are, to the letter.
+    """Write trajectories (or, for verl, trip requests) as another trainer reads them. Message texts
+    stay as they are, to the letter.
 
     Examples:
       tripwright data export sft.jsonl --layout messages --out export/messages.parquet
       tripwright data export sft.jsonl --layout trl --out export/trl
       tripwright data export sft.jsonl --layout llama-factory --out export/llama_factory
       tripwright data export queries.jsonl --layout verl --world worlds/nano --out export/verl
-      tripwright data export requests.jsonl --layout verl --dialect deeptravel_compact --world worlds/nano --out export/verl_errands
+      tripwright data export requests.jsonl --layout verl --dialect deeptravel_compact \\
+        --world worlds/nano --out export/verl_errands
     """
     check_layout(layout)
     check_split(split)
     if layout == "verl":
         domain = domain_of_file(file) or next(iter(domains().values()))
-        spoken, place = dialect_named(dialect) if dialect else domain.dialects[0], World.open(world) if world else None
+        spoken, place = (
+            dialect_named(dialect) if dialect else domain.dialects[0],
+            World.open(world) if world else None,
+        )
         path = place_of(out, split)
         rows = write_rows(verl_rows(file, spoken, place, split, agent or AGENT), path, layout)
     else:
-        if given := [name for name, value in (("--dialect", dialect), ("--world", world), ("--agent", agent)) if value is not None]:
-            raise UserError(f"{given[0]} is for --layout verl: trajectories hold what they were made with. Leave it out.")
+        if given := [
+            name
+            for name, value in (("--dialect", dialect), ("--world", world), ("--agent", agent))
+            if value is not None
+        ]:
+            raise UserError(
+                f"{given[0]} is for --layout verl: trajectories hold what they were made with."
+                " Leave it out."
+            )
         path, rows = export_trajectories(read_trajectories([file]), layout, out, split)
     typer.echo(f"{path}: {rows:,} rows")
 
 
 def split(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSONL files of trip requests.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="JSONL files of trip requests.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the parts, one JSONL file each.")],
     parts: Annotated[str, typer.Option(help="Names and sizes, such as train:180,validation:45.")],
     seed: Annotated[int, typer.Option(help="Equal seeds give equal parts.", min=0)] = 0,
     keep: Annotated[
         str | None,
         typer.Option(
-            help="Whose mix is kept, the first best: level, and what else marks the requests (days; wishes).",
+            help=(
+                "Whose mix is kept, the first best: level, and what else marks the requests (days;"
+                " wishes)."
+            ),
             show_default="all",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge files of trip requests and divide them anew: no request twice, and the mix of levels and days kept in every part.
+    """Merge files of trip requests and divide them anew: no request twice, and the mix of levels
+    and days kept in every part.
 
     Requests that have no days keep the mix of what marks them instead: with and without wishes.
 
     Examples:
-      tripwright data split train.jsonl validation.jsonl --parts train:180,validation:45 --seed 1 --out parts
+      tripwright data split train.jsonl validation.jsonl --parts train:180,validation:45 --seed 1 \\
+        --out parts
       tripwright data split requests.jsonl --parts train:450,validation:50 --seed 1 --out parts
     """
     sizes = read_parts(parts)
@@ -153,7 +227,14 @@ def split(
         "duplicates": len(merged.duplicates),
         "differing": merged.differing,
         "left_out": len(divided[splitting.REST]),
-        "parts": {name: {"file": str(places[name]), "n": len(divided[name]), "mix": splitting.mix(divided[name], kept)} for name in sizes},
+        "parts": {
+            name: {
+                "file": str(places[name]),
+                "n": len(divided[name]),
+                "mix": splitting.mix(divided[name], kept),
+            }
+            for name in sizes
+        },
         "seed": seed,
     }
     typer.echo(json.dumps(found) if as_json else _split_table(found, merged.duplicates))
@@ -162,11 +243,20 @@ def split(
 def _split_table(found: dict[str, Any], duplicates: list[tuple[str, str]]) -> str:
     lines = []
     for part in found["parts"].values():
-        lines.append(f"{part['file']}: {part['n']} requests ({', '.join(f'{name}: {n}' for name, n in part['mix'].items())})")
+        lines.append(
+            f"{part['file']}: {part['n']} requests"
+            f" ({', '.join(f'{name}: {n}' for name, n in part['mix'].items())})"
+        )
     if duplicates:
         source, first = duplicates[0]
-        more = f", and {found['differing']} of them ask for something else by their fields" if found["differing"] else ""
-        lines.append(f"dropped {len(duplicates)} duplicates ('{source}' has the text of '{first}'){more}")
+        more = (
+            f", and {found['differing']} of them ask for something else by their fields"
+            if found["differing"]
+            else ""
+        )
+        lines.append(
+            f"dropped {len(duplicates)} duplicates ('{source}' has the text of '{first}'){more}"
+        )
     lines.append(f"left out: {found['left_out']} of {found['requests']} different requests")
     return "\n".join(lines)
 
@@ -175,8 +265,15 @@ def read_parts(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for piece in text.split(","):
         name, _, size = piece.strip().partition(":")
-        if not name.replace("_", "").replace("-", "").isalnum() or not size.isdecimal() or int(size) < 1 or name in sizes:
-            raise UserError(f"--parts '{text}' are not names and sizes such as train:180,validation:45.")
+        if (
+            not name.replace("_", "").replace("-", "").isalnum()
+            or not size.isdecimal()
+            or int(size) < 1
+            or name in sizes
+        ):
+            raise UserError(
+                f"--parts '{text}' are not names and sizes such as train:180,validation:45."
+            )
         sizes[name] = int(size)
     return sizes
 
@@ -185,20 +282,32 @@ def read_keep(text: str | None, keeps: Sequence[str]) -> list[str]:
     """`keeps`: those that there are; None: all of them."""
     kept = [piece.strip() for piece in text.split(",")] if text is not None else list(keeps)
     if len(set(kept)) < len(kept) or any(name not in keeps for name in kept):
-        raise UserError(f"--keep '{text}' is not {' or '.join(keeps)}, or both with a comma between.")
+        raise UserError(
+            f"--keep '{text}' is not {' or '.join(keeps)}, or both with a comma between."
+        )
     return kept
 
 
 def reliability(
-    synthetic: Annotated[Path, typer.Argument(metavar="RUN_A", help="Run of a policy on synthetic queries.")],
-    given: Annotated[Path, typer.Argument(metavar="RUN_B", help="Run of the same policy on given queries.")],
+    synthetic: Annotated[
+        Path, typer.Argument(metavar="RUN_A", help="Run of a policy on synthetic queries.")
+    ],
+    given: Annotated[
+        Path, typer.Argument(metavar="RUN_B", help="Run of the same policy on given queries.")
+    ],
     within: Annotated[
         float | None,
-        typer.Option(help="Exit code 1 unless the whole interval lies within so many points.", min=0, max=100, show_default=False),
+        typer.Option(
+            help="Exit code 1 unless the whole interval lies within so many points.",
+            min=0,
+            max=100,
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its data), with intervals of 95%.
+    """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its
+    data), with intervals of 95%.
 
     Examples:
       tripwright data reliability runs/teacher_synthetic runs/teacher_given

@@ -1,11 +1,12 @@
-"""The front door: finds the verb, runs it, and turns every expected failure into one line and an exit code.
+"""The front door: finds the verb, runs it, and turns every expected failure into one line and an
+exit code.
 
-The subtle thing is what is *not* imported. Only the module of the verb that was asked for is loaded; all others are listed from the
-table of `cli/verbs.py`, so `tripwright --help` and the light verbs start without torch (law 8). A verb whose module is not there is not
-listed.
+The subtle thing is what is *not* imported. Only the module of the verb that was asked for is
+loaded; all others are listed from the table of `cli/verbs.py`, so `tripwright --help` and the light
+verbs start without torch (law 8). A verb whose module is not there is not listed.
 
-Exit codes: 0 ok, 1 a check asked for failed (the verb raises typer.Exit(1)), 2 bad input, 130 stopped by the user, 141 the reader of
-our output went away. A bug of ours keeps its traceback.
+Exit codes: 0 ok, 1 a check asked for failed (the verb raises typer.Exit(1)), 2 bad input, 130
+stopped by the user, 141 the reader of our output went away. A bug of ours keeps its traceback.
 """
 
 from __future__ import annotations
@@ -26,8 +27,12 @@ from tripwright.cli.verbs import Verb, all_verbs, groups
 from tripwright.errors import UserError
 
 EXTRAS = {  # package → (what needs it, the extra that brings it)
-    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors", "numpy"), ("training", "train")),
-    **dict.fromkeys(("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"), ("serving", "web")),
+    **dict.fromkeys(
+        ("torch", "transformers", "tokenizers", "safetensors", "numpy"), ("training", "train")
+    ),
+    **dict.fromkeys(
+        ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"), ("serving", "web")
+    ),
     **dict.fromkeys(("sentence_transformers", "faiss"), ("dense retrieval", "dense")),
     "psycopg": ("a PostgreSQL store", "postgres"),
     "mcp": ("tools of an MCP server", "mcp"),
@@ -35,26 +40,32 @@ EXTRAS = {  # package → (what needs it, the extra that brings it)
     "ortools": ("CP-SAT", "solver"),
 }
 
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of writing that name no file: of the output, or of a large file
+# errors of writing that name no file: of the output, or of a large file
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # Typer brings its own copy of Click in some versions and the separate package in others. In both,
-# the public BadParameter is a UsageError, which is the ClickException that every bad command line raises.
+# the public BadParameter is a UsageError, which is the ClickException that every bad command line
+# raises.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None) -> int:
-    """Run one command line (default: this process's arguments; all verbs) and return its exit code."""
+    """Run one command line (default: this process's arguments; all verbs) and return its exit
+    code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
         code = _run(words, all_verbs() if verbs is None else verbs)
         if sys.stdout is not None:  # None: the caller closed it, and wants no output
-            sys.stdout.flush()  # a reader that left is noticed here, not in the interpreter's shutdown
+            # a reader that left is noticed here, not in the interpreter's shutdown
+            sys.stdout.flush()
         return code
     except UserError as error:
         return _complain(str(error))
     except ModuleNotFoundError as error:
         if extra := EXTRAS.get((error.name or "").partition(".")[0]):
-            return _complain(f"{extra[0]} needs the '{extra[1]}' extra: pip install 'tripwright[{extra[1]}]'")
+            return _complain(
+                f"{extra[0]} needs the '{extra[1]}' extra: pip install 'tripwright[{extra[1]}]'"
+            )
         raise
     except (KeyboardInterrupt, typer.Abort):
         print("\nstopped; run the same command to continue", file=sys.stderr)
@@ -72,13 +83,15 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None)
 
 
 def _give_up_stdout() -> None:
-    """What it still holds goes nowhere: the interpreter would fail on it once more when it shuts down."""
+    """What it still holds goes nowhere: the interpreter would fail on it once more when it shuts
+    down."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str], verbs: Sequence[Verb]) -> int:
-    """Click's own main() is passed by: it would turn an interrupt and a closed pipe into exit codes before we can name them."""
+    """Click's own main() is passed by: it would turn an interrupt and a closed pipe into exit codes
+    before we can name them."""
     command = typer.main.get_command(_app(words, verbs))
     try:
         with command.make_context("tripwright", words) as context:
@@ -100,21 +113,30 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
             continue
         *group, name = verb.words.split()
         asked = list(words[: len(group) + 1]) == [*group, name]
-        function = getattr(importlib.import_module(verb.module), verb.function) if asked else _not_loaded
+        function = (
+            getattr(importlib.import_module(verb.module), verb.function) if asked else _not_loaded
+        )
         parent = app
         for group_name in group:
             if group_name not in opened:
                 opened[group_name] = _group(groups().get(group_name, ""))
                 app.add_typer(opened[group_name], name=group_name)
             parent = opened[group_name]
-        parent.command(name, help=_help(function) if asked else verb.help, short_help=verb.help)(function)
+        parent.command(name, help=_help(function) if asked else verb.help, short_help=verb.help)(
+            function
+        )
     return app
 
 
 def _group(help_text: str) -> typer.Typer:
-    """Plain text throughout: no boxes, no markup, no shell-completion options in every help page."""
+    """Plain text throughout: no boxes, no markup, no shell-completion options in every help
+    page."""
     return typer.Typer(
-        help=help_text, rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False, subcommand_metavar="VERB ..."
+        help=help_text,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        subcommand_metavar="VERB ...",
     )
 
 
@@ -124,7 +146,11 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit()
 
 
-def _root(version: bool = typer.Option(False, "--version", is_eager=True, callback=_print_version, help="Print the version.")) -> None:
+def _root(
+    version: bool = typer.Option(
+        False, "--version", is_eager=True, callback=_print_version, help="Print the version."
+    ),
+) -> None:
     """The options before the verb."""
 
 
@@ -133,7 +159,8 @@ def _not_loaded() -> None:
 
 
 def _help(function: Callable[..., Any]) -> str:
-    """The docstring, with `Examples:` and everything after it kept line by line (Click re-wraps a paragraph unless \\b precedes it)."""
+    """The docstring, with `Examples:` and everything after it kept line by line (Click re-wraps a
+    paragraph unless \\b precedes it)."""
     text = inspect.getdoc(function) or ""
     before, examples, after = text.partition("Examples:")
     if not examples or "\b" in text:

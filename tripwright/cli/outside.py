@@ -1,4 +1,5 @@
-"""What `tripwright outside …` verbs share: who answers, how its tokens are chosen, and what is printed at the end."""
+"""What `tripwright outside …` verbs share: who answers, how its tokens are chosen, and what is
+printed at the end."""
 
 from __future__ import annotations
 
@@ -26,19 +27,44 @@ MODELS = ("endpoint", "local")
 
 OutOption = Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")]
 PolicyOption = Annotated[str, typer.Option(help=f"Who answers: {' or '.join(MODELS)}.")]
-ModelOption = Annotated[str | None, typer.Option(help="endpoint: the model's name; local: a checkpoint folder.", show_default=False)]
-UrlOption = Annotated[str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)]
-DecodingOption = Annotated[str | None, typer.Option(help=f"By a paper's name: {', '.join(PRESETS)}.", show_default="greedy")]
-TemperatureOption = Annotated[float | None, typer.Option(help="0 is greedy.", min=0, show_default=False)]
-TopPOption = Annotated[float | None, typer.Option(help="Nucleus sampling.", min=0, max=1, show_default=False)]
-TopKOption = Annotated[int | None, typer.Option(help="Only the k most probable tokens.", min=1, show_default=False)]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="endpoint: the model's name; local: a checkpoint folder.", show_default=False
+    ),
+]
+UrlOption = Annotated[
+    str | None, typer.Option(help="endpoint: its URL, up to and including /v1.", show_default=False)
+]
+DecodingOption = Annotated[
+    str | None,
+    typer.Option(help=f"By a paper's name: {', '.join(PRESETS)}.", show_default="greedy"),
+]
+TemperatureOption = Annotated[
+    float | None, typer.Option(help="0 is greedy.", min=0, show_default=False)
+]
+TopPOption = Annotated[
+    float | None, typer.Option(help="Nucleus sampling.", min=0, max=1, show_default=False)
+]
+TopKOption = Annotated[
+    int | None, typer.Option(help="Only the k most probable tokens.", min=1, show_default=False)
+]
 SeedOption = Annotated[int, typer.Option(help="local: of the sampling.", min=0)]
 SamplesOption = Annotated[int, typer.Option(help="Answers per task.", min=1)]
-LimitOption = Annotated[int | None, typer.Option(help="Only the first N tasks of the file.", min=1, show_default=False)]
+LimitOption = Annotated[
+    int | None, typer.Option(help="Only the first N tasks of the file.", min=1, show_default=False)
+]
 ConcurrencyOption = Annotated[int, typer.Option(help="endpoint: tasks in flight.", min=1)]
 RowsOption = Annotated[int, typer.Option(help="local: tasks in a batch.", min=1)]
-TimeoutOption = Annotated[float, typer.Option(help="endpoint: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)]
-RetriesOption = Annotated[int, typer.Option(help="endpoint: further attempts after a fault.", min=0)]
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        help="endpoint: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+    ),
+]
+RetriesOption = Annotated[
+    int, typer.Option(help="endpoint: further attempts after a fault.", min=0)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print score.json instead of a table.")]
 
 
@@ -62,7 +88,10 @@ class Who:
     def chosen(self, dialect: Dialect) -> Chosen:
         """With the fingerprint of a local checkpoint in its identity. Raises UserError."""
         if self.policy not in MODELS:
-            raise UserError(f"Unknown policy '{self.policy}'. For tasks that are not trips there are {' and '.join(MODELS)}.")
+            raise UserError(
+                f"Unknown policy '{self.policy}'. For tasks that are not trips there are"
+                f" {' and '.join(MODELS)}."
+            )
         found = decoding_of(self.decoding, self.temperature, self.top_p, self.top_k)
         settings = Settings(
             self.model,
@@ -97,11 +126,13 @@ def play(
     samples: int,
     scorer: Scorer,
 ) -> dict[str, Any]:
-    """Plays what `out` does not hold yet. `place` says what grades, and what else than `file` makes the tasks: two runs with different
-    places are never counted together."""
+    """Plays what `out` does not hold yet. `place` says what grades, and what else than `file` makes
+    the tasks: two runs with different places are never counted together."""
     rules = verified_by(tasks[0].grader.name)
     card = run_card(chosen.identity, chosen.decoding, dialect, rules, file, place, samples)
-    return run_episodes(chosen.policy, tasks, out, dialect, chosen.chat, rules, card=card, scorer=scorer)
+    return run_episodes(
+        chosen.policy, tasks, out, dialect, chosen.chat, rules, card=card, scorer=scorer
+    )
 
 
 def tell(score: Mapping[str, Any], out: Path, table: str, as_json: bool) -> None:
@@ -110,7 +141,16 @@ def tell(score: Mapping[str, Any], out: Path, table: str, as_json: bool) -> None
         typer.echo(json.dumps(score))
     else:
         stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
-        typer.echo("\n".join([head(score), table, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"]))
+        typer.echo(
+            "\n".join(
+                [
+                    head(score),
+                    table,
+                    f"  stopped by: {stops}",
+                    f"{out / 'score.json'}  {out / 'transcripts.jsonl'}",
+                ]
+            )
+        )
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
     if score["unscored"] and not score["n"]:
@@ -118,7 +158,9 @@ def tell(score: Mapping[str, Any], out: Path, table: str, as_json: bool) -> None
 
 
 def head(score: Mapping[str, Any]) -> str:
-    return f"{score['n']} answers, {score['rules']}" + (f", {score['unscored']} unscored" if score["unscored"] else "")
+    return f"{score['n']} answers, {score['rules']}" + (
+        f", {score['unscored']} unscored" if score["unscored"] else ""
+    )
 
 
 def row(name: str, found: Mapping[str, Any]) -> str:

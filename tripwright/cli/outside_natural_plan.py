@@ -34,7 +34,14 @@ from tripwright.cli.outside import (
 )
 from tripwright.errors import UserError
 from tripwright.evals.outside.natural_plan.examples import Prompt, read_examples
-from tripwright.evals.outside.natural_plan.tasks import RULES, PlanRules, PublishedAnswers, dialect, score, tasks_of
+from tripwright.evals.outside.natural_plan.tasks import (
+    RULES,
+    PlanRules,
+    PublishedAnswers,
+    dialect,
+    score,
+    tasks_of,
+)
 from tripwright.policies.settings import Chosen
 
 PROMPTS = ("5shot", "0shot")
@@ -42,7 +49,14 @@ PROMPTS = ("5shot", "0shot")
 
 def natural_plan(  # long: each option is a parameter with its help
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="trip_planning.json, meeting_planning.json or calendar_scheduling.json of Natural Plan.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help=(
+                "trip_planning.json, meeting_planning.json or calendar_scheduling.json of Natural"
+                " Plan."
+            ),
+        ),
     ],
     out: OutOption,
     policy: PolicyOption = "endpoint",
@@ -50,10 +64,20 @@ def natural_plan(  # long: each option is a parameter with its help
     base_url: UrlOption = None,
     answers: Annotated[
         str | None,
-        typer.Option(help="Instead of a policy: score the answers in this field of the file, such as pred_5shot_pro.", show_default=False),
+        typer.Option(
+            help=(
+                "Instead of a policy: score the answers in this field of the file, such as"
+                " pred_5shot_pro."
+            ),
+            show_default=False,
+        ),
     ] = None,
-    rules: Annotated[str, typer.Option(help=f"What decides: {' or '.join(RULES)}. Both are counted.")] = "official",
-    prompt: Annotated[str, typer.Option(help=f"Examples in the prompt: {' or '.join(PROMPTS)}.")] = "5shot",
+    rules: Annotated[
+        str, typer.Option(help=f"What decides: {' or '.join(RULES)}. Both are counted.")
+    ] = "official",
+    prompt: Annotated[
+        str, typer.Option(help=f"Examples in the prompt: {' or '.join(PROMPTS)}.")
+    ] = "5shot",
     samples: SamplesOption = 1,
     limit: LimitOption = None,
     decoding: DecodingOption = None,
@@ -61,7 +85,9 @@ def natural_plan(  # long: each option is a parameter with its help
     top_p: TopPOption = None,
     top_k: TopKOption = None,
     max_tokens: Annotated[int, typer.Option(help="Tokens of an answer, at most.", min=1)] = 4096,
-    context_tokens: Annotated[int, typer.Option(help="local: tokens of prompt and answer together, at most.", min=1)] = 32768,
+    context_tokens: Annotated[
+        int, typer.Option(help="local: tokens of prompt and answer together, at most.", min=1)
+    ] = 32768,
     seed: SeedOption = 0,
     concurrency: ConcurrencyOption = 8,
     rows: RowsOption = 16,
@@ -71,26 +97,48 @@ def natural_plan(  # long: each option is a parameter with its help
 ) -> None:
     """Natural Plan: trips, meetings and calendars planned in one answer, from five examples.
 
-    The files are at github.com/google-deepmind/natural-plan under data/ (CC BY 4.0). Official rules are the published scorers', mistakes
-    included; an answer that they end with an exception at is failed. Robust rules leave the reasoning out, read the last answer, and know
-    every minute. Interrupted, the same command continues. The key of an endpoint is read from OPENAI_API_KEY.
+    The files are at github.com/google-deepmind/natural-plan under data/ (CC BY 4.0). Official rules
+    are the published scorers', mistakes included; an answer that they end with an exception at is
+    failed. Robust rules leave the reasoning out, read the last answer, and know every minute.
+    Interrupted, the same command continues. The key of an endpoint is read from OPENAI_API_KEY.
 
     Examples:
-      tripwright outside natural-plan data/trip_planning.json --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --out runs/np_trip
-      tripwright outside natural-plan data/meeting_planning.json --policy local --model runs/a/model --rules robust --samples 4 \\
+      tripwright outside natural-plan data/trip_planning.json --model Qwen/Qwen3-8B \\
+        --base-url http://localhost:8000/v1 --out runs/np_trip
+      tripwright outside natural-plan data/meeting_planning.json --policy local \\
+        --model runs/a/model --rules robust --samples 4 \\
         --decoding planner_r1_natural_plan --out runs/np_meeting
-      tripwright outside natural-plan data/calendar_scheduling.json --answers pred_5shot_pro --out runs/np_gemini
+      tripwright outside natural-plan data/calendar_scheduling.json --answers pred_5shot_pro \\
+        --out runs/np_gemini
     """
     check_one_of("--rules", rules, RULES)
     check_one_of("--prompt", prompt, PROMPTS)
     spoken = dialect(max_tokens, context_tokens)
     if answers is not None and (model is not None or base_url is not None or samples > 1):
-        raise UserError("With --answers the file's own answers are scored: leave --model, --base-url and --samples out.")
+        raise UserError(
+            "With --answers the file's own answers are scored: leave --model, --base-url and"
+            " --samples out."
+        )
     examples = read_examples(file, cast(Prompt, prompt))
     if answers is not None:
-        chosen = Chosen(PublishedAnswers(examples, answers), None, {"kind": "published", "field": answers}, {})
+        chosen = Chosen(
+            PublishedAnswers(examples, answers), None, {"kind": "published", "field": answers}, {}
+        )
     else:
-        who = Who(policy, model, base_url, decoding, temperature, top_p, top_k, seed, concurrency, rows, timeout, retries)
+        who = Who(
+            policy,
+            model,
+            base_url,
+            decoding,
+            temperature,
+            top_p,
+            top_k,
+            seed,
+            concurrency,
+            rows,
+            timeout,
+            retries,
+        )
         chosen = who.chosen(spoken)
     tasks = tasks_of(examples, cast(PlanRules, rules), cast(Prompt, prompt), samples, limit)
     place = {"name": tasks[0].where, "prompt": prompt}
@@ -100,10 +148,26 @@ def natural_plan(  # long: each option is a parameter with its help
 
 def table(found: Mapping[str, Any]) -> str:
     """What decides, both sets of rules, how hard the tasks were."""
-    words = {"final": "solved", "official": "by official rules", "robust": "by robust rules", "official_raises": "official code raises"}
-    metrics = {name: figure for name, figure in found["metrics"].items() if name != "completion_tokens_mean"}
+    words = {
+        "final": "solved",
+        "official": "by official rules",
+        "robust": "by robust rules",
+        "official_raises": "official code raises",
+    }
+    metrics = {
+        name: figure
+        for name, figure in found["metrics"].items()
+        if name != "completion_tokens_mean"
+    }
     lines = [row(words.get(name, name), figure) for name, figure in metrics.items()]
-    lines += [row(f"solved, {level}", figures["final"]) for level, figures in found["levels"].items()]
+    lines += [
+        row(f"solved, {level}", figures["final"]) for level, figures in found["levels"].items()
+    ]
     if found["official_errors"]:
-        lines.append("  raised: " + ", ".join(f"{name} {count}" for name, count in found["official_errors"].items()))
-    return "\n".join([*lines, number_row("tokens of an answer", found["metrics"]["completion_tokens_mean"])])
+        lines.append(
+            "  raised: "
+            + ", ".join(f"{name} {count}" for name, count in found["official_errors"].items())
+        )
+    return "\n".join(
+        [*lines, number_row("tokens of an answer", found["metrics"]["completion_tokens_mean"])]
+    )

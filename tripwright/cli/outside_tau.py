@@ -43,14 +43,20 @@ CUSTOMER_TOKENS = 1024  # of one turn
 
 
 def tau_retail(  # long: each option is a parameter with its help
-    python: Annotated[str, typer.Option(help="Interpreter of an environment that has inspect-evals.")],
+    python: Annotated[
+        str, typer.Option(help="Interpreter of an environment that has inspect-evals.")
+    ],
     user_model: Annotated[str, typer.Option(help="The simulated customer: the model's name.")],
-    user_url: Annotated[str, typer.Option(help="The simulated customer: its URL, up to and including /v1.")],
+    user_url: Annotated[
+        str, typer.Option(help="The simulated customer: its URL, up to and including /v1.")
+    ],
     out: OutOption,
     policy: PolicyOption = "endpoint",
     model: ModelOption = None,
     base_url: UrlOption = None,
-    user_key_env: Annotated[str, typer.Option(help="Environment variable with the key of the customer's endpoint.")] = "OPENAI_API_KEY",
+    user_key_env: Annotated[
+        str, typer.Option(help="Environment variable with the key of the customer's endpoint.")
+    ] = "OPENAI_API_KEY",
     samples: SamplesOption = 1,
     limit: LimitOption = None,
     decoding: DecodingOption = None,
@@ -64,19 +70,37 @@ def tau_retail(  # long: each option is a parameter with its help
     retries: RetriesOption = 4,
     as_json: JsonOption = False,
 ) -> None:
-    """Play the retail tasks of tau2-bench: help a simulated customer, by the shop's policy, with the shop's tools.
+    """Play the retail tasks of tau2-bench: help a simulated customer, by the shop's policy, with
+    the shop's tools.
 
-    Tasks, tools and rules are those of the package inspect-evals, which is run in its own environment:
-    python3 -m venv tau, tau/bin/pip install "inspect-evals>=0.26". (What 'pip install tau2' brings is a physics library.) Scores depend on
-    the model that plays the customer, and are not those of the leaderboard. Row P9 samples with --decoding planner_r1_tau_bench.
+    Tasks, tools and rules are those of the package inspect-evals, which is run in its own
+    environment: python3 -m venv tau, tau/bin/pip install "inspect-evals>=0.26". (What 'pip install
+    tau2' brings is a physics library.) Scores depend on the model that plays the customer, and are
+    not those of the leaderboard. Row P9 samples with --decoding planner_r1_tau_bench.
 
     Examples:
-      tripwright outside tau-retail --python tau/bin/python --user-model gpt-4.1 --user-url https://api.openai.com/v1 \\
-        --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --samples 4 --out runs/qwen3_retail
-      tripwright outside tau-retail --python tau/bin/python --user-model Qwen/Qwen3-32B --user-url http://localhost:8001/v1 \\
+      tripwright outside tau-retail --python tau/bin/python --user-model gpt-4.1 \\
+        --user-url https://api.openai.com/v1 \\
+        --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --samples 4 \\
+          --out runs/qwen3_retail
+      tripwright outside tau-retail --python tau/bin/python --user-model Qwen/Qwen3-32B \\
+        --user-url http://localhost:8001/v1 \\
         --policy local --model runs/a/model --limit 10 --out runs/a/retail
     """
-    who = Who(policy, model, base_url, decoding, temperature, top_p, top_k, seed, concurrency, rows, timeout, retries)
+    who = Who(
+        policy,
+        model,
+        base_url,
+        decoding,
+        temperature,
+        top_p,
+        top_k,
+        seed,
+        concurrency,
+        rows,
+        timeout,
+        retries,
+    )
     customer = ChatEndpoint(
         user_url,
         user_model,
@@ -101,22 +125,35 @@ def tau_retail(  # long: each option is a parameter with its help
                 "name": "tau_retail",
                 **package.identity,
                 "judge": "none",
-                "customer": {"model": user_model, "url": shown_url(user_url), "temperature": 0.0, "max_tokens": CUSTOMER_TOKENS},
+                "customer": {
+                    "model": user_model,
+                    "url": shown_url(user_url),
+                    "temperature": 0.0,
+                    "max_tokens": CUSTOMER_TOKENS,
+                },
             },
             "samples": samples,
             "emptied_tools": False,
             **environment(),
         }
         tasks = retail_tasks(package, customer, samples, limit)
-        score = run_episodes(chosen.policy, tasks, out, spoken, chosen.chat, rules, card=card, scorer=score_retail)
+        score = run_episodes(
+            chosen.policy, tasks, out, spoken, chosen.chat, rules, card=card, scorer=score_retail
+        )
     tell(score, out, table(score), as_json)
 
 
 def table(score: Mapping[str, Any]) -> str:
     metrics = score["metrics"]
     lines = [row(f"pass^{k}", found) for k, found in score["pass^k"].items()]
-    lines += [row("ended by the customer", metrics["ended_by_customer"]), number_row("customer's turns", metrics["customer_turns_mean"])]
-    lines.append(f"  The customer was {score['run_card']['world']['customer']['model']}: compare only with runs that had the same.")
+    lines += [
+        row("ended by the customer", metrics["ended_by_customer"]),
+        number_row("customer's turns", metrics["customer_turns_mean"]),
+    ]
+    lines.append(
+        f"  The customer was {score['run_card']['world']['customer']['model']}: compare only with"
+        " runs that had the same."
+    )
     return "\n".join(lines)
 
 

@@ -19,23 +19,45 @@ from tripwright.training.run_folder import RunFolder
 
 
 def quickstart(
-    out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")] = Path("runs/quickstart"),
-    minutes: Annotated[float, typer.Option(help="Time to take, roughly; training is shortened or lengthened to fit.", min=1)] = 30,
-    seed: Annotated[int, typer.Option(help="Of the model, the sampling and the order of data.")] = 0,
+    out: Annotated[Path, typer.Option(help="Run folder; a run found there is continued.")] = Path(
+        "runs/quickstart"
+    ),
+    minutes: Annotated[
+        float,
+        typer.Option(
+            help="Time to take, roughly; training is shortened or lengthened to fit.", min=1
+        ),
+    ] = 30,
+    seed: Annotated[
+        int, typer.Option(help="Of the model, the sampling and the order of data.")
+    ] = 0,
     threads: Annotated[int, typer.Option(help="Processor threads to use.", min=1)] = 2,
 ) -> None:
-    """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download or key.
+    """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download
+    or key.
 
-    Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues, training from its newest checkpoint.
+    Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues,
+    training from its newest checkpoint.
 
     Examples:
       tripwright quickstart
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
     began = time.monotonic()
-    run = RunFolder(out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads))
+    run = RunFolder(
+        out, dataclasses.replace(quickstart_recipe(minutes), seed=seed, threads=threads)
+    )
     with run.alone():
-        card = {"recipe": run.recipe.name, "seed": seed, "minutes": minutes, "threads": threads, "torch": version("torch"), **environment()}
+        card = {
+            "recipe": run.recipe.name,
+            "seed": seed,
+            "minutes": minutes,
+            "threads": threads,
+            "torch": version("torch"),
+            **environment(),
+        }
         write_atomically(run.folder / CARD, json.dumps(card, indent=2))
         typer.echo("\n".join(train_and_examine(run)))
-    typer.echo(f"{out / 'report.html'}  {out / SCORE}  ({(time.monotonic() - began) / 60:.1f} minutes)")
+    typer.echo(
+        f"{out / 'report.html'}  {out / SCORE}  ({(time.monotonic() - began) / 60:.1f} minutes)"
+    )

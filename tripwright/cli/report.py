@@ -17,24 +17,48 @@ from tripwright.evals.report.export import check_export_folder, export_page
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, as made by quickstart, train or run.")],
-    together: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write one page over all of them instead.")] = None,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run folders, as made by quickstart, train or run."),
+    ],
+    together: Annotated[
+        Path | None,
+        typer.Option(metavar="OUT.html", help="Write one page over all of them instead."),
+    ] = None,
     transcripts: Annotated[
-        str | None, typer.Option(metavar="N|all", help="Episodes whose text the page holds. Default: as many as fit in 25 MB.")
+        str | None,
+        typer.Option(
+            metavar="N|all",
+            help="Episodes whose text the page holds. Default: as many as fit in 25 MB.",
+        ),
     ] = None,
     unlike: Annotated[
-        bool, typer.Option("--unlike", help="With --together: also runs whose evaluations are not alike; the page says so.")
+        bool,
+        typer.Option(
+            "--unlike",
+            help="With --together: also runs whose evaluations are not alike; the page says so.",
+        ),
     ] = False,
     export: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Also write every figure (SVG, PNG, CSV) and table (CSV) of each page into DIR.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write every figure (SVG, PNG, CSV) and table (CSV) of each page into DIR.",
+        ),
     ] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open each page in the web browser.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per page instead of its path.")] = False,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open each page in the web browser.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per page instead of its path.")
+    ] = False,
 ) -> None:
-    """Write RUN/report.html: results with intervals, learning curves, constraints and every episode to read, in one offline file.
+    """Write RUN/report.html: results with intervals, learning curves, constraints and every episode
+    to read, in one offline file.
 
-    Every figure is read from the run folder; what is not there is named. Unfinished runs may be reported at any time. With --together,
-    one page compares two to eight runs: final figures with intervals, settings that differ, FLOPs to a level, every curve in one chart.
+    Every figure is read from the run folder; what is not there is named. Unfinished runs may be
+    reported at any time. With --together, one page compares two to eight runs: final figures with
+    intervals, settings that differ, FLOPs to a level, every curve in one chart.
 
     Examples:
       tripwright report runs/quickstart
@@ -43,13 +67,21 @@ def report(
       tripwright report runs/quickstart --export figures
       tripwright report runs/grpo runs/dapo runs/arpo --together compared.html
     """
-    for folder in runs:  # all or nothing: a typo in the last name should not cost the work on the first
+    # all or nothing: a typo in the last name should not cost the work on the first
+    for folder in runs:
         if not folder.is_dir():
-            raise UserError(f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart', 'train' or 'run'.")
+            raise UserError(
+                f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart',"
+                " 'train' or 'run'."
+            )
     exports = _export_folders(runs, export, together is not None)
     if together is not None:
         target = write_together(runs, together, unlike, transcripts)
-        record: dict[str, object] = {"runs": [str(folder) for folder in runs], "report": str(target), "bytes": target.stat().st_size}
+        record: dict[str, object] = {
+            "runs": [str(folder) for folder in runs],
+            "report": str(target),
+            "bytes": target.stat().st_size,
+        }
         _tell(target, record | _exported(target, exports[0]), as_json, open_page)
         return
     for folder, place in zip(runs, exports, strict=True):
@@ -59,7 +91,8 @@ def report(
 
 
 def _export_folders(runs: list[Path], export: Path | None, together: bool) -> list[Path | None]:
-    """Where the figures of each page go: of several runs each has a folder of its own. Raises UserError before any work is done."""
+    """Where the figures of each page go: of several runs each has a folder of its own. Raises
+    UserError before any work is done."""
     if export is None:
         return [None] * len(runs)
     one = together or len(runs) == 1
@@ -77,7 +110,14 @@ def _exported(page: Path, folder: Path | None) -> dict[str, object]:
     if done.no_png:
         print(done.no_png, file=sys.stderr)
     print(f"{done.figures} figures and {done.tables} tables in {folder}", file=sys.stderr)
-    return {"export": {"folder": str(folder), "figures": done.figures, "tables": done.tables, "png": not done.no_png}}
+    return {
+        "export": {
+            "folder": str(folder),
+            "figures": done.figures,
+            "tables": done.tables,
+            "png": not done.no_png,
+        }
+    }
 
 
 def _tell(target: Path, record: dict[str, object], as_json: bool, open_page: bool) -> None:

@@ -25,19 +25,43 @@ WORLD_FACE, LIVE_FACE = next(iter(faces(OWN))), LIVE.faces[0].name
 
 
 def tools(  # long: each option is a parameter with its help
-    world: Annotated[Path | None, typer.Option(help="The folder of the world.", show_default=False)] = None,
-    services: Annotated[Path | None, typer.Option(help="Instead of --world: a TOML file of live services.", show_default=False)] = None,
-    store: Annotated[
-        str | None, typer.Option(help="Live tools: keep their answers in this SQLite file or database.", show_default=False)
+    world: Annotated[
+        Path | None, typer.Option(help="The folder of the world.", show_default=False)
     ] = None,
-    snapshot: Annotated[str | None, typer.Option(help="With --store: the day they are kept under.", show_default="today")] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody; answers come from it alone.")] = False,
+    services: Annotated[
+        Path | None,
+        typer.Option(help="Instead of --world: a TOML file of live services.", show_default=False),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="Live tools: keep their answers in this SQLite file or database.",
+            show_default=False,
+        ),
+    ] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(help="With --store: the day they are kept under.", show_default="today"),
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="With --store: ask nobody; answers come from it alone.")
+    ] = False,
     on_fault: Annotated[
-        str, typer.Option(help="A service that does not answer: stop (status 503) or tell (an answer that says so).")
+        str,
+        typer.Option(
+            help=(
+                "A service that does not answer: stop (status 503) or tell (an answer that says"
+                " so)."
+            )
+        ),
     ] = "stop",
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8321,
-    workers: Annotated[int, typer.Option(help="Processes that answer; one keeps a core busy.", min=1, max=256)] = 1,
+    workers: Annotated[
+        int, typer.Option(help="Processes that answer; one keeps a core busy.", min=1, max=256)
+    ] = 1,
     face: Annotated[
         str | None,
         typer.Option(
@@ -45,15 +69,20 @@ def tools(  # long: each option is a parameter with its help
             show_default=f"{WORLD_FACE}; live: {LIVE_FACE}",
         ),
     ] = None,
-    cache_mb: Annotated[int, typer.Option(help="A world's: megabytes of answers that each worker remembers.", min=0)] = 64,
+    cache_mb: Annotated[
+        int, typer.Option(help="A world's: megabytes of answers that each worker remembers.", min=0)
+    ] = 64,
 ) -> None:
-    """Serve the tools of a world over HTTP, or live tools, until Ctrl-C or SIGTERM. Requests that were sent by then are still answered.
+    """Serve the tools of a world over HTTP, or live tools, until Ctrl-C or SIGTERM. Requests that
+    were sent by then are still answered.
 
-    A line on stderr says where. GET /docs there lists the calls; /metrics is for Prometheus. Neither encryption nor
+    A line on stderr says where. GET /docs there lists the calls; /metrics is for Prometheus.
+    Neither encryption nor
     passwords: put a proxy before it where strangers can reach it.
 
-    Live tools are the six of dialect deeptravel. They answer from --services, with --store through the sandbox that remembers, and with
-    --replay from a recorded day. Several workers need a store, which keeps the services' limits for all of them.
+    Live tools are the six of dialect deeptravel. They answer from --services, with --store through
+    the sandbox that remembers, and with --replay from a recorded day. Several workers need a store,
+    which keeps the services' limits for all of them.
 
     Examples:
       tripwright serve tools --world worlds/nano
@@ -69,9 +98,14 @@ def tools(  # long: each option is a parameter with its help
         face_named(face, offered)  # a wrong face is named even where the world is wrong too
     settings: dict[str, Any] = {}
     if options.live:
-        app, settings["live"], what = import_module(str(LIVE.live)).prepare(options, on_fault, workers)
+        app, settings["live"], what = import_module(str(LIVE.live)).prepare(
+            options, on_fault, workers
+        )
     elif world is None:
-        raise UserError("What is served? Give --world DIR, or live tools: --services FILE, or --store with --snapshot and --replay.")
+        raise UserError(
+            "What is served? Give --world DIR, or live tools: --services FILE, or --store with"
+            " --snapshot and --replay."
+        )
     else:
         with open_folder(world, domain_of_face(face) if face else None) as (domain, place):
             what = f"the tools of world '{place.where}'"
@@ -88,6 +122,8 @@ def tools(  # long: each option is a parameter with its help
             say(f"serving {what} at {url} ({many}; faces {named}; docs {url}/docs)")
 
         settings["metrics_folder"] = os.fspath(folder)
-        supervisor = Supervisor(app, settings, listener, workers, on_death=lambda pid: forget_worker(folder, pid))
+        supervisor = Supervisor(
+            app, settings, listener, workers, on_death=lambda pid: forget_worker(folder, pid)
+        )
         code = supervisor.run(announce)
     raise typer.Exit(code)

@@ -11,5 +11,7 @@ def read_levels(text: str) -> tuple[int, int, int]:
     except ValueError:
         easy, medium, hard = -1, -1, -1
     if min(easy, medium, hard) < 0 or not any((easy, medium, hard)):
-        raise UserError(f"--levels '{text}' are not three weights such as 4:3:3, for easy, medium and hard.")
+        raise UserError(
+            f"--levels '{text}' are not three weights such as 4:3:3, for easy, medium and hard."
+        )
     return easy, medium, hard

@@ -17,13 +17,21 @@ APP = f"{study_pages.__name__}:{study_pages.make_app.__name__}"
 
 
 def serve(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network: then anybody there can label.")] = "127.0.0.1",
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")
+    ],
+    host: Annotated[
+        str,
+        typer.Option(
+            help="Address to listen on; 0.0.0.0 for every network: then anybody there can label."
+        ),
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 8330,
 ) -> None:
     """Serve the page on which raters label, until Ctrl-C or SIGTERM. A line on stderr says where.
 
-    Every click is on disk before the page shows it as saved; raters come back by entering the same name. Several may label at once.
+    Every click is on disk before the page shows it as saved; raters come back by entering the same
+    name. Several may label at once.
 
     Examples:
       tripwright study serve studies/first
@@ -32,7 +40,15 @@ def serve(
     items = len(Study.open(study).items)
     with open_port(host, port) as listener:
         url = url_of(listener)
-        settings = {"study": os.fspath(study.absolute()), "local_only": host in study_pages.LOOPBACK}
+        settings = {
+            "study": os.fspath(study.absolute()),
+            "local_only": host in study_pages.LOOPBACK,
+        }
         supervisor = Supervisor(APP, settings, listener, 1)
-        code = supervisor.run(lambda: say(f"serving the study '{study}' at {url} ({items} items); Ctrl-C stops, nothing is lost"))
+        code = supervisor.run(
+            lambda: say(
+                f"serving the study '{study}' at {url} ({items} items); Ctrl-C stops, nothing is"
+                " lost"
+            )
+        )
     raise typer.Exit(code)

@@ -8,12 +8,17 @@ from typing import Any
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.verdicts import ALL
 
-HEADER = f"{'dimension':<31}{'TRUE (95% interval)':>24}{'tied':>6}{'agree':>8}{'Cohen κ':>9}{'Fleiss κ':>10}{'alpha':>8}{'items':>7}"
+HEADER = f"{'dimension':<31}{'TRUE (95% interval)':>24}{'tied':>6}{'agree':>8}{'Cohen κ':>9}{'Fleiss κ':>10}{'alpha':>8}{'items':>7}"  # noqa: E501
 
 
 def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
-    names = {dimension.key: dimension.name for dimension in study.dimensions} | {ALL: f"all {len(study.dimensions)} TRUE"}
-    raters = ", ".join(f"{rater} {each['done']}" for rater, each in figures["raters"].items()) or "nobody yet"
+    names = {dimension.key: dimension.name for dimension in study.dimensions} | {
+        ALL: f"all {len(study.dimensions)} TRUE"
+    }
+    raters = (
+        ", ".join(f"{rater} {each['done']}" for rater, each in figures["raters"].items())
+        or "nobody yet"
+    )
     lines = [f"{figures['items']} items; done by {raters}", "", HEADER]
     lines += [_dimension(names[key], found) for key, found in figures["dimensions"].items()]
     pairs = figures["dimensions"][ALL]["cohen_kappa_by_pair"]
@@ -22,18 +27,29 @@ def summary_text(study: Study, figures: Mapping[str, Any]) -> str:
         lines += ["", f"Cohen's κ on {names[ALL]}, by pair: {said}"]
     if figures["verdicts"]:
         width = max(30, *(len(name) + 2 for name in figures["verdicts"]))
-        lines += ["", f"{'verdict':<{width}}{'against':<31}{'agrees (95% interval)':>25}{'κ':>7}{'too strict':>12}{'too lenient':>13}"]
-        lines += [_verdict(f"{name:<{width}}", names[found["against"]], found) for name, found in figures["verdicts"].items()]
+        lines += [
+            "",
+            (
+                f"{'verdict':<{width}}{'against':<31}{'agrees (95% interval)':>25}{'κ':>7}{'too strict':>12}{'too lenient':>13}"  # noqa: E501
+            ),
+        ]
+        lines += [
+            _verdict(f"{name:<{width}}", names[found["against"]], found)
+            for name, found in figures["verdicts"].items()
+        ]
     for run, found in figures.get("runs", {}).items():
         lines += ["", f"{run} ({found['items']} items)"]
-        lines += [f"  {names[key]:<31}{_rate(share):>24}{share['k']:>6} of {share['n']}" for key, share in found["true"].items()]
+        lines += [
+            f"  {names[key]:<31}{_rate(share):>24}{share['k']:>6} of {share['n']}"
+            for key, share in found["true"].items()
+        ]
     return "\n".join(lines)
 
 
 def _dimension(name: str, found: Mapping[str, Any]) -> str:
-    kappas = f"{_figure(found['cohen_kappa']):>9}{_figure(found['fleiss_kappa']):>10}{_figure(found['krippendorff_alpha']):>8}"
+    kappas = f"{_figure(found['cohen_kappa']):>9}{_figure(found['fleiss_kappa']):>10}{_figure(found['krippendorff_alpha']):>8}"  # noqa: E501
     agreement = "–" if found["agreement"] is None else f"{100 * found['agreement']:.1f}%"
-    return f"{name:<31}{_rate(found['true']):>24}{found['tied']:>6}{agreement:>8}{kappas}{found['true']['n']:>7}"
+    return f"{name:<31}{_rate(found['true']):>24}{found['tied']:>6}{agreement:>8}{kappas}{found['true']['n']:>7}"  # noqa: E501
 
 
 def _verdict(name: str, against: str, found: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused call is bad input: one line, exit 2."""
+"""`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused call is bad input: one line, exit 2."""  # noqa: E501
 
 from __future__ import annotations
 
@@ -22,23 +22,56 @@ PAGE_ROWS = 20
 
 def tool(  # long: each option is a parameter with its help
     name: Annotated[
-        str | None, typer.Argument(help="The tool as the face calls it, for instance search_flights.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="The tool as the face calls it, for instance search_flights.", show_default=False
+        ),
     ] = None,
     arguments: Annotated[str, typer.Argument(help="Its arguments, one JSON object.")] = "{}",
-    world: Annotated[Path | None, typer.Option(help="The folder of the world.", show_default=False)] = None,
-    server: Annotated[str | None, typer.Option(help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False)] = None,
+    world: Annotated[
+        Path | None, typer.Option(help="The folder of the world.", show_default=False)
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --world: URL of 'tripwright serve tools'.", show_default=False
+        ),
+    ] = None,
     services: Annotated[
-        Path | None, typer.Option(help="A live face: instead of --world, a TOML file of live services.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="A live face: instead of --world, a TOML file of live services.",
+            show_default=False,
+        ),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(help="A live face: ask through this store of answers, and keep what is new.", show_default=False)
+        str | None,
+        typer.Option(
+            help="A live face: ask through this store of answers, and keep what is new.",
+            show_default=False,
+        ),
     ] = None,
-    snapshot: Annotated[str | None, typer.Option(help="With --store: the day.", show_default="today")] = None,
+    snapshot: Annotated[
+        str | None, typer.Option(help="With --store: the day.", show_default="today")
+    ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="With --store: ask nobody.")] = False,
-    face: Annotated[str, typer.Option(help=f"How tools are called and answer: {', '.join(faces(own_domains()))}.")] = "planner_r1",
-    page: Annotated[int | None, typer.Option(help="Give a long answer in pages, and this one of them.", min=1, show_default=False)] = None,
-    page_rows: Annotated[int | None, typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False)] = None,
-    list_tools: Annotated[bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")] = False,
+    face: Annotated[
+        str,
+        typer.Option(help=f"How tools are called and answer: {', '.join(faces(own_domains()))}."),
+    ] = "planner_r1",
+    page: Annotated[
+        int | None,
+        typer.Option(
+            help="Give a long answer in pages, and this one of them.", min=1, show_default=False
+        ),
+    ] = None,
+    page_rows: Annotated[
+        int | None,
+        typer.Option(help=f"Rows of a page: {PAGE_ROWS} unless given.", min=1, show_default=False),
+    ] = None,
+    list_tools: Annotated[
+        bool, typer.Option("--list", help="Print the JSON schemas of all tools and stop.")
+    ] = False,
 ) -> None:
     """Call one tool by hand and print its answer as an agent would see it.
 
@@ -67,15 +100,19 @@ def tool(  # long: each option is a parameter with its help
 
     In the official tables, as 'tripwright world import' reads them:
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
-    """
+    """  # noqa: E501
     rows = page_rows or (PAGE_ROWS if page is not None else None)
-    schemas = face_named(face).schemas(paged=rows is not None)  # a wrong face is named even where the world is wrong too
+    schemas = face_named(face).schemas(
+        paged=rows is not None
+    )  # a wrong face is named even where the world is wrong too
     if list_tools:
         typer.echo(json.dumps(schemas, indent=2))
         return
     if name is None:
         names = ", ".join(schema["function"]["name"] for schema in schemas)
-        raise UserError(f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments.")
+        raise UserError(
+            f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
+        )
     if world is not None and server is not None:
         raise UserError("Give --world DIR or --server URL, not both.")
     with ExitStack() as opened:
@@ -83,11 +120,15 @@ def tool(  # long: each option is a parameter with its help
         box: Tools
         if server is not None:
             if options.live:
-                raise UserError("--services, --store, --snapshot and --replay say who answers here, and --server who answers elsewhere.")
+                raise UserError(
+                    "--services, --store, --snapshot and --replay say who answers here, and --server who answers elsewhere."  # noqa: E501
+                )
             box = RemoteToolBox(server, face_named(face), page_rows=rows)
         else:
             domain = domain_of_face(face)
-            box = domain.tools(opened.enter_context(domain.open_place(options)).source, face_named(face), rows)
+            box = domain.tools(
+                opened.enter_context(domain.open_place(options)).source, face_named(face), rows
+            )
         try:
             answer = box.call(name, _with_page(arguments, page))
         except ToolHostDown as error:
@@ -106,7 +147,9 @@ def _with_page(arguments: str, page: int | None) -> dict[str, Any] | str:
     except ToolError:
         return arguments
     if PAGE in read:
-        raise UserError(f"Which page? --page says {page} and the arguments say {quoted(read[PAGE])}. Say it once.")
+        raise UserError(
+            f"Which page? --page says {page} and the arguments say {quoted(read[PAGE])}. Say it once."  # noqa: E501
+        )
     return {PAGE: page, **read}
 
 

@@ -1,4 +1,5 @@
-"""The table of verbs: those of the house, and those that domains bring (`verbs/__init__.py` in a domain's folder).
+"""The table of verbs: those of the house, and those that domains bring (`verbs/__init__.py` in a
+domain's folder).
 
 Only names of modules stand here, so that listing all verbs loads none of them.
 """
@@ -15,7 +16,8 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 
 
 class Verb(NamedTuple):
-    """A row. `section` says where in the lists it comes: within a section the house's verbs are first, then each domain's."""
+    """A row. `section` says where in the lists it comes: within a section the house's verbs are
+    first, then each domain's."""
 
     words: str  # as typed: "solve", "world build"
     module: str
@@ -32,37 +34,155 @@ HOUSE = (
         "See it all work: worlds, queries, cold start, RL, evaluation, report.",
         "worlds",
     ),
-    Verb("world build", "tripwright.cli.world", "build_world", "Generate a world from a seed.", "worlds"),
-    Verb("world import", "tripwright.cli.world", "import_world", "Import the official TravelPlanner tables.", "worlds"),
+    Verb(
+        "world build",
+        "tripwright.cli.world",
+        "build_world",
+        "Generate a world from a seed.",
+        "worlds",
+    ),
+    Verb(
+        "world import",
+        "tripwright.cli.world",
+        "import_world",
+        "Import the official TravelPlanner tables.",
+        "worlds",
+    ),
     Verb("world info", "tripwright.cli.world", "info", "Say what is in a world.", "worlds"),
-    Verb("world browse", "tripwright.cli.browse", "browse", "List cities, routes, hotels and more, with filters.", "worlds"),
+    Verb(
+        "world browse",
+        "tripwright.cli.browse",
+        "browse",
+        "List cities, routes, hotels and more, with filters.",
+        "worlds",
+    ),
     Verb("tool", "tripwright.cli.tool", "tool", "Call one tool by hand.", "worlds"),
-    Verb("run", "tripwright.cli.run", "run", "Run episodes with a policy; keep transcripts and score.", "episodes"),
-    Verb("study make", "tripwright.cli.study", "make", "Draw episodes for people to judge, blind and in random order."),
-    Verb("study serve", "tripwright.cli.study_serve", "serve", "Serve the page on which raters label them."),
-    Verb("study agreement", "tripwright.cli.study", "agreement", "Say how raters judged and how far they agree."),
-    Verb("study export", "tripwright.cli.study", "export", "Write the labels as CSV or JSON lines."),
+    Verb(
+        "run",
+        "tripwright.cli.run",
+        "run",
+        "Run episodes with a policy; keep transcripts and score.",
+        "episodes",
+    ),
+    Verb(
+        "study make",
+        "tripwright.cli.study",
+        "make",
+        "Draw episodes for people to judge, blind and in random order.",
+    ),
+    Verb(
+        "study serve",
+        "tripwright.cli.study_serve",
+        "serve",
+        "Serve the page on which raters label them.",
+    ),
+    Verb(
+        "study agreement",
+        "tripwright.cli.study",
+        "agreement",
+        "Say how raters judged and how far they agree.",
+    ),
+    Verb(
+        "study export", "tripwright.cli.study", "export", "Write the labels as CSV or JSON lines."
+    ),
     Verb("study import", "tripwright.cli.study", "import_", "Add labels that were made elsewhere."),
-    Verb("data collect", "tripwright.cli.data", "collect", "Keep the good episodes of runs as training data."),
+    Verb(
+        "data collect",
+        "tripwright.cli.data",
+        "collect",
+        "Keep the good episodes of runs as training data.",
+    ),
     Verb("data stats", "tripwright.cli.data", "stats", "Say what a file of trajectories holds."),
-    Verb("data export", "tripwright.cli.data", "export", "Write training data as another trainer reads it."),
-    Verb("data split", "tripwright.cli.data", "split", "Merge files of requests and divide them anew."),
-    Verb("data reliability", "tripwright.cli.data", "reliability", "Compare a policy on synthetic and on given queries."),
-    Verb("recipes", "tripwright.cli.recipes", "recipes", "List the recipes that come with it, with what they need; copy one."),
-    Verb("fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."),
+    Verb(
+        "data export",
+        "tripwright.cli.data",
+        "export",
+        "Write training data as another trainer reads it.",
+    ),
+    Verb(
+        "data split",
+        "tripwright.cli.data",
+        "split",
+        "Merge files of requests and divide them anew.",
+    ),
+    Verb(
+        "data reliability",
+        "tripwright.cli.data",
+        "reliability",
+        "Compare a policy on synthetic and on given queries.",
+    ),
+    Verb(
+        "recipes",
+        "tripwright.cli.recipes",
+        "recipes",
+        "List the recipes that come with it, with what they need; copy one.",
+    ),
+    Verb(
+        "fit", "tripwright.cli.fit", "fit", "Estimate memory and time of a recipe before it starts."
+    ),
     Verb("sft", "tripwright.cli.train", "sft", "Fine-tune a model on transcripts (cold start)."),
     Verb("train", "tripwright.cli.train", "train", "Train a model by reinforcement learning."),
-    Verb("examine", "tripwright.cli.examine", "examine", "Examine a trained run in worlds it has never seen, with controls."),
-    Verb("watch", "tripwright.cli.watch", "watch", "See how training goes, live, in the terminal or on a local page."),
+    Verb(
+        "examine",
+        "tripwright.cli.examine",
+        "examine",
+        "Examine a trained run in worlds it has never seen, with controls.",
+    ),
+    Verb(
+        "watch",
+        "tripwright.cli.watch",
+        "watch",
+        "See how training goes, live, in the terminal or on a local page.",
+    ),
     Verb("serve tools", "tripwright.cli.serve", "tools", "Serve the tools of a world over HTTP."),
-    Verb("compare", "tripwright.cli.compare", "compare", "Compare runs: intervals, paired tests, queries gained and lost."),
-    Verb("power", "tripwright.cli.power", "power", "Say how many queries a comparison needs to see a difference."),
-    Verb("outside natural-plan", "tripwright.cli.outside_natural_plan", "natural_plan", "Natural Plan: planning in words."),
-    Verb("outside multi-if", "tripwright.cli.outside_multi_if", "multi_if", "Multi-IF: instructions followed over three turns."),
-    Verb("outside index", "tripwright.cli.outside_qa", "index", "Index a corpus for searching by words."),
-    Verb("outside qa", "tripwright.cli.outside_qa", "qa", "Seven question sets with a Search tool, exact match."),
-    Verb("outside tau-retail", "tripwright.cli.outside_tau", "tau_retail", "τ-bench retail, played by the package itself."),
-    Verb("report", "tripwright.cli.report", "report", "Write one self-contained HTML page about one or more runs."),
+    Verb(
+        "compare",
+        "tripwright.cli.compare",
+        "compare",
+        "Compare runs: intervals, paired tests, queries gained and lost.",
+    ),
+    Verb(
+        "power",
+        "tripwright.cli.power",
+        "power",
+        "Say how many queries a comparison needs to see a difference.",
+    ),
+    Verb(
+        "outside natural-plan",
+        "tripwright.cli.outside_natural_plan",
+        "natural_plan",
+        "Natural Plan: planning in words.",
+    ),
+    Verb(
+        "outside multi-if",
+        "tripwright.cli.outside_multi_if",
+        "multi_if",
+        "Multi-IF: instructions followed over three turns.",
+    ),
+    Verb(
+        "outside index",
+        "tripwright.cli.outside_qa",
+        "index",
+        "Index a corpus for searching by words.",
+    ),
+    Verb(
+        "outside qa",
+        "tripwright.cli.outside_qa",
+        "qa",
+        "Seven question sets with a Search tool, exact match.",
+    ),
+    Verb(
+        "outside tau-retail",
+        "tripwright.cli.outside_tau",
+        "tau_retail",
+        "τ-bench retail, played by the package itself.",
+    ),
+    Verb(
+        "report",
+        "tripwright.cli.report",
+        "report",
+        "Write one self-contained HTML page about one or more runs.",
+    ),
 )
 
 HOUSE_GROUPS = {
@@ -84,4 +204,7 @@ def all_verbs() -> tuple[Verb, ...]:
 @cache
 def groups() -> dict[str, str]:
     """First word of verbs that share it → what they do."""
-    return {**HOUSE_GROUPS, **{name: line for package in verb_packages() for name, line in package.GROUPS.items()}}
+    return {
+        **HOUSE_GROUPS,
+        **{name: line for package in verb_packages() for name, line in package.GROUPS.items()},
+    }

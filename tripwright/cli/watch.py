@@ -1,4 +1,5 @@
-"""`tripwright watch`: how a training run goes, in the terminal or as a local page, while it goes or afterwards."""
+"""`tripwright watch`: how a training run goes, in the terminal or as a local page, while it goes or
+afterwards."""
 
 from __future__ import annotations
 
@@ -27,15 +28,27 @@ class Screen(Protocol):
 
 
 def watch(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders; several are put into the same charts.")],
-    serve: Annotated[bool, typer.Option("--serve", help="Serve a page with live charts to the browser on this machine.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the page; 0 takes any free one.", min=0, max=65535)] = 8322,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run folders; several are put into the same charts."),
+    ],
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve", help="Serve a page with live charts to the browser on this machine."
+        ),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(help="Port of the page; 0 takes any free one.", min=0, max=65535)
+    ] = 8322,
     once: Annotated[bool, typer.Option("--once", help="Print the state of now and end.")] = False,
 ) -> None:
-    """See how training goes: stage, time left, rewards, passes, entropy, lengths, speed, and warnings with advice.
+    """See how training goes: stage, time left, rewards, passes, entropy, lengths, speed, and
+    warnings with advice.
 
-    Reads RUN/metrics.jsonl as it grows, and goes on when a resumed run cuts it. In the terminal it ends with the training, or with
-    Ctrl-C. The page of --serve is for this machine alone (127.0.0.1), needs no network and looks for news every few seconds.
+    Reads RUN/metrics.jsonl as it grows, and goes on when a resumed run cuts it. In the terminal it
+    ends with the training, or with Ctrl-C. The page of --serve is for this machine alone
+    (127.0.0.1), needs no network and looks for news every few seconds.
 
     Examples:
       tripwright watch runs/nano
@@ -47,13 +60,21 @@ def watch(
         raise UserError("--serve and --once do not go together: the page is live.")
     for folder in runs:
         if not folder.is_dir():
-            raise UserError(f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart', 'sft' or 'train'.")
+            raise UserError(
+                f"No run folder at '{folder}'. Expected a folder made by 'tripwright quickstart',"
+                " 'sft' or 'train'."
+            )
     check_count(len(runs))
     names = run_names(runs)
     if serve:
         _serve(runs, names, port)
     elif once:
-        print(frame([read(folder, name) for folder, name in zip(runs, names, strict=True)], blocks=_blocks()))
+        print(
+            frame(
+                [read(folder, name) for folder, name in zip(runs, names, strict=True)],
+                blocks=_blocks(),
+            )
+        )
     else:
         with _screen() as screen:
             _follow(runs, names, screen)
@@ -91,7 +112,8 @@ def _follow(runs: Sequence[Path], names: Sequence[str], screen: Screen) -> None:
 
 @contextmanager
 def _screen() -> Iterator[Screen]:
-    """Rewritten in place on a terminal, with `rich` where it is; elsewhere each frame follows the last."""
+    """Rewritten in place on a terminal, with `rich` where it is; elsewhere each frame follows the
+    last."""
     if not sys.stdout.isatty():
         yield _Plain("\n\n")
     elif importlib.util.find_spec("rich") is None:

@@ -1,4 +1,5 @@
-"""The live page over HTTP, for the browser on this machine: one page, and its body drawn anew whenever a run's files change."""
+"""The live page over HTTP, for the browser on this machine: one page, and its body drawn anew
+whenever a run's files change."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ from tripwright.evals.report.live import live_body, live_page
 
 HOST = "127.0.0.1"  # metrics are nobody else's business
 SECONDS = 3.0
-# The page runs its own few lines and asks only this server: text from a run folder cannot do anything, whatever it holds.
+# The page runs its own few lines and asks only this server: text from a run folder cannot do
+# anything, whatever it holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src '{script}'"
 
 
 class Body:
-    """The page's body and what it was drawn from; drawn once per change, however many browsers look."""
+    """The page's body and what it was drawn from; drawn once per change, however many browsers
+    look."""
 
     def __init__(self, folders: Sequence[Path], names: Sequence[str]):
         self._runs, self._lock = list(zip(folders, names, strict=True)), threading.Lock()
@@ -27,7 +30,9 @@ class Body:
 
     def now(self) -> tuple[str, bytes]:
         """(a mark of the state, the body)"""
-        mark = format(hash(tuple(signature(folder) for folder, _ in self._runs)) & 0xFFFFFFFFFFFFFFFF, "x")
+        mark = format(
+            hash(tuple(signature(folder) for folder, _ in self._runs)) & 0xFFFFFFFFFFFFFFFF, "x"
+        )
         with self._lock:
             if mark != self._drawn[0]:
                 body = live_body([live_run(read(folder, name)) for folder, name in self._runs])
@@ -36,7 +41,8 @@ class Body:
 
 
 def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> ThreadingHTTPServer:
-    """A server that is bound and not yet running; port 0 takes any free one. Raises UserError if the port is taken."""
+    """A server that is bound and not yet running; port 0 takes any free one. Raises UserError if
+    the port is taken."""
     body, (page, script) = Body(folders, names), live_page(names, SECONDS)
     headers = {
         "Cache-Control": "no-store",
@@ -47,7 +53,8 @@ def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> Thr
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if (self.headers.get("Host") or "").rpartition(":")[0] not in (HOST, "localhost"):
-                self._answer(403, b"Open this page by its address on this machine.")  # another site's name that points here
+                # another site's name that points here
+                self._answer(403, b"Open this page by its address on this machine.")
                 return
             asked = urlsplit(self.path)
             if asked.path == "/":
@@ -55,14 +62,20 @@ def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> Thr
             elif asked.path == "/now":
                 mark, drawn = body.now()
                 unchanged = parse_qs(asked.query).get("seen") == [mark]
-                self._answer(204 if unchanged else 200, b"" if unchanged else drawn, {"X-Seen": mark})
+                self._answer(
+                    204 if unchanged else 200, b"" if unchanged else drawn, {"X-Seen": mark}
+                )
             else:
                 self._answer(404, b"There is / and /now.")
 
         def _answer(self, status: int, content: bytes, more: dict[str, str] | None = None) -> None:
             self.send_response(status)
             kind = "text/html" if status in (200, 204) else "text/plain"
-            for name, value in {"Content-Type": f"{kind}; charset=utf-8", **headers, **(more or {})}.items():
+            for name, value in {
+                "Content-Type": f"{kind}; charset=utf-8",
+                **headers,
+                **(more or {}),
+            }.items():
                 self.send_header(name, value)
             if status != 204:
                 self.send_header("Content-Length", str(len(content)))
@@ -75,6 +88,9 @@ def make_server(folders: Sequence[Path], names: Sequence[str], port: int) -> Thr
     try:
         server = ThreadingHTTPServer((HOST, port), Handler)
     except OSError as error:
-        raise UserError(f"Cannot listen on {HOST}:{port} ({error.strerror}). Choose another --port, or 0 for any free one.") from None
+        raise UserError(
+            f"Cannot listen on {HOST}:{port} ({error.strerror}). Choose another --port, or 0 for"
+            " any free one."
+        ) from None
     server.daemon_threads = True
     return server

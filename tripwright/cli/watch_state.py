@@ -1,4 +1,5 @@
-"""A training run as `tripwright watch` sees it: read from its folder, whole, whenever a file there has changed."""
+"""A training run as `tripwright watch` sees it: read from its folder, whole, whenever a file there
+has changed."""
 
 from __future__ import annotations
 
@@ -14,13 +15,15 @@ from tripwright.evals.report.markup import number, percent, short
 from tripwright.runs import METRICS, RECIPE
 from tripwright.training.health import Warning, check
 
-TABLES = {"warmup": "copy", "sft": "sft"}  # stage in metrics.jsonl → its table in recipe.json; all else is RL
+# stage in metrics.jsonl → its table in recipe.json; all else is RL
+TABLES = {"warmup": "copy", "sft": "sft"}
 RECENT = 20  # steps whose pace tells the time left
 
 
 @dataclass(frozen=True)
 class Watched:
-    """`share_done` and `seconds_left` are of the present stage; None where its recipe does not tell its end."""
+    """`share_done` and `seconds_left` are of the present stage; None where its recipe does not tell
+    its end."""
 
     name: str
     rows: list[Json]  # in order, stages one after the other, steps that a resume took again once
@@ -60,7 +63,9 @@ def read(folder: Path, name: str) -> Watched:
     settings = _settings(recipe, stage)
     steps = number(settings.get("steps", settings.get("max_steps")))
     present = [row for row in rows if row.get("stage") == stage]
-    done = _share_done(present, _seconds_before(rows, stage), steps, number(settings.get("max_minutes")))
+    done = _share_done(
+        present, _seconds_before(rows, stage), steps, number(settings.get("max_minutes"))
+    )
     return Watched(
         name=name,
         rows=rows,
@@ -87,31 +92,51 @@ def _settings(recipe: dict[str, Any], stage: str) -> dict[str, Any]:
 
 
 def _last_model(recipe: dict[str, Any]) -> str:
-    return "rl" if reinforcement(recipe)[0] or not recipe else "sft" if recipe.get("sft") else "copy"
+    return (
+        "rl" if reinforcement(recipe)[0] or not recipe else "sft" if recipe.get("sft") else "copy"
+    )
 
 
 def _seconds_before(rows: Sequence[Json], stage: str) -> float:
-    return max((number(row.get("seconds")) or 0.0 for row in rows if row.get("stage") != stage), default=0.0)
+    return max(
+        (number(row.get("seconds")) or 0.0 for row in rows if row.get("stage") != stage),
+        default=0.0,
+    )
 
 
-def _share_done(rows: Sequence[Json], before: float, steps: float | None, max_minutes: float | None) -> float | None:
+def _share_done(
+    rows: Sequence[Json], before: float, steps: float | None, max_minutes: float | None
+) -> float | None:
     """By steps or by minutes, whichever is further."""
     if not rows or not (steps or max_minutes):
         return None
-    step, seconds = number(rows[-1].get("step")) or 0.0, (number(rows[-1].get("seconds")) or 0.0) - before
+    step, seconds = (
+        number(rows[-1].get("step")) or 0.0,
+        (number(rows[-1].get("seconds")) or 0.0) - before,
+    )
     shares = [step / steps] if steps else []
     shares += [seconds / 60 / max_minutes] if max_minutes else []
     return min(1.0, max(0.0, *shares))
 
 
-def _seconds_left(rows: Sequence[Json], steps: float | None, max_minutes: float | None, done: float | None) -> float | None:
+def _seconds_left(
+    rows: Sequence[Json], steps: float | None, max_minutes: float | None, done: float | None
+) -> float | None:
     """At the pace of the last steps; where minutes end the stage sooner, until then."""
     if done is None or len(rows) < 2:
         return None
-    recent = [(s, t) for row in rows[-RECENT:] if None not in (s := number(row.get("step")), t := number(row.get("seconds")))]
+    recent = [
+        (s, t)
+        for row in rows[-RECENT:]
+        if None not in (s := number(row.get("step")), t := number(row.get("seconds")))
+    ]
     left = []
     if steps and len(recent) > 1 and (gone := (recent[-1][0] or 0) - (recent[0][0] or 0)) > 0:
-        left.append(((recent[-1][1] or 0) - (recent[0][1] or 0)) / gone * max(0.0, steps - (recent[-1][0] or 0)))
+        left.append(
+            ((recent[-1][1] or 0) - (recent[0][1] or 0))
+            / gone
+            * max(0.0, steps - (recent[-1][0] or 0))
+        )
     if max_minutes:
         left.append(max_minutes * 60 * (1 - done))
     return min(left, default=None)
@@ -135,7 +160,10 @@ def standing(run: Watched) -> list[tuple[str, str]]:
     step, seconds = number(run.last.get("step")) or 0, number(run.last.get("seconds")) or 0
     of = f" of {run.steps:,}" if run.steps else ""
     share = f" ({percent(run.share_done, 0)})" if run.share_done is not None else ""
-    facts = [(f"stage {run.stage}", f"step {step:,.0f}{of}{share}"), ("since the start", duration(seconds))]
+    facts = [
+        (f"stage {run.stage}", f"step {step:,.0f}{of}{share}"),
+        ("since the start", duration(seconds)),
+    ]
     if run.finished:
         facts.append(("training", "finished"))
     elif run.seconds_left is not None:
@@ -147,24 +175,45 @@ def episode_shape(row: Json) -> str:
     """What an episode of the newest step was like."""
     words = [
         f"{short(value)} {unit}"
-        for key, unit in (("turns_mean", "turns"), ("tool_calls_mean", "calls"), ("completion_tokens_mean", "tokens written"))
+        for key, unit in (
+            ("turns_mean", "turns"),
+            ("tool_calls_mean", "calls"),
+            ("completion_tokens_mean", "tokens written"),
+        )
         if (value := number(row.get(key))) is not None
     ]
     reasons = row.get("stop_reasons")
     if isinstance(reasons, dict):
-        shares = sorted(((number(share) or 0.0, str(name)) for name, share in reasons.items()), reverse=True)
-        words.append("ended by " + ", ".join(f"{name.replace('_', ' ')} {percent(share, 0)}" for share, name in shares if share > 0))
+        shares = sorted(
+            ((number(share) or 0.0, str(name)) for name, share in reasons.items()), reverse=True
+        )
+        words.append(
+            "ended by "
+            + ", ".join(
+                f"{name.replace('_', ' ')} {percent(share, 0)}"
+                for share, name in shares
+                if share > 0
+            )
+        )
     return "; ".join(words)
 
 
 def live_run(run: Watched) -> LiveRun:
     facts = standing(run)
-    for key, name, share in (("reward_mean", "reward", False), ("pass_rate", "passes", True), ("loss", "loss", False)):
+    for key, name, share in (
+        ("reward_mean", "reward", False),
+        ("pass_rate", "passes", True),
+        ("loss", "loss", False),
+    ):
         if (value := number(run.last.get(key))) is not None:
             facts.append((name, percent(value) if share else f"{value:.3g}"))
     if shape := episode_shape(run.last):
         facts.append(("episodes of this step", shape))
-    rl = [row for row in run.rows if row.get("stage") == run.stage] if "reward_mean" in run.last else []
+    rl = (
+        [row for row in run.rows if row.get("stage") == run.stage]
+        if "reward_mean" in run.last
+        else []
+    )
     warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
     supervised = [row for row in run.rows if row.get("stage") in ("warmup", "sft")]
     return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)

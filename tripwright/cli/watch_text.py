@@ -1,4 +1,5 @@
-"""A run in the terminal: one frame of plain text, a row for each figure with its course as a sparkline. Pure."""
+"""A run in the terminal: one frame of plain text, a row for each figure with its course as a
+sparkline. Pure."""
 
 from __future__ import annotations
 
@@ -34,13 +35,18 @@ _NAME, _VALUE = 24, 9
 
 
 def frame(runs: Sequence[Watched], width: int | None = None, blocks: str = BLOCKS) -> str:
-    """All runs, one under another, in lines of at most `width` columns (default: the terminal's)."""
+    """All runs, one under another, in lines of at most `width` columns (default: the
+    terminal's)."""
     width = max(40, width or shutil.get_terminal_size().columns)
     return "\n\n".join("\n".join(_lines(run, width, blocks)) for run in runs)
 
 
 def _lines(run: Watched, width: int, blocks: str) -> list[str]:
-    facts = "   ".join(f"{what} {words}" for what, words in standing(run)) if run.rows else standing(run)[0][1]
+    facts = (
+        "   ".join(f"{what} {words}" for what, words in standing(run))
+        if run.rows
+        else standing(run)[0][1]
+    )
     lines = textwrap.wrap(f"{run.name}   {facts}", width, subsequent_indent="  ")
     rows = run.stage_rows
     for key, name, share in SHOWN:
@@ -49,7 +55,11 @@ def _lines(run: Watched, width: int, blocks: str) -> list[str]:
             room = max(4, min(60, width - _NAME - _VALUE - 30))
             lines.append(_row(name, values, share, room, blocks)[:width])
     if shape := episode_shape(run.last):
-        lines += textwrap.wrap(f"episodes of step {short(number(run.last.get('step')) or 0)}: {shape}", width, subsequent_indent="  ")
+        lines += textwrap.wrap(
+            f"episodes of step {short(number(run.last.get('step')) or 0)}: {shape}",
+            width,
+            subsequent_indent="  ",
+        )
     return lines + _warnings(run, width)
 
 
@@ -58,23 +68,37 @@ def _row(name: str, values: Sequence[float], share: bool, room: int, blocks: str
         return percent(value) if share else short(float(f"{value:.4g}"))
 
     spread = f"{words(min(values))} to {words(max(values))}"
-    return f"  {name:<{_NAME}}{sparkline(values, room, blocks):<{room}} {words(values[-1]):>{_VALUE}}  ({spread})"
+    return (
+        f"  {name:<{_NAME}}{sparkline(values, room, blocks):<{room}} {words(values[-1]):>{_VALUE}} "
+        f" ({spread})"
+    )
 
 
 def sparkline(values: Sequence[float], room: int, blocks: str = BLOCKS) -> str:
-    """`room` characters at most, each the mean of equally many neighbours; a line that does not move is drawn at its foot."""
+    """`room` characters at most, each the mean of equally many neighbours; a line that does not
+    move is drawn at its foot."""
     if not values:
         return ""
     size = -(-len(values) // room)
-    means = [sum(part) / len(part) for part in (values[i : i + size] for i in range(0, len(values), size))]
+    means = [
+        sum(part) / len(part)
+        for part in (values[i : i + size] for i in range(0, len(values), size))
+    ]
     low, high = min(means), max(means)
     if high == low:
         return blocks[0] * len(means)
-    return "".join(blocks[min(len(blocks) - 1, int((mean - low) / (high - low) * len(blocks)))] for mean in means)
+    return "".join(
+        blocks[min(len(blocks) - 1, int((mean - low) / (high - low) * len(blocks)))]
+        for mean in means
+    )
 
 
 def _warnings(run: Watched, width: int) -> list[str]:
-    current = [warning for warning in run.warnings if warning.until_step is None and warning.stage == run.stage]
+    current = [
+        warning
+        for warning in run.warnings
+        if warning.until_step is None and warning.stage == run.stage
+    ]
     lines = []
     for warning in current[-MOST_WARNINGS:]:
         words = f"! since step {warning.since_step}: {warning.what}. {warning.advice}"

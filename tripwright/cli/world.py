@@ -19,16 +19,23 @@ from tripwright.world.store import STORE_FILE, World
 
 
 def build_world(
-    folder: Annotated[Path | None, typer.Argument(help="New folder for the world.", show_default=False)] = None,
-    out: Annotated[Path | None, typer.Option(help="The same, as an option.", show_default=False)] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(help="New folder for the world.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The same, as an option.", show_default=False)
+    ] = None,
     scale: Annotated[str, typer.Option(help=f"Size: {', '.join(SCALES)}.")] = "nano",
     seed: Annotated[int, typer.Option(help="Equal seeds give equal worlds.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The manifest as one JSON object.")
+    ] = False,
 ) -> None:
     """Generate a world: the same scale and seed give the same world everywhere.
 
-    nano: 24 cities, 2 weeks, short tables for tiny models. small: 40 cities, 3 months, tables like the real ones. official: 312 cities
-    in 64 states and the row counts of TravelPlanner, 3,827,361 flights among them (about a minute, a file of 230 MB).
+    nano: 24 cities, 2 weeks, short tables for tiny models. small: 40 cities, 3 months, tables like
+    the real ones. official: 312 cities in 64 states and the row counts of TravelPlanner, 3,827,361
+    flights among them (about a minute, a file of 230 MB).
 
     Examples:
       tripwright world build worlds/nano --scale nano --seed 7
@@ -37,26 +44,43 @@ def build_world(
     """
     target = folder or out
     if target is None or (folder and out):
-        raise UserError("Name the world's new folder once: 'tripwright world build DIR' or '--out DIR'.")
+        raise UserError(
+            "Name the world's new folder once: 'tripwright world build DIR' or '--out DIR'."
+        )
     with Progress() as progress:
         world = generate_world(target, scale, seed, progress.report)
     _describe(world, as_json)
 
 
 def import_world(
-    source: Annotated[Path, typer.Argument(help="Folder with the official tables (CSV), flat or in the official subfolders.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder with the official tables (CSV), flat or in the official subfolders."
+        ),
+    ],
     folder: Annotated[Path, typer.Argument(help="New folder for the world.")],
     fill_flights: Annotated[
-        int | None, typer.Option(min=0, metavar="SEED", show_default=False, help="Generate flights for the searches that are not covered.")
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="SEED",
+            show_default=False,
+            help="Generate flights for the searches that are not covered.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The manifest as one JSON object.")
+    ] = False,
 ) -> None:
     """Import the official TravelPlanner tables as a world.
 
-    Rows with an empty needed value are left out, as the official code does. With a flights_coverage.json beside the flights, a
-    search it does not list is unknown; without one the flights are all there are. --fill-flights gives the unknown searches (the pairs
-    of the distance table, on all days from the first to the last covered one) generated flights that follow what the known ones
-    show; known answers stay as they are, and nothing in an answer tells which is which.
+    Rows with an empty needed value are left out, as the official code does. With a
+    flights_coverage.json beside the flights, a search it does not list is unknown; without one the
+    flights are all there are. --fill-flights gives the unknown searches (the pairs of the distance
+    table, on all days from the first to the last covered one) generated flights that follow what
+    the known ones show; known answers stay as they are, and nothing in an answer tells which is
+    which.
 
     Examples:
       tripwright world import TravelPlanner/database worlds/real
@@ -69,10 +93,18 @@ def import_world(
 
 def info(
     world: Annotated[Path, typer.Argument(help="World folder.")],
-    check: Annotated[bool, typer.Option("--verify", help="Read every row and check the content hash; exit code 1 if it differs.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The manifest as one JSON object.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--verify", help="Read every row and check the content hash; exit code 1 if it differs."
+        ),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The manifest as one JSON object.")
+    ] = False,
 ) -> None:
-    """Say what is in a world: rows per table, size, dates, how complete its flights are, its content hash.
+    """Say what is in a world: rows per table, size, dates, how complete its flights are, its
+    content hash.
 
     Examples:
       tripwright world info worlds/nano
@@ -83,7 +115,14 @@ def info(
     said, found = _verified(opened) if check else ("", "")
     _describe(opened, as_json, {"verified": said == found} if check else {})
     if check and not as_json:
-        typer.echo("the rows match the hash" if said == found else f"the rows do not match the hash: found {found}", err=said != found)
+        typer.echo(
+            (
+                "the rows match the hash"
+                if said == found
+                else f"the rows do not match the hash: found {found}"
+            ),
+            err=said != found,
+        )
     if said != found:
         raise typer.Exit(1)
 
@@ -93,12 +132,23 @@ def _describe(world: World, as_json: bool, more: dict[str, Any] | None = None) -
     size_mb = (world.folder / STORE_FILE).stat().st_size / 1e6
     dates = world.dates
     if as_json:
-        about = {"folder": str(world.folder), "size_mb": round(size_mb, 1), "flights_complete": world.flights_complete}
-        about |= {"first_date": dates[0] if dates else None, "last_date": dates[-1] if dates else None}
+        about = {
+            "folder": str(world.folder),
+            "size_mb": round(size_mb, 1),
+            "flights_complete": world.flights_complete,
+        }
+        about |= {
+            "first_date": dates[0] if dates else None,
+            "last_date": dates[-1] if dates else None,
+        }
         typer.echo(json.dumps(world.manifest | about | (more or {})))
         return
     lines = [f"World '{world.name}' in {world.folder} ({size_mb:,.1f} MB)"]
-    lines += [f"  {table:<14} {count:>11,}" for table, count in world.manifest["rows"].items() if table != "covered"]
+    lines += [
+        f"  {table:<14} {count:>11,}"
+        for table, count in world.manifest["rows"].items()
+        if table != "covered"
+    ]
     if dates:
         lines.append(f"  flights from {dates[0]} to {dates[-1]}, on {len(dates)} days")
     lines.append(f"  flights: {_coverage(world)}")
@@ -114,13 +164,15 @@ def _coverage(world: World) -> str:
         return f"{covered:,} searches are known, any other is unknown"
     seed = world.manifest.get("filled", {}).get("seed")
     return (
-        f"{covered:,} searches are known; pairs of the road table have generated flights from {dates[0]} to {dates[1]} (seed {seed}); "
-        "any other search is unknown"
+        f"{covered:,} searches are known; pairs of the road table have generated flights from"
+        f" {dates[0]} to {dates[1]} (seed {seed}); any other search is unknown"
     )
 
 
 def _left_out(manifest: dict[str, Any]) -> list[str]:
-    left_out = {table: count for table, count in manifest.get("incomplete_rows", {}).items() if count}
+    left_out = {
+        table: count for table, count in manifest.get("incomplete_rows", {}).items() if count
+    }
     return [f"  left out, incomplete: {count:,} {table}" for table, count in left_out.items()]
 
 

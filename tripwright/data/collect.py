@@ -1,9 +1,9 @@
-"""Runs → trajectories (rows S4, D6): the episodes that pass the strict rules, or their verifier, in a clean format, and why the others were
-left.
+"""Runs → trajectories (rows S4, D6): the episodes that pass the strict rules, or their verifier, in
+a clean format, and why the others were left.
 
-The subtle things: an episode is counted under the first reason that it meets, in the order ending, rules, format, choice, so that the
-counts add up to all episodes; which of several good episodes of a request is kept depends on the episodes alone, never on the order
-in which they finished.
+The subtle things: an episode is counted under the first reason that it meets, in the order ending,
+rules, format, choice, so that the counts add up to all episodes; which of several good episodes of
+a request is kept depends on the episodes alone, never on the order in which they finished.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Choice:
 
 @dataclass
 class Collected:
-    """Counts of episodes, and the rules (or verifiers) that judged them. `dropped` goes from the most frequent reason to the rarest."""
+    """Counts of episodes, and the rules (or verifiers) that judged them. `dropped` goes from the
+    most frequent reason to the rarest."""
 
     rules: str
     episodes: int = 0
@@ -70,12 +71,17 @@ class _Good:
 
 
 def collect(
-    runs: Sequence[Run], out: Path, worlds: Iterable[World] = (), rules: str | None = None, choice: Choice | None = None
+    runs: Sequence[Run],
+    out: Path,
+    worlds: Iterable[World] = (),
+    rules: str | None = None,
+    choice: Choice | None = None,
 ) -> Collected:
     """Writes the good episodes of `runs` to `out`, one JSON object per line, by run and id.
 
-    An episode judged under other rules, or of a world that is given, is judged here; `rules` None are the strictest. Where a domain knows
-    one way to judge, there is none of this. Raises UserError where a world is missing, and for runs of two domains.
+    An episode judged under other rules, or of a world that is given, is judged here; `rules` None
+    are the strictest. Where a domain knows one way to judge, there is none of this. Raises
+    UserError where a world is missing, and for runs of two domains.
     """
     judging = Judging(runs, worlds, rules)
     collected, good = Collected(judging.rules), []
@@ -84,11 +90,22 @@ def collect(
         for episode in run.episodes():
             counts["episodes"] += 1
             if (reason := judging.problem(run, episode)) is None:
-                good.append(_Good(run, episode.id, f"{run.world_hash} {episode.request_key}", _size(episode.transcript), _turns(episode)))
+                good.append(
+                    _Good(
+                        run,
+                        episode.id,
+                        f"{run.world_hash} {episode.request_key}",
+                        _size(episode.transcript),
+                        _turns(episode),
+                    )
+                )
             else:
                 collected.dropped[reason] += 1
     kept = _chosen(good, choice or Choice(), collected.dropped)
-    collected.episodes, collected.kept = sum(counts["episodes"] for counts in collected.by_run.values()), len(kept)
+    collected.episodes, collected.kept = (
+        sum(counts["episodes"] for counts in collected.by_run.values()),
+        len(kept),
+    )
     collected.requests, collected.judged_again = len({one.request for one in kept}), judging.judged
     with replacing(out) as lines:
         for run in runs:

@@ -1,4 +1,5 @@
-"""Where an export goes: a `.parquet` or `.jsonl` file as named, or a file in a folder; LLaMA-Factory's list of data sets beside it."""
+"""Where an export goes: a `.parquet` or `.jsonl` file as named, or a file in a folder;
+LLaMA-Factory's list of data sets beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def check_layout(layout: str) -> None:
 
 def check_split(split: str) -> None:
     if not split.replace("_", "").replace("-", "").isalnum():
-        raise UserError(f"--split '{split}' is no name of a file: letters, digits, '-' and '_' make one.")
+        raise UserError(
+            f"--split '{split}' is no name of a file: letters, digits, '-' and '_' make one."
+        )
 
 
 def place_of(out: Path, split: str) -> Path:
@@ -34,12 +37,17 @@ def place_of(out: Path, split: str) -> Path:
     if out.suffix in ENDINGS and not out.is_dir():
         return out
     if out.is_file() or (out.suffix and not out.is_dir()):
-        raise UserError(f"'{out}' is neither a folder nor a name that ends in {' or '.join(ENDINGS)}.")
+        raise UserError(
+            f"'{out}' is neither a folder nor a name that ends in {' or '.join(ENDINGS)}."
+        )
     return out / f"{split}.parquet"
 
 
-def export(trajectories: Iterable[StoredEpisode], layout: str, out: Path, split: str = "train") -> tuple[Path, int]:
-    """(the file written, its rows) for one of TRAJECTORY_LAYOUTS. Raises UserError before anything is half written."""
+def export(
+    trajectories: Iterable[StoredEpisode], layout: str, out: Path, split: str = "train"
+) -> tuple[Path, int]:
+    """(the file written, its rows) for one of TRAJECTORY_LAYOUTS. Raises UserError before anything
+    is half written."""
     if layout == "llama-factory":
         return _export_llama_factory(trajectories, out, split)
     rows = message_rows(trajectories) if layout == "messages" else trl_rows(trajectories)
@@ -47,14 +55,23 @@ def export(trajectories: Iterable[StoredEpisode], layout: str, out: Path, split:
     return path, write_rows(rows, path, layout)
 
 
-def _export_llama_factory(trajectories: Iterable[StoredEpisode], out: Path, split: str) -> tuple[Path, int]:
-    """The list may be LLaMA-Factory's own: other data sets stay in it, and the file goes there under the name of ours."""
+def _export_llama_factory(
+    trajectories: Iterable[StoredEpisode], out: Path, split: str
+) -> tuple[Path, int]:
+    """The list may be LLaMA-Factory's own: other data sets stay in it, and the file goes there
+    under the name of ours."""
     if out.is_file() or out.suffix in ENDINGS:
-        raise UserError(f"--layout llama-factory writes a data file and {DATASETS}: name a folder for --out, not '{out}'.")
+        raise UserError(
+            f"--layout llama-factory writes a data file and {DATASETS}: name a folder for --out,"
+            f" not '{out}'."
+        )
     name = f"tripwright_{split}"
     path, known = out / f"{name}.jsonl", _datasets(out / DATASETS)
     rows = write_json_lines(llama_factory_rows(trajectories), path)
-    write_atomically(out / DATASETS, json.dumps({**known, name: dataset_info(path.name)}, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(
+        out / DATASETS,
+        json.dumps({**known, name: dataset_info(path.name)}, indent=2, ensure_ascii=False) + "\n",
+    )
     return path, rows
 
 
@@ -66,5 +83,8 @@ def _datasets(path: Path) -> dict[str, Any]:
     except NotJson:
         known = None
     if not isinstance(known, dict):
-        raise UserError(f"'{path}' is not a list of data sets (a JSON object). Mend it, or name another folder for --out.")
+        raise UserError(
+            f"'{path}' is not a list of data sets (a JSON object). Mend it, or name another folder"
+            " for --out."
+        )
     return known

@@ -1,7 +1,8 @@
 """Run folders and files of trajectories, read one line at a time: token ids make them large.
 
-A **trajectory** is a line of a run's transcripts.jsonl that is worth learning from, with what a reader needs to use it alone: the
-dialect, the schemas of the tools that the chat template was given, the policy and the world's hash. A file holds those of one domain.
+A **trajectory** is a line of a run's transcripts.jsonl that is worth learning from, with what a
+reader needs to use it alone: the dialect, the schemas of the tools that the chat template was
+given, the policy and the world's hash. A file holds those of one domain.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from tripwright.verdict import Verdict
 
 @dataclass(frozen=True)
 class StoredEpisode:
-    """One line, read. `record` is the line as it stands; `verdict` is None where our side failed."""
+    """One line, read. `record` is the line as it stands; `verdict` is None where our side
+    failed."""
 
     id: str
     domain: Domain
@@ -40,7 +42,10 @@ class StoredEpisode:
     @property
     def request_key(self) -> str:
         """Equal for samples of the same request in the same world."""
-        return f"{self.record.get('world_hash') or self.record.get('world')} {request_key(self.request)}"
+        return (
+            f"{self.record.get('world_hash') or self.record.get('world')}"
+            f" {request_key(self.request)}"
+        )
 
     @property
     def marks(self) -> dict[str, Any]:
@@ -68,13 +73,18 @@ class Run:
 
     @property
     def world_hash(self) -> str | None:
-        """Of what answered the tools: a world's content, or services and the day they were asked."""
+        """Of what answered the tools: a world's content, or services and the day they were
+        asked."""
         return self.domain.same_place(self.card.get("world") or {})
 
     @property
     def tools(self) -> list[dict[str, Any]] | None:
         """What the chat template was given of the tools."""
-        return self.dialect.face.schemas(paged=self.page_rows is not None) if self.dialect.tools_in_prompt else None
+        return (
+            self.dialect.face.schemas(paged=self.page_rows is not None)
+            if self.dialect.tools_in_prompt
+            else None
+        )
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
@@ -92,34 +102,54 @@ def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
     names = [folder.resolve().name for folder in folders]
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UserError("The same run folder is given twice. Name each run once.")
-    labels = [name if names.count(name) == 1 else folder.as_posix() for name, folder in zip(names, folders, strict=True)]
-    return [_open_run(folder, label, unfinished) for folder, label in zip(folders, labels, strict=True)]
+    labels = [
+        name if names.count(name) == 1 else folder.as_posix()
+        for name, folder in zip(names, folders, strict=True)
+    ]
+    return [
+        _open_run(folder, label, unfinished) for folder, label in zip(folders, labels, strict=True)
+    ]
 
 
 def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
     path = folder / TRANSCRIPTS
     if not path.is_file() or not (folder / CARD).is_file():
-        raise UserError(f"No run at '{folder}': expected a folder with {CARD} and {TRANSCRIPTS}, as made by 'tripwright run'.")
+        raise UserError(
+            f"No run at '{folder}': expected a folder with {CARD} and {TRANSCRIPTS}, as made by"
+            " 'tripwright run'."
+        )
     card = _json_object(folder / CARD, "run card")
     dialect = card.get("dialect")
     name = dialect.get("name") if isinstance(dialect, dict) else None
     if name not in dialects():
-        raise UserError(f"'{folder}' was played in the dialect {ascii(name)}, which is none of {', '.join(dialects())}.")
+        raise UserError(
+            f"'{folder}' was played in the dialect {ascii(name)}, which is none of"
+            f" {', '.join(dialects())}."
+        )
     assert isinstance(dialect, dict)
     lines = {place.id or f"line {place.number}": place for place in places(path)}
     if not unfinished:
         _check_finished(folder, len(lines))
-    return Run(folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), lines)
+    return Run(
+        folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), lines
+    )
 
 
 def _check_finished(folder: Path, episodes: int) -> None:
-    how = "Give the command of that run again to finish it, or take what is there with --unfinished."
+    how = (
+        "Give the command of that run again to finish it, or take what is there with --unfinished."
+    )
     if not (folder / SCORE).is_file():
-        raise UserError(f"The run '{folder}' is not finished: it has {episodes} episodes and no {SCORE}. {how}")
+        raise UserError(
+            f"The run '{folder}' is not finished: it has {episodes} episodes and no {SCORE}. {how}"
+        )
     score = _json_object(folder / SCORE, "score")
     scored = score.get("n", 0) + score.get("unscored", 0)
     if scored != episodes:
-        raise UserError(f"The run '{folder}' is not finished: its {SCORE} speaks of {scored} episodes, it has {episodes}. {how}")
+        raise UserError(
+            f"The run '{folder}' is not finished: its {SCORE} speaks of {scored} episodes, it has"
+            f" {episodes}. {how}"
+        )
 
 
 def _json_object(path: Path, what: str) -> dict[str, Any]:
@@ -132,11 +162,16 @@ def _json_object(path: Path, what: str) -> dict[str, Any]:
 def read_episode(line: EpisodeLine) -> StoredEpisode:
     """Raises UserError that names the line and what is wrong with it."""
     record = line.record()
-    if missing := [key for key in ("id", "domain", "request", "transcript", "verdict") if key not in record]:
+    if missing := [
+        key for key in ("id", "domain", "request", "transcript", "verdict") if key not in record
+    ]:
         raise line.problem(f"it has no '{missing[0]}'")
     domain = domain_named(record["domain"])
     try:
-        request, transcript = domain.request.model_validate(record["request"]), Transcript.from_json(record["transcript"])
+        request, transcript = (
+            domain.request.model_validate(record["request"]),
+            Transcript.from_json(record["transcript"]),
+        )
     except ValidationError as error:
         raise line.problem(f"request {first_problem(error)}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -149,35 +184,46 @@ def read_episode(line: EpisodeLine) -> StoredEpisode:
 
 
 def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
-    """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order. Raises UserError for an empty file,
-    and where another domain's requests begin."""
+    """Every trajectory of files made by 'data collect' (or of a run's transcripts.jsonl), in order.
+    Raises UserError for an empty file, and where another domain's requests begin."""
     domain: Domain | None = None
     for path in paths:
         if not path.is_file():
-            raise UserError(f"No file of trajectories at '{path}'. Expected a JSONL file, as made by 'tripwright data collect'.")
+            raise UserError(
+                f"No file of trajectories at '{path}'. Expected a JSONL file, as made by"
+                " 'tripwright data collect'."
+            )
         empty = True
         for line in episode_lines(path, places(path, tries_again=path.name == TRANSCRIPTS)):
             empty = False
             episode = read_episode(line)
             domain = domain or episode.domain
             if episode.domain is not domain:
-                raise UserError(f"{line.where}: of {episode.domain.title}, after {domain.title}: take those of one kind at a time.")
+                raise UserError(
+                    f"{line.where}: of {episode.domain.title}, after {domain.title}: take those of"
+                    " one kind at a time."
+                )
             yield episode
         if empty:
             raise UserError(f"No trajectories in '{path}': it is empty.")
 
 
 def one_domain(named: Iterable[tuple[Path, Domain]]) -> Domain:
-    """The domain of all of them. Raises UserError that names the first two (runs or files) that differ."""
+    """The domain of all of them. Raises UserError that names the first two (runs or files) that
+    differ."""
     (first, domain), *others = named
     for other, another in others:
         if another is not domain:
-            raise UserError(f"'{first}' holds {domain.title} and '{other}' holds {another.title}: take those of one kind at a time.")
+            raise UserError(
+                f"'{first}' holds {domain.title} and '{other}' holds {another.title}: take those of"
+                " one kind at a time."
+            )
     return domain
 
 
 def request_key(request: Any) -> str:
-    """By which two requests are the same: their text, in which blanks do not count, or all that they ask for where they have none."""
+    """By which two requests are the same: their text, in which blanks do not count, or all that
+    they ask for where they have none."""
     return " ".join(request.query.split()) or json.dumps(asked_for(request), sort_keys=True)
 
 
@@ -188,13 +234,16 @@ def marks_of(domain: Domain, request: Any) -> dict[str, Any]:
 
 def asked_for(request: Any) -> dict[str, Any]:
     """The fields of a request of its domain, without what a file adds to them."""
-    fields: dict[str, Any] = request.model_dump(by_alias=True, include=set(type(request).model_fields) - {"id"})
+    fields: dict[str, Any] = request.model_dump(
+        by_alias=True, include=set(type(request).model_fields) - {"id"}
+    )
     return fields
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write piece by piece, which takes its place when all is well and leaves nothing behind when not."""
+    """A file to write piece by piece, which takes its place when all is well and leaves nothing
+    behind when not."""
     if path.is_dir():
         raise UserError(f"'{path}' is a folder. Name a file to write.")
     new_folders = [folder for folder in path.parents if not folder.exists()]

@@ -1,7 +1,9 @@
-"""Trajectories in the layouts that other trainers read. Every message text is the transcript's, to the letter.
+"""Trajectories in the layouts that other trainers read. Every message text is the transcript's, to
+the letter.
 
-Tool calls stay in the text of the turn that made them, as the model wrote them: a structured call would be written anew by the reader's
-chat template, in its own spacing. `tools` is a JSON text, because Arrow fills the missing keys of nested objects with nulls.
+Tool calls stay in the text of the turn that made them, as the model wrote them: a structured call
+would be written anew by the reader's chat template, in its own spacing. `tools` is a JSON text,
+because Arrow fills the missing keys of nested objects with nulls.
 """
 
 from __future__ import annotations
@@ -17,30 +19,39 @@ SHAREGPT_ROLES = {"user": "human", "assistant": "gpt", "tool": "observation"}
 
 
 def messages(trajectory: StoredEpisode) -> list[dict[str, str]]:
-    return [{"role": segment.role, "content": segment.text} for segment in trajectory.transcript.segments]
+    return [
+        {"role": segment.role, "content": segment.text}
+        for segment in trajectory.transcript.segments
+    ]
 
 
 def tools_text(trajectory: StoredEpisode) -> str | None:
-    """The schemas of the tools that the chat template was given; None in dialects that give it none."""
+    """The schemas of the tools that the chat template was given; None in dialects that give it
+    none."""
     if "tools" not in trajectory.record:
         raise UserError(
-            f"Episode '{trajectory.id}' does not say which tools it was given. Export a file made by 'tripwright data collect'."
+            f"Episode '{trajectory.id}' does not say which tools it was given. Export a file made"
+            " by 'tripwright data collect'."
         )
     schemas = trajectory.record["tools"]
     return None if schemas is None else json.dumps(schemas, ensure_ascii=False)
 
 
 def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
-    """Hugging Face rows. `train`: for each message, whether it is trained on. `input_ids` and `loss_mask` are those that the episode
-    stored as they were emitted (law 5), null where a transcript has none; they are never made here from the texts.
-    What marks a request beside its level is its domain's to say: `days`, or `wishes` ("with", "without")."""
+    """Hugging Face rows. `train`: for each message, whether it is trained on. `input_ids` and
+    `loss_mask` are those that the episode stored as they were emitted (law 5), null where a
+    transcript has none; they are never made here from the texts. What marks a request beside its
+    level is its domain's to say: `days`, or `wishes` ("with", "without")."""
     for trajectory in trajectories:
         transcript, record = trajectory.transcript, trajectory.record
         yield {
             "id": trajectory.id,
             "messages": messages(trajectory),
             "tools": tools_text(trajectory),
-            "train": [any(s.loss_mask) if transcript.has_tokens else s.role == "assistant" for s in transcript.segments],
+            "train": [
+                any(s.loss_mask) if transcript.has_tokens else s.role == "assistant"
+                for s in transcript.segments
+            ],
             "input_ids": transcript.token_ids if transcript.has_tokens else None,
             "loss_mask": transcript.loss_mask if transcript.has_tokens else None,
             **trajectory.marks,
@@ -51,7 +62,8 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
 
 
 def trl_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
-    """TRL's conversational language modelling: for SFTTrainer with assistant_only_loss=True, which trains on every assistant message.
+    """TRL's conversational language modelling: for SFTTrainer with assistant_only_loss=True, which
+    trains on every assistant message.
 
     (Its prompt/completion layout would train on the last message alone.)
     """
@@ -60,15 +72,22 @@ def trl_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
 
 
 def llama_factory_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
-    """LLaMA-Factory's sharegpt: the system prompt apart, then human and observation in turn with gpt. Its template writes `tools` into
-    the system prompt; an empty text where the dialect's prompt needs none. Each schema is the bare function, which every version reads."""
+    """LLaMA-Factory's sharegpt: the system prompt apart, then human and observation in turn with
+    gpt. Its template writes `tools` into the system prompt; an empty text where the dialect's
+    prompt needs none. Each schema is the bare function, which every version reads."""
     for trajectory in trajectories:
         system, *rest = trajectory.transcript.segments
         schemas = json.loads(tools_text(trajectory) or "[]")
         yield {
-            "conversations": [{"from": SHAREGPT_ROLES[segment.role], "value": segment.text} for segment in rest],
+            "conversations": [
+                {"from": SHAREGPT_ROLES[segment.role], "value": segment.text} for segment in rest
+            ],
             "system": system.text,
-            "tools": json.dumps([schema["function"] for schema in schemas], ensure_ascii=False) if schemas else "",
+            "tools": (
+                json.dumps([schema["function"] for schema in schemas], ensure_ascii=False)
+                if schemas
+                else ""
+            ),
         }
 
 

@@ -1,8 +1,10 @@
-"""Are synthetic queries as hard as given ones? The pass rates of one policy on both (row S3: 21.9% of 200 against 21.1% of 180).
+"""Are synthetic queries as hard as given ones? The pass rates of one policy on both (row S3: 21.9%
+of 200 against 21.1% of 180).
 
-The two sets hold different requests, so the difference is unpaired: its interval is Newcombe's, made of the two rates' own intervals
-(Wilson's, or whole requests resampled where a run has several samples of each). Sets with another mix of levels differ for that
-reason alone, so the difference is also given with each level at its share among the given queries.
+The two sets hold different requests, so the difference is unpaired: its interval is Newcombe's,
+made of the two rates' own intervals (Wilson's, or whole requests resampled where a run has several
+samples of each). Sets with another mix of levels differ for that reason alone, so the difference is
+also given with each level at its share among the given queries.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Difference:
 
 
 def newcombe(first: Rate, second: Rate) -> Difference:
-    """first − second of two independent rates (Newcombe 1998, method 10): the distances from each rate to its limits, added as squares."""
+    """first − second of two independent rates (Newcombe 1998, method 10): the distances from each
+    rate to its limits, added as squares."""
     return weighted([(1.0, first, second)])
 
 
@@ -62,7 +65,11 @@ class Side:
 
     @property
     def all(self) -> Outcomes:
-        return {request: passes for outcomes in self.levels.values() for request, passes in outcomes.items()}
+        return {
+            request: passes
+            for outcomes in self.levels.values()
+            for request, passes in outcomes.items()
+        }
 
 
 def read_side(run: Run) -> Side:
@@ -74,22 +81,31 @@ def read_side(run: Run) -> Side:
             unscored += 1
             continue
         outcomes = levels.setdefault(level_of(episode), {})
-        outcomes.setdefault(f"{run.world_hash} {episode.request_key}", []).append(episode.verdict.final)
+        outcomes.setdefault(f"{run.world_hash} {episode.request_key}", []).append(
+            episode.verdict.final
+        )
     if not levels:
         raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
     return Side(run, levels, unscored)
 
 
 def reliability(synthetic: Run, given: Run) -> dict[str, Any]:
-    """{"synthetic", "given", "difference", "levels", "at_given_mix", "unscored", "verdict"}; differences are synthetic − given."""
+    """{"synthetic", "given", "difference", "levels", "at_given_mix", "unscored", "verdict"};
+    differences are synthetic − given."""
     _check_one_policy(synthetic, given)
     first, second = read_side(synthetic), read_side(given)
     if shared := first.all.keys() & second.all.keys():
         raise UserError(
-            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{given.folder}': compare runs on different ones."
+            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{given.folder}':"
+            " compare runs on different ones."
         )
     one, other = pass_rate(first.all), pass_rate(second.all)
-    found: dict[str, Any] = {"synthetic": one, "given": other, "difference": newcombe(one, other).record(), "levels": {}}
+    found: dict[str, Any] = {
+        "synthetic": one,
+        "given": other,
+        "difference": newcombe(one, other).record(),
+        "levels": {},
+    }
     strata = []
     for level in in_order([*first.levels, *second.levels]):
         here, there = (pass_rate(side.levels.get(level, {})) for side in (first, second))
@@ -97,14 +113,17 @@ def reliability(synthetic: Run, given: Run) -> dict[str, Any]:
         found["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
         strata.append((there["n"] / other["n"], here, there))
     comparable = all(here["n"] and there["n"] for weight, here, there in strata if weight)
-    found["at_given_mix"] = weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
+    found["at_given_mix"] = (
+        weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
+    )
     found["unscored"] = {"synthetic": first.unscored, "given": second.unscored}
     found["verdict"] = verdict_in_words(Difference(**found["difference"]))
     return found
 
 
 def pass_rate(outcomes: Outcomes) -> Rate:
-    """Wilson's interval for one sample of each request; with several, whole requests are resampled."""
+    """Wilson's interval for one sample of each request; with several, whole requests are
+    resampled."""
     groups = list(outcomes.values())
     if any(len(passes) > 1 for passes in groups):
         return clustered_rate([(sum(passes), len(passes)) for passes in groups], SEED)
@@ -112,8 +131,12 @@ def pass_rate(outcomes: Outcomes) -> Rate:
 
 
 def verdict_in_words(difference: Difference) -> str:
-    """One line. That a difference is not sure does not prove that there is none: its interval says how large it may be."""
-    size = f"the difference {100 * difference.value:+.1f} points [{100 * difference.low:+.1f}, {100 * difference.high:+.1f}]"
+    """One line. That a difference is not sure does not prove that there is none: its interval says
+    how large it may be."""
+    size = (
+        f"the difference {100 * difference.value:+.1f} points [{100 * difference.low:+.1f},"
+        f" {100 * difference.high:+.1f}]"
+    )
     if difference.low > 0:
         return f"{size} is sure: the synthetic queries are easier for this policy"
     if difference.high < 0:
@@ -132,18 +155,31 @@ def _check_one_policy(synthetic: Run, given: Run) -> None:
 
 
 def _what_matters(entry: Any) -> Any:
-    return {key: value for key, value in entry.items() if key != "base_url"} if isinstance(entry, dict) else entry
+    return (
+        {key: value for key, value in entry.items() if key != "base_url"}
+        if isinstance(entry, dict)
+        else entry
+    )
 
 
 def reliability_table(found: dict[str, Any]) -> str:
     rows = [("all", found), *found["levels"].items()]
     lines = [f"{'':<8} {'synthetic':>36} {'given':>36} {'difference':>28}"]
     for name, row in rows:
-        lines.append(f"{name:<8} {_rate_text(row['synthetic']):>36} {_rate_text(row['given']):>36} {_points(row['difference']):>28}")
+        lines.append(
+            f"{name:<8} {_rate_text(row['synthetic']):>36} {_rate_text(row['given']):>36}"
+            f" {_points(row['difference']):>28}"
+        )
     mixed = found["at_given_mix"]
-    lines.append("at the given queries' mix of levels: " + (_points(mixed) if mixed else "cannot be said, a level of theirs is missing"))
+    lines.append(
+        "at the given queries' mix of levels: "
+        + (_points(mixed) if mixed else "cannot be said, a level of theirs is missing")
+    )
     if any(found["unscored"].values()):
-        lines.append(f"left out as unscored: {found['unscored']['synthetic']} synthetic, {found['unscored']['given']} given")
+        lines.append(
+            f"left out as unscored: {found['unscored']['synthetic']} synthetic,"
+            f" {found['unscored']['given']} given"
+        )
     return "\n".join([*lines, found["verdict"]])
 
 
@@ -156,4 +192,7 @@ def _rate_text(rate: Rate) -> str:
 def _points(difference: dict[str, float] | None) -> str:
     if difference is None:
         return "-"
-    return f"{100 * difference['value']:+.1f} [{100 * difference['low']:+.1f}, {100 * difference['high']:+.1f}]"
+    return (
+        f"{100 * difference['value']:+.1f} [{100 * difference['low']:+.1f},"
+        f" {100 * difference['high']:+.1f}]"
+    )

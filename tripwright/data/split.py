@@ -1,9 +1,10 @@
-"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of levels (and of what else marks the
-requests of their domain) of the whole in every part.
+"""Files of requests merged and divided anew (rows P8, D7): no request in two parts, and the mix of
+levels (and of what else marks the requests of their domain) of the whole in every part.
 
-Where the counts allow it the mix is exact. Where they do not, each part has the whole number below or above its exact share, chosen so
-that the parts' sizes and the groups' sizes still add up (a controlled rounding; the largest remainders go first). Which request goes
-where depends on the seed and on the requests alone, not on the order of the files or of their lines.
+Where the counts allow it the mix is exact. Where they do not, each part has the whole number below
+or above its exact share, chosen so that the parts' sizes and the groups' sizes still add up (a
+controlled rounding; the largest remainders go first). Which request goes where depends on the seed
+and on the requests alone, not on the order of the files or of their lines.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Request:
         return marks_of(self.domain, self.query)
 
     def lot(self, drawn: str) -> str:
-        """By which requests are shuffled: equal for equal draws, whatever came before in the files."""
+        """By which requests are shuffled: equal for equal draws, whatever came before in the
+        files."""
         return hashlib.sha256(f"{drawn} {self.key}".encode()).hexdigest()
 
 
@@ -54,10 +56,11 @@ class Merged:
 
 
 def merge(paths: Sequence[Path]) -> Merged:
-    """Every request once: of those with the same text the first is kept. Raises UserError for files of two domains, and for different
-    requests with one id."""
+    """Every request once: of those with the same text the first is kept. Raises UserError for files
+    of two domains, and for different requests with one id."""
     told = [(path, domain) for path in paths if (domain := domain_of_file(path))]
-    domain = one_domain(told) if told else next(iter(domains().values()))  # which says what is wrong with files of none
+    # which says what is wrong with files of none
+    domain = one_domain(told) if told else next(iter(domains().values()))
     merged, first = Merged(), dict[str, Request]()
     for path in paths:
         for line, query in domain.read(path):
@@ -68,7 +71,10 @@ def merge(paths: Sequence[Path]) -> Merged:
                 merged.duplicates.append((request.source, known.source))
                 merged.differing += asked_for(known.query) != asked_for(query)
     if not merged.requests:
-        raise UserError(f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one query record per line.")
+        raise UserError(
+            f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one"
+            " query record per line."
+        )
     _check_ids(merged.requests)
     return merged
 
@@ -80,21 +86,37 @@ def _check_ids(requests: Sequence[Request]) -> None:
         id = request.query.id if request.domain.identified else ""
         if id and (there := known.setdefault(id, request.source)) != request.source:
             raise UserError(
-                f"'{request.source}' has the id '{id}' of '{there}' and asks for something else: make them with different seeds."
+                f"'{request.source}' has the id '{id}' of '{there}' and asks for something else:"
+                " make them with different seeds."
             )
 
 
-def divide(requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str]) -> dict[str, list[Request]]:
-    """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within it."""
+def divide(
+    requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str]
+) -> dict[str, list[Request]]:
+    """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within
+    it."""
     rest = len(requests) - sum(sizes.values())
     if rest < 0:
-        raise UserError(f"--parts ask for {sum(sizes.values())} requests, and there are {len(requests)} different ones.")
-    parts = _divide(sorted(requests, key=lambda request: request.lot(f"part {seed}")), [*sizes.values(), rest], tuple(keep))
+        raise UserError(
+            f"--parts ask for {sum(sizes.values())} requests, and there are {len(requests)}"
+            " different ones."
+        )
+    parts = _divide(
+        sorted(requests, key=lambda request: request.lot(f"part {seed}")),
+        [*sizes.values(), rest],
+        tuple(keep),
+    )
     named = dict(zip([*sizes, REST], parts, strict=True))
-    return {name: sorted(part, key=lambda request: request.lot(f"place {seed}")) for name, part in named.items()}
+    return {
+        name: sorted(part, key=lambda request: request.lot(f"place {seed}"))
+        for name, part in named.items()
+    }
 
 
-def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) -> list[list[Request]]:
+def _divide(
+    requests: list[Request], sizes: list[int], keep: tuple[str, ...]
+) -> list[list[Request]]:
     if not keep:
         ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
         return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
@@ -111,10 +133,12 @@ def _divide(requests: list[Request], sizes: list[int], keep: tuple[str, ...]) ->
 
 
 def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int]]:
-    """Whole numbers with these sums of rows and columns, each the floor or the ceiling of row · column / total.
+    """Whole numbers with these sums of rows and columns, each the floor or the ceiling of row ·
+    column / total.
 
-    What the floors leave is a flow of ones from rows to columns through the cells with a remainder; one always exists, because the
-    remainders themselves are a fractional one. Cells with the largest remainders are tried first.
+    What the floors leave is a flow of ones from rows to columns through the cells with a remainder;
+    one always exists, because the remainders themselves are a fractional one. Cells with the
+    largest remainders are tried first.
     """
     total = sum(rows)
     if total != sum(columns):
@@ -123,9 +147,14 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
         return [[0] * len(columns) for _ in rows]
     table = [[row * column // total for column in columns] for row in rows]
     remainder = [[row * column % total for column in columns] for row in rows]
-    wanted = [column - sum(table[i][j] for i in range(len(rows))) for j, column in enumerate(columns)]
+    wanted = [
+        column - sum(table[i][j] for i in range(len(rows))) for j, column in enumerate(columns)
+    ]
     raised: set[tuple[int, int]] = set()
-    ranked = [sorted((j for j in range(len(columns)) if cells[j]), key=lambda j: (-cells[j], j)) for cells in remainder]
+    ranked = [
+        sorted((j for j in range(len(columns)) if cells[j]), key=lambda j: (-cells[j], j))
+        for cells in remainder
+    ]
 
     def raise_one(row: int, seen: set[int]) -> bool:
         """One more for this row, if need be by moving ones that other rows have."""
@@ -148,36 +177,56 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
         for _ in range(row - sum(table[i])):
             if not raise_one(i, set()):
                 raise AssertionError("a controlled rounding always exists")
-    return [[table[i][j] + ((i, j) in raised) for j in range(len(columns))] for i in range(len(rows))]
+    return [
+        [table[i][j] + ((i, j) in raised) for j in range(len(columns))] for i in range(len(rows))
+    ]
 
 
-def write_parts(parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]) -> dict[str, Path]:
-    """One file per part. Each query says where it comes from; `idx`, where records have one, counts anew (two files count from 0).
-    A request with an id stays as it is."""
+def write_parts(
+    parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]
+) -> dict[str, Path]:
+    """One file per part. Each query says where it comes from; `idx`, where records have one, counts
+    anew (two files count from 0). A request with an id stays as it is."""
     places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
     for path in places.values():
         if path.resolve() in {given.resolve() for given in inputs}:
-            raise UserError(f"'{path}' is one of the files to be divided. Name another folder for --out.")
+            raise UserError(
+                f"'{path}' is one of the files to be divided. Name another folder for --out."
+            )
         if path.is_dir():
             raise UserError(f"'{path}' is a folder. Name another folder for --out.")
     refuse_other_parts(out, places.values())
     out.mkdir(parents=True, exist_ok=True)
-    numbered = any("idx" in (request.query.model_extra or {}) for part in parts.values() for request in part)
+    numbered = any(
+        "idx" in (request.query.model_extra or {}) for part in parts.values() for request in part
+    )
     for name, path in places.items():
-        write_atomically(path, "".join(_line(request, place if numbered else None) for place, request in enumerate(parts[name])))
+        write_atomically(
+            path,
+            "".join(
+                _line(request, place if numbered else None)
+                for place, request in enumerate(parts[name])
+            ),
+        )
     return places
 
 
 def refuse_other_parts(folder: Path, places: Iterable[Path]) -> None:
-    """Raises UserError where a folder of parts holds requests of another division: parts that lie together must not overlap."""
+    """Raises UserError where a folder of parts holds requests of another division: parts that lie
+    together must not overlap."""
     others = sorted(set(folder.glob("*.jsonl")) - set(places)) if folder.is_dir() else []
     if others:
-        raise UserError(f"'{folder}' holds the requests of another division ({others[0].name}). Name another folder for --out.")
+        raise UserError(
+            f"'{folder}' holds the requests of another division ({others[0].name}). Name another"
+            " folder for --out."
+        )
 
 
 def mix(requests: Sequence[Request], keep: Sequence[str]) -> dict[str, int]:
     """ "easy 3" → how many."""
-    counts = Counter(" ".join(_word(name, request.marks[name]) for name in keep) for request in requests)
+    counts = Counter(
+        " ".join(_word(name, request.marks[name]) for name in keep) for request in requests
+    )
     return dict(sorted(counts.items()))
 
 
@@ -189,4 +238,10 @@ def _line(request: Request, idx: int | None) -> str:
     if request.domain.identified:
         return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
     numbered = {} if idx is None else {"idx": idx}
-    return json.dumps({**numbered, **request.query.record(), **numbered, "source": request.source}, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {**numbered, **request.query.record(), **numbered, "source": request.source},
+            ensure_ascii=False,
+        )
+        + "\n"
+    )

@@ -1,8 +1,10 @@
-"""What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and length of the plan, by difficulty.
+"""What a file of trajectories holds, as STAR's Table 8 (row S4): entries, tool calls, length and
+length of the plan, by difficulty.
 
-A trajectory's length is that of all its messages: prompt, request, turns and tool answers. What a chat template writes around them
-(role marks, schemas of the tools) is not counted. The plan is the text of the answer. Whatever else marks the requests of a domain
-(days; with and without wishes, row D12) has a table of its own.
+A trajectory's length is that of all its messages: prompt, request, turns and tool answers. What a
+chat template writes around them (role marks, schemas of the tools) is not counted. The plan is the
+text of the answer. Whatever else marks the requests of a domain (days; with and without wishes, row
+D12) has a table of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ UNKNOWN = "unknown"  # the level of a request that has none
 ALL = "all"
 TABLE = "levels"
 Group = tuple[str, str]  # a table, and the name of its row
-MEANS = ("tool_calls", "turns", "length", "agent_length", "plan_length")  # agent: the turns, which are what is trained on
+# agent: the turns, which are what is trained on
+MEANS = ("tool_calls", "turns", "length", "agent_length", "plan_length")
 
 
 def level_of(episode: StoredEpisode) -> str:
@@ -30,12 +33,16 @@ def in_order(levels: Iterable[str]) -> list[str]:
     """Easy, medium and hard first, others as they came, the unknown last."""
     there = list(dict.fromkeys(levels))
     others = [level for level in there if level not in (*LEVELS, UNKNOWN)]
-    return [*(level for level in LEVELS if level in there), *others, *([UNKNOWN] if UNKNOWN in there else [])]
+    return [
+        *(level for level in LEVELS if level in there),
+        *others,
+        *([UNKNOWN] if UNKNOWN in there else []),
+    ]
 
 
 def statistics(trajectories: Iterable[StoredEpisode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
-    """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max", and the mean of each of MEANS}}, and
-    a table like "levels" for each further mark."""
+    """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max",
+    and the mean of each of MEANS}}, and a table like "levels" for each further mark."""
     measured: dict[Group, list[dict[str, int]]] = {}
     requests: dict[Group, set[str]] = {}
     dialects: Counter[str] = Counter()
@@ -51,8 +58,15 @@ def statistics(trajectories: Iterable[StoredEpisode], ruler: Ruler = CHARACTERS)
     groups += sorted(group for group in measured if group[0] != TABLE)
     tables: dict[str, dict[str, Any]] = {TABLE: {}}
     for table, name in groups:
-        tables.setdefault(table, {})[name] = _row(measured[table, name], len(requests[table, name]), total)
-    return {"unit": ruler.unit, "tokenizer": ruler.tokenizer, "dialects": dict(dialects.most_common()), **tables}
+        tables.setdefault(table, {})[name] = _row(
+            measured[table, name], len(requests[table, name]), total
+        )
+    return {
+        "unit": ruler.unit,
+        "tokenizer": ruler.tokenizer,
+        "dialects": dict(dialects.most_common()),
+        **tables,
+    }
 
 
 def _measures(trajectory: StoredEpisode, ruler: Ruler) -> dict[str, int]:
@@ -69,15 +83,27 @@ def _measures(trajectory: StoredEpisode, ruler: Ruler) -> dict[str, int]:
 
 def _row(rows: list[dict[str, int]], requests: int, total: int) -> dict[str, Any]:
     means = {name: sum(row[name] for row in rows) / len(rows) for name in MEANS}
-    return {"n": len(rows), "share": len(rows) / total, "requests": requests, **means, "length_max": max(row["length"] for row in rows)}
+    return {
+        "n": len(rows),
+        "share": len(rows) / total,
+        "requests": requests,
+        **means,
+        "length_max": max(row["length"] for row in rows),
+    }
 
 
 def statistics_table(found: dict[str, Any]) -> str:
     """For people: the columns of Table 8, and turns. The other tables follow that of the levels."""
     of = f" of '{found['tokenizer']}'" if found["tokenizer"] else ""
     lines = [
-        f"lengths in {found['unit']}{of}; dialects: {', '.join(f'{name} {n}' for name, n in found['dialects'].items())}",
-        f"{'level':<8} {'entries':>16} {'requests':>8} {'calls':>6} {'turns':>6} {'length':>9} {'agent':>9} {'plan':>8} {'longest':>8}",
+        (
+            f"lengths in {found['unit']}{of}; dialects:"
+            f" {', '.join(f'{name} {n}' for name, n in found['dialects'].items())}"
+        ),
+        (
+            f"{'level':<8} {'entries':>16} {'requests':>8} {'calls':>6} {'turns':>6} {'length':>9}"
+            f" {'agent':>9} {'plan':>8} {'longest':>8}"
+        ),
         *_table_rows(found[TABLE]),
     ]
     for name in [name for name in found if name not in ("unit", "tokenizer", "dialects", TABLE)]:
@@ -88,5 +114,11 @@ def statistics_table(found: dict[str, Any]) -> str:
 def _table_rows(rows: dict[str, Any]) -> Iterator[str]:
     for name, row in rows.items():
         entries = f"{row['n']:,} ({row['share']:.1%})"
-        lengths = f"{row['length']:>9,.1f} {row['agent_length']:>9,.1f} {row['plan_length']:>8,.1f} {row['length_max']:>8,}"
-        yield f"{name:<8} {entries:>16} {row['requests']:>8,} {row['tool_calls']:>6.1f} {row['turns']:>6.1f} {lengths}"
+        lengths = (
+            f"{row['length']:>9,.1f} {row['agent_length']:>9,.1f} {row['plan_length']:>8,.1f}"
+            f" {row['length_max']:>8,}"
+        )
+        yield (
+            f"{name:<8} {entries:>16} {row['requests']:>8,} {row['tool_calls']:>6.1f}"
+            f" {row['turns']:>6.1f} {lengths}"
+        )

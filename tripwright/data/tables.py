@@ -1,4 +1,5 @@
-"""Rows → a parquet file or a JSONL file. The columns' types are fixed here, so that a file without any level or token id has them too."""
+"""Rows → a parquet file or a JSONL file. The columns' types are fixed here, so that a file without
+any level or token id has them too."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from tripwright.errors import UserError
 
 ROWS_PER_GROUP = 256  # of a parquet file: what is in memory at once
 
-# Column → type, in words; `_arrow` says what they are. Layouts by name. A file has those of them that its rows have, and the marks of its
-# domain's requests, whose types their values say.
+# Column → type, in words; `_arrow` says what they are. Layouts by name. A file has those of them
+# that its rows have, and the marks of its domain's requests, whose types their values say.
 COLUMNS: dict[str, dict[str, str]] = {
     "messages": {
         "id": "text",
@@ -47,7 +48,10 @@ def write_rows(rows: Iterable[dict[str, Any]], path: Path, layout: str) -> int:
     pa, pq = _pyarrow()
     count, rows = 0, iter(rows)
     first = list(itertools.islice(rows, 1))
-    rows, schema = itertools.chain(first, rows), pa.schema(_arrow(pa, COLUMNS[layout], first[0] if first else None))
+    rows, schema = (
+        itertools.chain(first, rows),
+        pa.schema(_arrow(pa, COLUMNS[layout], first[0] if first else None)),
+    )
     with replacing(path) as out, pq.ParquetWriter(out, schema) as writer:
         while group := list(itertools.islice(rows, ROWS_PER_GROUP)):
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
@@ -70,13 +74,15 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow.parquet
     except ModuleNotFoundError:
         raise UserError(
-            "Parquet needs the 'data' extra: pip install 'tripwright[data]'. A name that ends in .jsonl needs nothing."
+            "Parquet needs the 'data' extra: pip install 'tripwright[data]'. A name that ends in"
+            " .jsonl needs nothing."
         ) from None
     return pyarrow, pyarrow.parquet
 
 
 def _arrow(pa: Any, columns: dict[str, str], row: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    """Of the columns of `row`, and of what its `extra_info` has: what marks a request is its domain's. None: there is no row."""
+    """Of the columns of `row`, and of what its `extra_info` has: what marks a request is its
+    domain's. None: there is no row."""
     text, number = pa.string(), pa.int64()
 
     def type_of(value: Any) -> Any:
@@ -95,4 +101,7 @@ def _arrow(pa: Any, columns: dict[str, str], row: dict[str, Any] | None) -> list
     }
     if row is None:
         return [(name, kinds[kind]) for name, kind in columns.items()]
-    return [(name, kinds[columns[name]] if name in columns else type_of(value)) for name, value in row.items()]
+    return [
+        (name, kinds[columns[name]] if name in columns else type_of(value))
+        for name, value in row.items()
+    ]

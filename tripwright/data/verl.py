@@ -1,6 +1,7 @@
-"""A file of requests → the rows that verl's RLHFDataset reads (rows P8, P10): the prompt of an episode, and what an agent loop needs to
-play and to judge it. Only the fields of a request go there, nothing that its file adds, such as a plan that answers it: training data must
-not hold the answer."""
+"""A file of requests → the rows that verl's RLHFDataset reads (rows P8, P10): the prompt of an
+episode, and what an agent loop needs to play and to judge it. Only the fields of a request go
+there, nothing that its file adds, such as a plan that answers it: training data must not hold the
+answer."""
 
 from __future__ import annotations
 
@@ -18,22 +19,34 @@ from tripwright.world.store import World
 AGENT = "tripwright"  # the name under which an agent loop is registered
 
 
-def verl_rows(queries: Path, dialect: Dialect, world: World | None, split: str = "train", agent: str = AGENT) -> Iterator[dict[str, Any]]:
-    """`extra_info.index` is the line of the query file, counted from 0. Texts of JSON, because Arrow fills missing keys with nulls."""
+def verl_rows(
+    queries: Path, dialect: Dialect, world: World | None, split: str = "train", agent: str = AGENT
+) -> Iterator[dict[str, Any]]:
+    """`extra_info.index` is the line of the query file, counted from 0. Texts of JSON, because
+    Arrow fills missing keys with nulls."""
     domain = domain_of(dialect)
     holds = domain_of_file(queries) or domain
     if holds is not domain:
-        raise UserError(f"'{queries}' holds {holds.title}, and dialect '{dialect.name}' answers {domain.title}: choose another --dialect.")
+        raise UserError(
+            f"'{queries}' holds {holds.title}, and dialect '{dialect.name}' answers {domain.title}:"
+            " choose another --dialect."
+        )
     system = dialect.prompt(dialect.offered())
     empty = True
     for line, request in domain.read(queries):
         empty = False
         origin = domain.origin(request)
         if world is not None and origin is not None and origin not in world.cities:
-            raise UserError(f"{queries}:{line}: starts in {ascii(origin)}, no city of world '{world.name}': is it the right world?")
+            raise UserError(
+                f"{queries}:{line}: starts in {ascii(origin)}, no city of world '{world.name}': is"
+                " it the right world?"
+            )
         yield {
             "data_source": f"tripwright/{world.name}" if world is not None else "tripwright",
-            "prompt": [{"role": "system", "content": system}, {"role": "user", "content": request.query}],
+            "prompt": [
+                {"role": "system", "content": system},
+                {"role": "user", "content": request.query},
+            ],
             "ability": "travel planning",
             "reward_model": {"style": "rule", "ground_truth": _asked(request)},
             "extra_info": {
@@ -47,9 +60,13 @@ def verl_rows(queries: Path, dialect: Dialect, world: World | None, split: str =
             "agent_name": agent,
         }
     if empty:
-        raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
+        raise UserError(
+            f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
+        )
 
 
 def _asked(request: Any) -> str:
     fields = {field.alias or name for name, field in type(request).model_fields.items()}
-    return json.dumps({key: value for key, value in request.record().items() if key in fields}, ensure_ascii=False)
+    return json.dumps(
+        {key: value for key, value in request.record().items() if key in fields}, ensure_ascii=False
+    )

@@ -1,7 +1,8 @@
-"""The registry of domains: the one place that names them. A new one is a row here, or an entry point `tripwright.domains` of a package of
-yours (docs/new-domain.md).
+"""The registry of domains: the one place that names them. A new one is a row here, or an entry
+point `tripwright.domains` of a package of yours (docs/new-domain.md).
 
-Rows are names of modules, and types are imported for checking alone, so that asking for the verbs of all domains loads no other part of the
+Rows are names of modules, and types are imported for checking alone, so that asking for the verbs
+of all domains loads no other part of the
 house: `tripwright --help` does that.
 """
 
@@ -31,26 +32,36 @@ ROWS = {  # name → the module that holds its `DOMAIN`
 
 @cache
 def own_domains() -> Mapping[str, Domain]:
-    """The house's own by name. For texts that are made while a module is imported: looking for others opens files."""
+    """The house's own by name. For texts that are made while a module is imported: looking for
+    others opens files."""
     return {name: import_module(module).DOMAIN for name, module in ROWS.items()}
 
 
 @cache
 def domains() -> Mapping[str, Domain]:
-    """All of them by name, the house's own first. Raises UserError where a name of a domain, a dialect or a face comes twice."""
+    """All of them by name, the house's own first. Raises UserError where a name of a domain, a
+    dialect or a face comes twice."""
     found = {module: import_module(module).DOMAIN for module in _modules()}
     owners = dict[tuple[str, str], str]()
     for module, domain in found.items():
         here = f"'{domain.name}' ({module})"
-        named = [("domain", domain), *(("dialect", each) for each in domain.dialects), *(("face", each) for each in domain.faces)]
+        named = [
+            ("domain", domain),
+            *(("dialect", each) for each in domain.dialects),
+            *(("face", each) for each in domain.faces),
+        ]
         for kind, each in named:
             if (there := owners.setdefault((kind, each.name), here)) != here:
-                raise UserError(f"The {kind} '{each.name}' is of two domains: {there} and {here}. Rename one, or uninstall its package.")
+                raise UserError(
+                    f"The {kind} '{each.name}' is of two domains: {there} and {here}. Rename one,"
+                    " or uninstall its package."
+                )
     return {domain.name: domain for domain in found.values()}
 
 
 def verb_packages() -> Iterator[ModuleType]:
-    """The packages `verbs` of the domains that have one, each with rows for the command line (`cli/verbs.py`): VERBS and GROUPS."""
+    """The packages `verbs` of the domains that have one, each with rows for the command line
+    (`cli/verbs.py`): VERBS and GROUPS."""
     for module in _modules():
         folder, _, _ = module.rpartition(".")
         if folder and find_spec(f"{folder}.verbs") is not None:
@@ -59,7 +70,11 @@ def verb_packages() -> Iterator[ModuleType]:
 
 @cache
 def _modules() -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*ROWS.values(), *(point.module for point in entry_points(group="tripwright.domains")))))
+    return tuple(
+        dict.fromkeys(
+            (*ROWS.values(), *(point.module for point in entry_points(group="tripwright.domains")))
+        )
+    )
 
 
 def domain_named(name: str) -> Domain:
@@ -69,7 +84,11 @@ def domain_named(name: str) -> Domain:
 
 
 def dialects(among: Mapping[str, Domain] | None = None) -> dict[str, Dialect]:
-    return {dialect.name: dialect for domain in (domains() if among is None else among).values() for dialect in domain.dialects}
+    return {
+        dialect.name: dialect
+        for domain in (domains() if among is None else among).values()
+        for dialect in domain.dialects
+    }
 
 
 def dialect_named(name: str) -> Dialect:
@@ -82,11 +101,16 @@ def domain_of(dialect: Dialect | str) -> Domain:
     """The domain whose dialect it is, also with changed limits."""
     name = dialect if isinstance(dialect, str) else dialect.name
     dialect_named(name)
-    return next(domain for domain in domains().values() if any(each.name == name for each in domain.dialects))
+    return next(
+        domain
+        for domain in domains().values()
+        if any(each.name == name for each in domain.dialects)
+    )
 
 
 def domain_of_file(path: Path) -> Domain | None:
-    """Of a file of requests, by its first line; None where that is no request: `Domain.read` says what is wrong with it."""
+    """Of a file of requests, by its first line; None where that is no request: `Domain.read` says
+    what is wrong with it."""
     if not path.is_file():
         return None
     with path.open("rb") as lines:
@@ -95,11 +119,22 @@ def domain_of_file(path: Path) -> Domain | None:
         record = read_json(first)
     except NotJson:
         return None
-    return next((domain for domain in domains().values() if isinstance(record, dict) and domain.key_field in record), None)
+    return next(
+        (
+            domain
+            for domain in domains().values()
+            if isinstance(record, dict) and domain.key_field in record
+        ),
+        None,
+    )
 
 
 def faces(among: Mapping[str, Domain] | None = None) -> dict[str, Face]:
-    return {face.name: face for domain in (domains() if among is None else among).values() for face in domain.faces}
+    return {
+        face.name: face
+        for domain in (domains() if among is None else among).values()
+        for face in domain.faces
+    }
 
 
 def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:

@@ -1,8 +1,9 @@
-"""What a domain says of itself, once: everything that training, evaluation, serving and the command line need to know of its requests,
-tools, policies and rewards. Nobody outside the domain's folder asks for more, or which domain it is.
+"""What a domain says of itself, once: everything that training, evaluation, serving and the command
+line need to know of its requests, tools, policies and rewards. Nobody outside the domain's folder
+asks for more, or which domain it is.
 
-docs/new-domain.md builds one from nothing. What has a default below is for domains that want more than an agent that can be run, trained,
-examined and reported.
+docs/new-domain.md builds one from nothing. What has a default below is for domains that want more
+than an agent that can be run, trained, examined and reported.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PlaceOptions:
-    """What is to answer the tools, as given: a world's folder or a file of live services; where answers of services are kept, of which day,
-    and whether only those count."""
+    """What is to answer the tools, as given: a world's folder or a file of live services; where
+    answers of services are kept, of which day, and whether only those count."""
 
     world: Path | None = None
     services: Path | None = None
@@ -52,13 +53,19 @@ class PlaceOptions:
     @property
     def live(self) -> bool:
         """Whether anything but a closed world is asked for."""
-        return self.services is not None or self.store is not None or self.snapshot is not None or self.replay
+        return (
+            self.services is not None
+            or self.store is not None
+            or self.snapshot is not None
+            or self.replay
+        )
 
 
 @dataclass(frozen=True)
 class Place:
-    """What answers the tools of a run. `source` is what a domain's `task` takes; `identity` goes into the run card: episodes of two places
-    are never counted together. `figures` are counts worth a line in a training's metrics."""
+    """What answers the tools of a run. `source` is what a domain's `task` takes; `identity` goes
+    into the run card: episodes of two places are never counted together. `figures` are counts worth
+    a line in a training's metrics."""
 
     source: Any
     where: str
@@ -70,9 +77,15 @@ class Place:
 def open_world(options: PlaceOptions) -> Iterator[Place]:
     """A closed world, the only place that most domains know."""
     if options.live:
-        raise UserError("The tools of this dialect answer from a closed world: leave --services, --store, --snapshot and --replay out.")
+        raise UserError(
+            "The tools of this dialect answer from a closed world: leave --services, --store,"
+            " --snapshot and --replay out."
+        )
     if options.world is None:
-        raise UserError("Which world? Give its folder with --world DIR, as made by 'tripwright world build' or 'world import'.")
+        raise UserError(
+            "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
+            " 'world import'."
+        )
     world = World.open(options.world)
     yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
 
@@ -82,15 +95,23 @@ def generated_world(scale: str, seed: int) -> World:
 
 
 def names_of_world(world: World) -> set[str]:
-    """Names that a model copies and compares, so that the tokenizer must not merge them into fixed text."""
-    names = [*world.cities, *world.states, *RESTAURANT_NOUNS, *ACCOMMODATION_NOUNS, *ATTRACTION_NOUNS]
+    """Names that a model copies and compares, so that the tokenizer must not merge them into fixed
+    text."""
+    names = [
+        *world.cities,
+        *world.states,
+        *RESTAURANT_NOUNS,
+        *ACCOMMODATION_NOUNS,
+        *ATTRACTION_NOUNS,
+    ]
     for city in world.cities:
         names += [row.name for row in world.attractions(city)]
         for restaurant in world.restaurants(city):
             names += [restaurant.name, restaurant.cuisines.replace(",", " ")]
         for accommodation in world.accommodations(city):
             names += [accommodation.name, accommodation.house_rules.replace("No ", " ")]
-    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}  # F: flight numbers
+    # F: flight numbers
+    return ({word for name in names for word in name.split()} - {"&", "No", "under"}) | {"F"}
 
 
 def world_tools(source: Any, face: Face, page_rows: int | None) -> Tools:
@@ -113,7 +134,8 @@ class NoMix:
 
 
 class Stretch(NamedTuple):
-    """A stretch of the agent's own characters that is about one field; `day` None: of the whole trip."""
+    """A stretch of the agent's own characters that is about one field; `day` None: of the whole
+    trip."""
 
     start: int
     end: int
@@ -123,23 +145,28 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Credit:
-    """Where the words of an answer are that a fact is about (credit by evidence, `rl/credit.py`). `places` gives, for each segment of a
-    transcript, stretches of characters with the field and the day they are about; `looks_at` the fields that a fact looks at, by its name;
-    `fields` all of them."""
+    """Where the words of an answer are that a fact is about (credit by evidence, `rl/credit.py`).
+    `places` gives, for each segment of a transcript, stretches of characters with the field and the
+    day they are about; `looks_at` the fields that a fact looks at, by its name; `fields` all of
+    them."""
 
     places: Callable[[Transcript], list[list[Stretch]]]
     looks_at: Mapping[str, tuple[str, ...]]
     fields: tuple[str, ...]
-    called: Mapping[str, str] = field(default_factory=dict)  # field of an evidence → what the answer calls it
+    # field of an evidence → what the answer calls it
+    called: Mapping[str, str] = field(default_factory=dict)
 
 
-Counts = Mapping[str, tuple[int, int]]  # kind of thing that an answer names or claims → (those that rest on nothing, all of them)
+# kind of thing that an answer names or claims → (those that rest on nothing, all of them)
+Counts = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Grounding:
-    """One sense in which what an answer says may rest on nothing, for a section of the report. `counts` looks at the record of a scored
-    episode: None where it cannot be told. Shares are of the answers that have such a thing, or of every answer that was looked at."""
+    """One sense in which what an answer says may rest on nothing, for a section of the report.
+    `counts` looks at the record of a scored
+    episode: None where it cannot be told. Shares are of the answers that have such a thing, or of
+    every answer that was looked at."""
 
     title: str
     note: str
@@ -149,12 +176,18 @@ class Grounding:
 
 
 def read_requests(request: type[Any], made_by: str, path: Path) -> Iterator[tuple[int, Any]]:
-    """(line number, request) for every line that is not empty. Raises UserError at the first that is no request."""
+    """(line number, request) for every line that is not empty. Raises UserError at the first that
+    is no request."""
     if not path.is_file():
-        raise UserError(f"No request file at '{path}'. Expected a JSONL file, as made by '{made_by}'.")
+        raise UserError(
+            f"No request file at '{path}'. Expected a JSONL file, as made by '{made_by}'."
+        )
     for number, record in json_lines(path):
         if not isinstance(record, dict):
-            raise UserError(f"{path}:{number}: expected a request, which is a JSON object, found {repr(record)[:60]}.")
+            raise UserError(
+                f"{path}:{number}: expected a request, which is a JSON object, found"
+                f" {repr(record)[:60]}."
+            )
         try:
             yield number, request.model_validate(record)
         except ValidationError as error:
@@ -163,7 +196,8 @@ def read_requests(request: type[Any], made_by: str, path: Path) -> Iterator[tupl
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """One domain. `title` is what its requests are called in messages ("travellers' requests"), `made_by` the command that makes them."""
+    """One domain. `title` is what its requests are called in messages ("travellers' requests"),
+    `made_by` the command that makes them."""
 
     name: str
     title: str
@@ -171,62 +205,89 @@ class Domain:
     dialects: tuple[Dialect, ...]  # the first is the default
     faces: tuple[Face, ...] = ()  # by default those of the dialects
 
-    # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`; files of them; and drawn from a world.
+    # Requests: a class of pydantic's with the text `query`, perhaps a `level`, and `record()`;
+    # files of them; and drawn from a world.
     request: type[Any]
     read: Callable[[Path], Iterator[tuple[int, Any]]] = None  # type: ignore[assignment]  # (line number, request) of a file; by default a `request` a line
-    check_requests: Callable[[list[tuple[int, Any]], Place, Path], None] = lambda requests, place, path: None  # do they fit this place?
+    # do they fit this place?
+    check_requests: Callable[[list[tuple[int, Any]], Place, Path], None] = (
+        lambda requests, place, path: None
+    )
     draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
     mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
     key_field: str  # a field that a request of this domain has and of no other
     identified: bool = False  # requests have an id of their own, which files are held to
-    slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})  # section of a score → field of the request
-    marks: Callable[[Any], dict[str, Any]] = lambda request: {}  # what else requests are counted and divided by, beside their level
-    origin: Callable[[Any], str | None] = lambda request: None  # the city where a trip starts, which its world must have
+    # section of a score → field of the request
+    slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})
+    # what else requests are counted and divided by, beside their level
+    marks: Callable[[Any], dict[str, Any]] = lambda request: {}
+    # the city where a trip starts, which its world must have
+    origin: Callable[[Any], str | None] = lambda request: None
 
     # Episodes
     task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
     world: Callable[[str, int], Any] = generated_world  # (scale, seed)
-    scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)  # sizes of generated worlds, the smallest first → their settings
+    # sizes of generated worlds, the smallest first → their settings
+    scales: Mapping[str, Any] = field(default_factory=lambda: SCALES)
     world_names: Callable[[Any], set[str]] = names_of_world
     open_place: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
     tools: Callable[[Any, Face, int | None], Tools] = world_tools  # (source, face, rows of a page)
-    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")  # of a run card's "world": equal for comparable runs
+    # of a run card's "world": equal for comparable runs
+    same_place: Callable[[Json], str | None] = lambda place: place.get("content_hash")
 
     # Who plays
     expert: Callable[[], Policy]
-    baselines: Mapping[str, Callable[[], Policy]]  # policies without a mind, which say how hard requests are; and the expert
+    # policies without a mind, which say how hard requests are; and the expert
+    baselines: Mapping[str, Callable[[], Policy]]
     policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
     needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
-    rewards: Mapping[str, Reward] = field(default_factory=dict)  # by their names in recipes, beside "dense" and "success"
-    ungated: frozenset[str] = frozenset()  # rewards that need every group judged, even where an earlier one failed (`every_group`)
-    keeps: Callable[[Session], bool] = has_answer  # whether an expert's episode is fit to be imitated
+    # by their names in recipes, beside "dense" and "success"
+    rewards: Mapping[str, Reward] = field(default_factory=dict)
+    # rewards that need every group judged, even where an earlier one failed (`every_group`)
+    ungated: frozenset[str] = frozenset()
+    # whether an expert's episode is fit to be imitated
+    keeps: Callable[[Session], bool] = has_answer
 
     # Who judges
-    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # group of a verdict → those of its facts known beforehand, in order
-    rules: tuple[str, ...] = ()  # sets of rules to choose from: the default first, the strictest last; () where there is one way to judge
+    # group of a verdict → those of its facts known beforehand, in order
+    facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # sets of rules to choose from: the default first, the strictest last; () where there is one way
+    # to judge
+    rules: tuple[str, ...] = ()
     judged_by: str = "rules"  # where there is one way: what a score says of it
-    judge_again: Callable[[Json, Any, str], Verdict] | None = None  # (record of an episode, world, rules)
-    figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}  # of scored ones, for the metrics of a training step
-    every_group: Callable[[Task], Task] | None = None  # the task with verdicts that look behind gates that are shut, too
-    answer_problem: Callable[[Transcript], str | None] = lambda transcript: None  # why an answer is not in the domain's strict format
+    # (record of an episode, world, rules)
+    judge_again: Callable[[Json, Any, str], Verdict] | None = None
+    # of scored ones, for the metrics of a training step
+    figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
+    # the task with verdicts that look behind gates that are shut, too
+    every_group: Callable[[Task], Task] | None = None
+    # why an answer is not in the domain's strict format
+    answer_problem: Callable[[Transcript], str | None] = lambda transcript: None
     credit: Credit | None = None
 
     # For people
-    labels: Mapping[str, str] = field(default_factory=dict)  # field of a request → how a person calls it
-    answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None  # a structured answer as lines to read, day by day
+    # field of a request → how a person calls it
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # a structured answer as lines to read, day by day
+    answer_days: Callable[[Json], list[dict[str, Any]] | None] = lambda record: None
     ungrounded: tuple[Grounding, ...] = ()
-    opinions: Callable[[Json], dict[str, bool]] = judged_final  # automatic yes/no judgements, compared with people's labels in a study
-    counterparts: Mapping[str, str] = field(default_factory=dict)  # such an opinion → the dimension of row D10 that asks nearly the same
+    # automatic yes/no judgements, compared with people's labels in a study
+    opinions: Callable[[Json], dict[str, bool]] = judged_final
+    # such an opinion → the dimension of row D10 that asks nearly the same
+    counterparts: Mapping[str, str] = field(default_factory=dict)
 
     # Records of folders that were made before there were domains
     version_1: Callable[[Json, str], dict[str, Any] | None] = lambda record, rules: None
 
-    samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}  # tool → arguments to try it with in this world
+    # tool → arguments to try it with in this world
+    samples: Callable[[Any], dict[str, dict[str, Any]]] = lambda world: {}
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
         if not self.faces:
-            object.__setattr__(self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects)))
+            object.__setattr__(
+                self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects))
+            )
         if self.read is None:
             object.__setattr__(self, "read", partial(read_requests, self.request, self.made_by))

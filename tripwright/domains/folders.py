@@ -1,4 +1,5 @@
-"""Whose place a folder is: a world as TravelPlanner and DeepTravel share it, or what a domain of another kind keeps there."""
+"""Whose place a folder is: a world as TravelPlanner and DeepTravel share it, or what a domain of
+another kind keeps there."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ def alike(domain: Domain) -> list[Domain]:
 
 @contextmanager
 def open_folder(folder: Path, asked: Domain | None = None) -> Iterator[tuple[Domain, Place]]:
-    """The place, and the first domain that knows the folder; with `asked`, among those that live in the same kind of world. Raises the
-    UserError of the first that was tried where none does."""
+    """The place, and the first domain that knows the folder; with `asked`, among those that live in
+    the same kind of world. Raises the UserError of the first that was tried where none does."""
     with ExitStack() as opened:
         refused: list[UserError] = []
         for domain in alike(asked) if asked else domains().values():

@@ -1,10 +1,13 @@
-"""English that requests and answers of any domain are worded with: months, small numbers, lists, ordinals, the speaker's words."""
+"""English that requests and answers of any domain are worded with: months, small numbers, lists,
+ordinals, the speaker's words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-MONTHS = "January February March April May June July August September October November December".split()
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
 NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
 
 # The speaker's words, by the slots of a phrase: a party of one, and of several.

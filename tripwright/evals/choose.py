@@ -1,5 +1,6 @@
-"""Policies by the names they have on the command line: those of every domain (endpoint, local, person) and a domain's own (its experts and
-baselines). Only "local" needs torch, and only then is it imported (law 7)."""
+"""Policies by the names they have on the command line: those of every domain (endpoint, local,
+person) and a domain's own (its experts and baselines). Only "local" needs torch, and only then is
+it imported (law 7)."""
 
 from __future__ import annotations
 
@@ -21,12 +22,17 @@ SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 
 def policy_names(among: Mapping[str, Domain] | None = None) -> tuple[str, ...]:
     """Those of the domains first."""
-    own = (name for domain in (domains() if among is None else among).values() for name in domain.policies)
+    own = (
+        name
+        for domain in (domains() if among is None else among).values()
+        for name in domain.policies
+    )
     return (*dict.fromkeys(own), "person", "endpoint", "local")
 
 
 def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
-    """Raises UserError for a name that is none, and for what goes wrong before a run folder is made."""
+    """Raises UserError for a name that is none, and for what goes wrong before a run folder is
+    made."""
     if name not in policy_names():
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
     if name in SAMPLING:
@@ -37,13 +43,18 @@ def choose_policy(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         return plain(name, PersonPolicy)(settings, dialect)
     domain = domain_of(dialect)
     if name not in domain.policies:
-        raise UserError(f"Policy '{name}' knows nothing of dialect '{dialect.name}'. There are {', '.join(domain.policies)} for it.")
+        raise UserError(
+            f"Policy '{name}' knows nothing of dialect '{dialect.name}'. There are"
+            f" {', '.join(domain.policies)} for it."
+        )
     return domain.policies[name](settings, dialect)
 
 
 def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
     if not settings.base_url or not settings.model:
-        raise UserError("Policy 'endpoint' needs --base-url URL (up to and including /v1) and --model NAME.")
+        raise UserError(
+            "Policy 'endpoint' needs --base-url URL (up to and including /v1) and --model NAME."
+        )
     if settings.concurrency < 1:
         raise UserError(f"--concurrency is at least 1, found {settings.concurrency}.")
     endpoint = ChatEndpoint(
@@ -58,21 +69,44 @@ def _endpoint(settings: Settings, dialect: Dialect) -> Chosen:
         requests_per_second=settings.requests_per_second,
     )
     address = shown_url(settings.base_url)
-    identity = {"kind": "endpoint", "model": settings.model, "base_url": address, "native_tools": settings.native_tools}
-    decoding = {"temperature": settings.temperature, "top_p": settings.top_p, "max_tokens": dialect.max_turn_tokens}
+    identity = {
+        "kind": "endpoint",
+        "model": settings.model,
+        "base_url": address,
+        "native_tools": settings.native_tools,
+    }
+    decoding = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_tokens": dialect.max_turn_tokens,
+    }
     decoding |= _top_k(settings)
-    return Chosen(EndpointPolicy(endpoint, settings.concurrency, settings.native_tools), None, identity, decoding)
+    return Chosen(
+        EndpointPolicy(endpoint, settings.concurrency, settings.native_tools),
+        None,
+        identity,
+        decoding,
+    )
 
 
 def _local(settings: Settings, dialect: Dialect) -> Chosen:
     if not settings.model:
-        raise UserError("Policy 'local' needs --model DIR, a checkpoint folder (or a model name that transformers can find).")
+        raise UserError(
+            "Policy 'local' needs --model DIR, a checkpoint folder (or a model name that"
+            " transformers can find)."
+        )
     if settings.rows < 1:
         raise UserError(f"--rows is at least 1, found {settings.rows}.")
     from tripwright.inference.local import LocalPolicy, Sampling  # torch
 
     top_p = 1.0 if settings.top_p is None else settings.top_p
-    sampling = Sampling(settings.temperature, rows=settings.rows, seed=settings.seed, top_p=top_p, top_k=settings.top_k)
+    sampling = Sampling(
+        settings.temperature,
+        rows=settings.rows,
+        seed=settings.seed,
+        top_p=top_p,
+        top_k=settings.top_k,
+    )
     policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling)
     decoding: dict[str, Any] = {"temperature": settings.temperature, "dtype": sampling.dtype}
     if settings.temperature > 0:

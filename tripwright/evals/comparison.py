@@ -1,10 +1,12 @@
-"""Two or more runs on the queries that all of them played (rows B5, T4): figures with intervals, differences from the first with a
-test, and which queries were gained and lost.
+"""Two or more runs on the queries that all of them played (rows B5, T4): figures with intervals,
+differences from the first with a test, and which queries were gained and lost.
 
-The subtle things. Samples of a query are averaged first, so a query weighs the same however many samples of it were scored. A difference
-is taken query by query; the intervals of two runs may overlap although their difference is certain. A table with many tests is
-corrected by Holm's procedure, and only what is left then is marked. Runs that differ by their seed alone are one group: its figure is
-the mean over seeds, its interval resamples seeds and queries, and it shows how far the seeds lie apart.
+The subtle things. Samples of a query are averaged first, so a query weighs the same however many
+samples of it were scored. A difference is taken query by query; the intervals of two runs may
+overlap although their difference is certain. A table with many tests is corrected by Holm's
+procedure, and only what is left then is marked. Runs that differ by their seed alone are one group:
+its figure is the mean over seeds, its interval resamples seeds and queries, and it shows how far
+the seeds lie apart.
 """
 
 from __future__ import annotations
@@ -35,7 +37,14 @@ from tripwright.evals.figures import (
 from tripwright.evals.outcome import facts_of, mark_words
 from tripwright.statistics.paired import SMALLEST_P, holm, paired_interval, sign_flip
 from tripwright.statistics.rates import wilson
-from tripwright.statistics.resampling import bootstrap_floor, bootstrap_p, over_seeds, percentiles, resampled_sums, seed_draws
+from tripwright.statistics.resampling import (
+    bootstrap_floor,
+    bootstrap_p,
+    over_seeds,
+    percentiles,
+    resampled_sums,
+    seed_draws,
+)
 
 SIGNIFICANT = 0.05
 ROUNDING = 1e-12
@@ -46,11 +55,13 @@ Key = tuple[str, str]  # table, row
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of every run on the same queries. `plain` of each group: is it one yes or no of each query and run?"""
+    """One figure of every run on the same queries. `plain` of each group: is it one yes or no of
+    each query and run?"""
 
     kind: str
     queries: tuple[str, ...]
-    runs: tuple[tuple[dict[str, Pair], ...], ...]  # of each group, of each of its runs: query → mean part and whole of a sample
+    # of each group, of each of its runs: query → mean part and whole of a sample
+    runs: tuple[tuple[dict[str, Pair], ...], ...]
     rates: tuple[tuple[float, ...], ...]  # Σ part / Σ whole of each
     plain: tuple[bool, ...]
 
@@ -58,11 +69,15 @@ class Row:
         return sum(self.rates[group]) / len(self.rates[group])
 
     def differences(self, group: int, base: int) -> list[Fraction | int]:
-        """Query by query; of several seeds, their mean. Where both were asked as much it is in checks, which add up to the difference."""
+        """Query by query; of several seeds, their mean. Where both were asked as much it is in
+        checks, which add up to the difference."""
         after, before = (_mean(self.runs[place], self.queries) for place in (group, base))
         if all(after[q][1] == before[q][1] for q in self.queries):
             return [after[q][0] - before[q][0] for q in self.queries]
-        return [Fraction(after[q][0]) / after[q][1] - Fraction(before[q][0]) / before[q][1] for q in self.queries]
+        return [
+            Fraction(after[q][0]) / after[q][1] - Fraction(before[q][0]) / before[q][1]
+            for q in self.queries
+        ]
 
 
 class Comparison:
@@ -76,9 +91,19 @@ class Comparison:
         self.resampled = self._resample()
 
     def _rows(self) -> dict[Key, Row]:
-        figures = [[_figures({q: run.scored[q] for q in self.queries}) for run in group.runs] for group in self.groups]
-        samples = [[{q: len(run.scored[q]) for q in self.queries} for run in group.runs] for group in self.groups]
-        keys = [key for key in figures[0][0] if all(key in found for group in figures for found in group)]
+        figures = [
+            [_figures({q: run.scored[q] for q in self.queries}) for run in group.runs]
+            for group in self.groups
+        ]
+        samples = [
+            [{q: len(run.scored[q]) for q in self.queries} for run in group.runs]
+            for group in self.groups
+        ]
+        keys = [
+            key
+            for key in figures[0][0]
+            if all(key in found for group in figures for found in group)
+        ]
         rows = {}
         for key in keys:
             per_query = [[found[key] for found in group] for group in figures]
@@ -90,20 +115,34 @@ class Comparison:
     def _resample(self) -> dict[Key, list[list[float]]]:
         columns = Columns(self.queries)
         places = {
-            key: [[columns.add({q: pairs[q] for q in row.queries}, SCALE) for pairs in group] for group in row.runs]
+            key: [
+                [columns.add({q: pairs[q] for q in row.queries}, SCALE) for pairs in group]
+                for group in row.runs
+            ]
             for key, row in self.rows.items()
         }
         sums = resampled_sums(columns.values, SEED)
-        draws = [seed_draws(len(group.runs), SEED + 1 + place) for place, group in enumerate(self.groups)]
+        draws = [
+            seed_draws(len(group.runs), SEED + 1 + place) for place, group in enumerate(self.groups)
+        ]
         found: dict[Key, list[list[float]]] = {}
         for key, groups in places.items():
             wholes = {whole for group in groups for _, whole in group}
-            usable = [number for number, row in enumerate(sums) if all(row[whole] for whole in wholes)]
+            usable = [
+                number for number, row in enumerate(sums) if all(row[whole] for whole in wholes)
+            ]
             found[key] = []
             for place, group in enumerate(groups):
-                rates = [[sums[number][part] / sums[number][whole] for number in usable] for part, whole in group]
+                rates = [
+                    [sums[number][part] / sums[number][whole] for number in usable]
+                    for part, whole in group
+                ]
                 drawn = [draws[place][number] for number in usable]
-                found[key].append(rates[0] if len(rates) == 1 else list(map(over_seeds, zip(*rates, strict=True), drawn)))
+                found[key].append(
+                    rates[0]
+                    if len(rates) == 1
+                    else list(map(over_seeds, zip(*rates, strict=True), drawn))
+                )
         return found
 
     # ---- figures
@@ -111,13 +150,20 @@ class Comparison:
     def figure(self, key: Key, group: int) -> dict[str, Any]:
         row, value = self.rows[key], self.rows[key].value(group)
         low, high = self._interval(key, group, value)
-        found: dict[str, Any] = {"value": value, "low": low, "high": high, "n": len(row.queries), "kind": row.kind}
+        found: dict[str, Any] = {
+            "value": value,
+            "low": low,
+            "high": high,
+            "n": len(row.queries),
+            "kind": row.kind,
+        }
         if row.plain[group] and len(self.groups[group].runs) == 1:
             found["k"] = round(value * len(row.queries))
         return found
 
     def _interval(self, key: Key, group: int, value: float) -> tuple[float | None, float | None]:
-        """As in score.json: Wilson's for one yes or no per query, and where all queries agree; else from resampled queries."""
+        """As in score.json: Wilson's for one yes or no per query, and where all queries agree; else
+        from resampled queries."""
         row, n = self.rows[key], len(self.rows[key].queries)
         single = len(self.groups[group].runs) == 1
         if row.kind != "mean" and ((row.plain[group] and single) or value in (0.0, 1.0)):
@@ -126,37 +172,67 @@ class Comparison:
         if not drawn:
             return None, None
         low, high = percentiles(drawn)
-        return (low, high) if row.kind == "mean" else (max(low, 0.0), min(high, 1.0))  # the spread of seeds may reach past the ends
+        # the spread of seeds may reach past the ends
+        return (low, high) if row.kind == "mean" else (max(low, 0.0), min(high, 1.0))
 
     def difference(self, key: Key, group: int, base: int) -> dict[str, Any]:
-        """group − base. `p_is_bound` where p is the smallest that so many random draws can give: the true one may be smaller."""
+        """group − base. `p_is_bound` where p is the smallest that so many random draws can give:
+        the true one may be smaller."""
         row = self.rows[key]
-        found: dict[str, Any] = {"value": row.value(group) - row.value(base), "n": len(row.queries), "kind": row.kind}
-        drawn = [a - b for a, b in zip(self.resampled[key][group], self.resampled[key][base], strict=True)]
+        found: dict[str, Any] = {
+            "value": row.value(group) - row.value(base),
+            "n": len(row.queries),
+            "kind": row.kind,
+        }
+        drawn = [
+            a - b
+            for a, b in zip(self.resampled[key][group], self.resampled[key][base], strict=True)
+        ]
         differences = row.differences(group, base)
         p = sign_flip(differences, SEED)
         floors = {SMALLEST_P}
         if len(self.groups[group].runs) > 1 or len(self.groups[base].runs) > 1:
-            # Resampled differences of a few queries that all agree have no spread; the signs of so few still prove little.
+            # Resampled differences of a few queries that all agree have no spread; the signs of so
+            # few still prove little.
             p = max(bootstrap_p(drawn), p) if drawn else p
             floors.add(bootstrap_floor(len(drawn)))
             test = "bootstrap over seeds and queries, sign flips over queries"
             return found | {**_ends(row, drawn), "p": p, "p_is_bound": p in floors, "test": test}
         if row.plain[group] and row.plain[base]:
-            low, high = paired_interval(sum(d > 0 for d in differences), sum(d < 0 for d in differences), len(differences))
-            return found | {"low": low, "high": high, "p": p, "p_is_bound": False, "test": "McNemar, exact"}
-        return found | {**_ends(row, drawn), "p": p, "p_is_bound": p in floors, "test": "sign flips over queries"}
+            low, high = paired_interval(
+                sum(d > 0 for d in differences), sum(d < 0 for d in differences), len(differences)
+            )
+            return found | {
+                "low": low,
+                "high": high,
+                "p": p,
+                "p_is_bound": False,
+                "test": "McNemar, exact",
+            }
+        return found | {
+            **_ends(row, drawn),
+            "p": p,
+            "p_is_bound": p in floors,
+            "test": "sign flips over queries",
+        }
 
     # ---- tables
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """{table: {row: {"runs": {name: figure}, "differences": {name: difference}}}}; the p-values of a table are Holm's, together."""
+        """{table: {row: {"runs": {name: figure}, "differences": {name: difference}}}}; the p-values
+        of a table are Holm's, together."""
         tables: dict[str, dict[str, Any]] = {}
         for (table, name), _ in self.rows.items():
             key = (table, name)
             tables.setdefault(table, {})[name] = {
-                "runs": {group.name: self.figure(key, place) for place, group in enumerate(self.groups)},
-                "differences": {group.name: self.difference(key, place, 0) for place, group in enumerate(self.groups) if place},
+                "runs": {
+                    group.name: self.figure(key, place) for place, group in enumerate(self.groups)
+                },
+                "differences": {
+                    group.name: self.difference(key, place, 0)
+                    for place, group in enumerate(self.groups)
+                    if place
+                },
             }
         for rows in tables.values():
             correct([found for row in rows.values() for found in row["differences"].values()])
@@ -167,35 +243,55 @@ class Comparison:
         found = []
         for a, b in combinations(range(len(self.groups)), 2):
             counts = {name: len(listed) for name, listed in self.changed(b, a).items()}
-            found.append({"a": self.groups[a].name, "b": self.groups[b].name, **self.difference(FINAL, b, a), **counts})
+            found.append(
+                {
+                    "a": self.groups[a].name,
+                    "b": self.groups[b].name,
+                    **self.difference(FINAL, b, a),
+                    **counts,
+                }
+            )
         correct(found)
         return found
 
     def changed(self, group: int, base: int = 0) -> dict[str, list[dict[str, Any]]]:
-        """The queries that `group` passes more often than `base` (gained), and less often (lost), the largest changes first."""
+        """The queries that `group` passes more often than `base` (gained), and less often (lost),
+        the largest changes first."""
         found: dict[str, list[tuple[float, dict[str, Any]]]] = {"gained": [], "lost": []}
         for query in self.queries:
-            (passed, tried), (before, tried_before) = (self._passes(place, query) for place in (group, base))
+            (passed, tried), (before, tried_before) = (
+                self._passes(place, query) for place in (group, base)
+            )
             change = passed / tried - before / tried_before
             if change:
                 first = self.groups[base].runs[0].scored[query][0]
                 about = {"id": query_id(first), **first.marks, "text": first.text}
                 found["gained" if change > 0 else "lost"].append(
-                    (-abs(change), {**about, "before": [before, tried_before], "after": [passed, tried]})
+                    (
+                        -abs(change),
+                        {**about, "before": [before, tried_before], "after": [passed, tried]},
+                    )
                 )
-        return {name: [each for _, each in sorted(listed, key=lambda pair: (pair[0], pair[1]["id"]))] for name, listed in found.items()}
+        return {
+            name: [each for _, each in sorted(listed, key=lambda pair: (pair[0], pair[1]["id"]))]
+            for name, listed in found.items()
+        }
 
     def _passes(self, group: int, query: str) -> tuple[int, int]:
         outcomes = [outcome for run in self.groups[group].runs for outcome in run.scored[query]]
         return sum(outcome.final for outcome in outcomes), len(outcomes)
 
     def seeds(self) -> dict[str, Any]:
-        """Of each group of several: every seed's pass rate, and how far they lie apart (standard deviation, in shares)."""
+        """Of each group of several: every seed's pass rate, and how far they lie apart (standard
+        deviation, in shares)."""
         row, found = self.rows[FINAL], {}
         for place, group in enumerate(self.groups):
             if len(group.runs) > 1:
                 rates = row.rates[place]
-                runs = [{"run": run.name, "seed": run.seed, "final": value} for run, value in zip(group.runs, rates, strict=True)]
+                runs = [
+                    {"run": run.name, "seed": run.seed, "final": value}
+                    for run, value in zip(group.runs, rates, strict=True)
+                ]
                 found[group.name] = {
                     "runs": runs,
                     "mean": row.value(place),
@@ -208,11 +304,14 @@ class Comparison:
 
 def changed_marks(query: Mapping[str, Any]) -> list[str]:
     """Of an entry of `Comparison.changed`: what its request is counted under, in words."""
-    return mark_words({key: value for key, value in query.items() if key not in ("id", "text", "before", "after")})
+    return mark_words(
+        {key: value for key, value in query.items() if key not in ("id", "text", "before", "after")}
+    )
 
 
 def _ends(row: Row, drawn: Sequence[float]) -> dict[str, float | None]:
-    """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the interval of as many pairs."""
+    """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the
+    interval of as many pairs."""
     if not drawn:
         return {"low": None, "high": None}
     low, high = percentiles(drawn)
@@ -220,13 +319,23 @@ def _ends(row: Row, drawn: Sequence[float]) -> dict[str, float | None]:
         for gained, lost in ((0, 0), (len(row.queries), 0), (0, len(row.queries))):
             if abs(drawn[0] - (gained - lost) / len(row.queries)) < ROUNDING:
                 low, high = paired_interval(gained, lost, len(row.queries))
-    return {"low": low, "high": high} if row.kind == "mean" else {"low": max(low, -1.0), "high": min(high, 1.0)}
+    return (
+        {"low": low, "high": high}
+        if row.kind == "mean"
+        else {"low": max(low, -1.0), "high": min(high, 1.0)}
+    )
 
 
 def _mean(runs: Sequence[Mapping[str, Pair]], queries: Sequence[str]) -> Mapping[str, Pair]:
     if len(runs) == 1:
         return runs[0]
-    return {q: (Fraction(sum(run[q][0] for run in runs), len(runs)), Fraction(sum(run[q][1] for run in runs), len(runs))) for q in queries}
+    return {
+        q: (
+            Fraction(sum(run[q][0] for run in runs), len(runs)),
+            Fraction(sum(run[q][1] for run in runs), len(runs)),
+        )
+        for q in queries
+    }
 
 
 def correct(differences: Sequence[dict[str, Any]]) -> None:
@@ -242,23 +351,41 @@ def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
     if most > 1:
         kinds = sample_figures(queries, most)
         tables["samples"] = {"flip_rate": flips(queries)}
-        tables["samples"] |= {f"{kind.removesuffix('k')}{k}": found for kind in kinds for k, found in kinds[kind].items() if k != "1"}
+        tables["samples"] |= {
+            f"{kind.removesuffix('k')}{k}": found
+            for kind in kinds
+            for k, found in kinds[kind].items()
+            if k != "1"
+        }
     tables["constraints"] = constraints(queries, facts)
-    sections = slices(queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices))
-    tables |= {name: section for name, section in sections.items() if len(section) > 1}  # one slice alone is the whole
-    return {(table, name): found for table, section in tables.items() for name, found in section.items()}
+    sections = slices(
+        queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices)
+    )
+    # one slice alone is the whole
+    tables |= {name: section for name, section in sections.items() if len(section) > 1}
+    return {
+        (table, name): found for table, section in tables.items() for name, found in section.items()
+    }
 
 
-def _row(per_query: list[list[PerQuery]], samples: list[list[dict[str, int]]], queries: tuple[str, ...]) -> Row:
-    """Parts and wholes summed over samples become those of a mean sample; what has one value of a query has it already, as a flip rate."""
+def _row(
+    per_query: list[list[PerQuery]], samples: list[list[dict[str, int]]], queries: tuple[str, ...]
+) -> Row:
+    """Parts and wholes summed over samples become those of a mean sample; what has one value of a
+    query has it already, as a flip rate."""
     kind = per_query[0][0].kind
-    plain = tuple(kind == "share" and all(found.of[q][1] == 1 for found in group for q in queries) for group in per_query)
+    plain = tuple(
+        kind == "share" and all(found.of[q][1] == 1 for found in group for q in queries)
+        for group in per_query
+    )
 
     def pairs(found: PerQuery, tried: dict[str, int]) -> dict[str, Pair]:
         by = tried if kind == "share" and not all(plain) else dict.fromkeys(queries, 1)
         return {q: (_over(found.of[q][0], by[q]), _over(found.of[q][1], by[q])) for q in queries}
 
-    runs = tuple(tuple(map(pairs, group, tried)) for group, tried in zip(per_query, samples, strict=True))
+    runs = tuple(
+        tuple(map(pairs, group, tried)) for group, tried in zip(per_query, samples, strict=True)
+    )
     return Row(kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain)
 
 

@@ -1,8 +1,10 @@
-"""Run folders as a comparison sees them: outcomes query by query, the card, and which runs are seeds of one another.
+"""Run folders as a comparison sees them: outcomes query by query, the card, and which runs are
+seeds of one another.
 
-The subtle thing: the figures are made anew from transcripts.jsonl, not taken from score.json, because a comparison needs to know which
-query passed. With `judge_anew` the plans in the transcripts are judged again, so that runs judged by different rules, or by different
-versions of the judge, can be compared under one.
+The subtle thing: the figures are made anew from transcripts.jsonl, not taken from score.json,
+because a comparison needs to know which query passed. With `judge_anew` the plans in the
+transcripts are judged again, so that runs judged by different rules, or by different versions of
+the judge, can be compared under one.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """`scored` and `unscored` hold the samples of each query; a query may be in both. `typed_rows` as of a Run."""
+    """`scored` and `unscored` hold the samples of each query; a query may be in both. `typed_rows`
+    as of a Run."""
 
     name: str
     folder: Path
@@ -86,19 +89,26 @@ def evaluation_folder(folder: Path) -> Path:
     for place in (folder, *(folder / "eval" / name for name in EVALUATIONS)):
         if (place / TRANSCRIPTS).is_file():
             return place
-    found = sorted(path.parent.relative_to(folder).as_posix() for path in folder.glob(f"eval/*/{TRANSCRIPTS}"))
+    found = sorted(
+        path.parent.relative_to(folder).as_posix() for path in folder.glob(f"eval/*/{TRANSCRIPTS}")
+    )
     raise UserError(
-        f"No {TRANSCRIPTS} in '{folder}': expected a folder made by 'tripwright run', or by quickstart or examine with eval/"
+        f"No {TRANSCRIPTS} in '{folder}': expected a folder made by 'tripwright run', or by"
+        " quickstart or examine with eval/"
         + (f"; found {', '.join(found)}, name one of these." if found else ".")
     )
 
 
-def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rules: str | None = None) -> ComparedRun:
+def read_compared(
+    folder: Path, name: str, judge_anew: Judge | None = None, rules: str | None = None
+) -> ComparedRun:
     """Raises UserError for a folder without transcripts, and for lines that are no episodes."""
     place = evaluation_folder(folder)
     run, status, outcomes = Run.at(place), StatusLine(), list[Outcome]()
     for line in episode_lines(run.transcripts, older=older_records(run.transcripts)):
-        outcomes.append(line.read(lambda record: Outcome.of(judge_anew(record) if judge_anew else record)))
+        outcomes.append(
+            line.read(lambda record: Outcome.of(judge_anew(record) if judge_anew else record))
+        )
         status.show(f"reading {name}: {len(outcomes)} episodes")
     status.end()
     if not outcomes:
@@ -108,38 +118,56 @@ def read_compared(folder: Path, name: str, judge_anew: Judge | None = None, rule
     recipe = _recipe(place, card)
     alike, seed = but_for_seeds(card, recipe), seed_of(card, recipe)
     if rules is not None:
-        card |= {"rules": rules, "judge": judge_version(judge_code(str((card.get("dialect") or {}).get("name"))))}
-    scored, unscored = by_query(o for o in outcomes if o.scored), by_query(o for o in outcomes if not o.scored)
-    return ComparedRun(name, folder, card, seed, alike, scored, unscored, run.finished, run.typed_rows)
+        card |= {
+            "rules": rules,
+            "judge": judge_version(judge_code(str((card.get("dialect") or {}).get("name")))),
+        }
+    scored, unscored = (
+        by_query(o for o in outcomes if o.scored),
+        by_query(o for o in outcomes if not o.scored),
+    )
+    return ComparedRun(
+        name, folder, card, seed, alike, scored, unscored, run.finished, run.typed_rows
+    )
 
 
 def judged_by_rules(world: World, rules: str) -> Judge:
-    """Judges the answer of a line again. A line without one stays undelivered, an unscored one unscored."""
+    """Judges the answer of a line again. A line without one stays undelivered, an unscored one
+    unscored."""
 
     def again(record: Mapping[str, Any]) -> Mapping[str, Any]:
         domain = domains().get(record["domain"])
         if domain is None or domain.judge_again is None:
             what = domain.title if domain is not None else "another benchmark"
-            raise UserError(f"--rejudge is for answers that several sets of rules can judge; these runs are of {what}. Leave it out.")
+            raise UserError(
+                "--rejudge is for answers that several sets of rules can judge; these runs are of"
+                f" {what}. Leave it out."
+            )
         if rules not in domain.rules:
             raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
         if record["verdict"] is None:
             return record
         if record.get("world") != world.name:
-            raise UserError(f"Episode '{record['id']}' was played in world '{record.get('world')}', and --world is '{world.name}'.")
+            raise UserError(
+                f"Episode '{record['id']}' was played in world '{record.get('world')}', and --world"
+                f" is '{world.name}'."
+            )
         return {**record, "verdict": domain.judge_again(record, world, rules).record()}
 
     return again
 
 
 def check_world(runs: Sequence[ComparedRun], world: World) -> None:
-    """Raises UserError where a card says that the episodes were played in another version of this world."""
+    """Raises UserError where a card says that the episodes were played in another version of this
+    world."""
     for run in runs:
         place = run.card.get("world")
         played = place.get("content_hash") if isinstance(place, dict) else None
         if played not in (None, world.content_hash):
             found = f"content hash {str(played)[:12]} there, {world.content_hash[:12]} here"
-            raise UserError(f"'{run.folder}' was played in another version of world '{world.name}': {found}.")
+            raise UserError(
+                f"'{run.folder}' was played in another version of world '{world.name}': {found}."
+            )
 
 
 def common_queries(runs: Sequence[ComparedRun]) -> list[str]:
@@ -148,7 +176,10 @@ def common_queries(runs: Sequence[ComparedRun]) -> list[str]:
     if not found:
         counts = ", ".join(f"{run.name} has {len(run.scored):,}" for run in runs)
         advice = "Give runs of the same queries in the same world"
-        raise UserError(f"The runs have no scored query in common, so there is nothing to compare: {counts}. {advice}.")
+        raise UserError(
+            f"The runs have no scored query in common, so there is nothing to compare: {counts}."
+            f" {advice}."
+        )
     return found
 
 
@@ -158,11 +189,16 @@ def query_id(outcome: Outcome) -> str:
 
 
 def group_seeds(runs: Sequence[ComparedRun]) -> list[Group]:
-    """Runs that are alike but for different seeds, together. Where that would leave nothing to compare, each run stands alone."""
+    """Runs that are alike but for different seeds, together. Where that would leave nothing to
+    compare, each run stands alone."""
     together: dict[str, list[ComparedRun]] = {}
     for run in runs:
         together.setdefault(run.alike, []).append(run)
-    if len(together) < 2 or any(len({run.seed for run in same} - {None}) < len(same) for same in together.values() if len(same) > 1):
+    if len(together) < 2 or any(
+        len({run.seed for run in same} - {None}) < len(same)
+        for same in together.values()
+        if len(same) > 1
+    ):
         return [Group(run.name, (run,)) for run in runs]
     return [named_group(same) for same in together.values()]
 
@@ -171,7 +207,14 @@ def named_group(runs: Sequence[ComparedRun]) -> Group:
     """One group of runs that differ in their seed alone, named after the first without its seed."""
     if len(runs) == 1:
         return Group(runs[0].name, tuple(runs))
-    return Group(f"{runs[0].name} and {len(runs) - 1} more seeds" if len(runs) > 2 else f"{runs[0].name} and another seed", tuple(runs))
+    return Group(
+        (
+            f"{runs[0].name} and {len(runs) - 1} more seeds"
+            if len(runs) > 2
+            else f"{runs[0].name} and another seed"
+        ),
+        tuple(runs),
+    )
 
 
 def check_group(group: Group) -> None:
@@ -179,13 +222,19 @@ def check_group(group: Group) -> None:
     first, *others = group.runs
     if odd := [run.name for run in others if run.alike != first.alike]:
         advice = "Give them as separate runs, or add --unlike."
-        raise UserError(f"Runs joined by commas differ only by a seed, but {first.name} and {odd[0]} differ in more. {advice}")
+        raise UserError(
+            f"Runs joined by commas differ only by a seed, but {first.name} and {odd[0]} differ in"
+            f" more. {advice}"
+        )
 
 
 def _recipe(place: Path, card: Card) -> Card | None:
-    """Of the training that made the policy: beside its eval/, or above the model that a run was given."""
+    """Of the training that made the policy: beside its eval/, or above the model that a run was
+    given."""
     policy = card.get("policy")
-    model = policy.get("model") if isinstance(policy, dict) and policy.get("kind") == "local" else None
+    model = (
+        policy.get("model") if isinstance(policy, dict) and policy.get("kind") == "local" else None
+    )
     homes = [place.parent.parent] if place.parent.name == "eval" else []
     homes += [Path(model).parent.parent] if isinstance(model, str) else []
     return next((found for home in homes if (found := json_object(home / RECIPE))), None)

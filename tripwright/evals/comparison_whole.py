@@ -1,4 +1,5 @@
-"""A comparison from run folders to one record: what `tripwright compare --json` prints and what the page over several runs shows."""
+"""A comparison from run folders to one record: what `tripwright compare --json` prints and what the
+page over several runs shows."""
 
 from __future__ import annotations
 
@@ -40,17 +41,21 @@ def compare_folders(
     apart: bool = False,
     names: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """`folders` holds runs, or several that are seeds of one another. With `rules`, all plans are judged anew in `world`. `apart`: no run
-    is taken for a seed of another unless it was given as one. Raises UserError for runs that cannot be compared."""
+    """`folders` holds runs, or several that are seeds of one another. With `rules`, all plans are
+    judged anew in `world`. `apart`: no run is taken for a seed of another unless it was given as
+    one. Raises UserError for runs that cannot be compared."""
     flat = [folder for several in folders for folder in several]
     if len(folders) < 2:
         raise UserError(f"A comparison needs at least two runs, found {len(folders)}.")
     names = names or run_names(flat)
     judge = judged_by_rules(world, rules) if rules is not None and world is not None else None
-    runs = [read_compared(folder, name, judge, rules) for folder, name in zip(flat, names, strict=True)]
+    runs = [
+        read_compared(folder, name, judge, rules) for folder, name in zip(flat, names, strict=True)
+    ]
     if world is not None:
         check_world(runs, world)
-    common_queries(runs)  # first: without any, runs that are allowed to be unlike could not be compared either
+    # first: without any, runs that are allowed to be unlike could not be compared either
+    common_queries(runs)
     differing = unlike({run.name: run.card for run in runs})
     if differing and not allow_unlike:
         raise UserError(refusal(differing, rules))
@@ -63,13 +68,19 @@ def refusal(differing: Sequence[str], rules: str | None = None) -> str:
     more = f"; and {len(differing) - MOST_PHRASES} more" if len(differing) > MOST_PHRASES else ""
     kinds = {phrase.partition(" ")[0] for phrase in differing}
     advice = "Compare"
-    if "rules" in kinds and "world" not in kinds and rules is None:  # plans of two worlds cannot be judged in one
+    # plans of two worlds cannot be judged in one
+    if "rules" in kinds and "world" not in kinds and rules is None:
         also = "or" if kinds == {"rules"} else "and"
         advice = f"Judge them alike with --rejudge RULES --world DIR, {also} compare"
-    return f"These runs are not alike: {'; '.join(differing[:MOST_PHRASES])}{more}. {advice} them all the same with {UNLIKE}."
+    return (
+        f"These runs are not alike: {'; '.join(differing[:MOST_PHRASES])}{more}. {advice} them all"
+        f" the same with {UNLIKE}."
+    )
 
 
-def _groups(folders: Sequence[Sequence[Path]], runs: Sequence[ComparedRun], apart: bool, allow_unlike: bool) -> list[Group]:
+def _groups(
+    folders: Sequence[Sequence[Path]], runs: Sequence[ComparedRun], apart: bool, allow_unlike: bool
+) -> list[Group]:
     if all(len(several) == 1 for several in folders):
         return [Group(run.name, (run,)) for run in runs] if apart else group_seeds(runs)
     rest, groups = iter(runs), []
@@ -81,7 +92,8 @@ def _groups(folders: Sequence[Sequence[Path]], runs: Sequence[ComparedRun], apar
 
 
 def compared(groups: Sequence[Group]) -> dict[str, Any]:
-    """Everything that is said about these groups; the first is what the others are compared with."""
+    """Everything that is said about these groups; the first is what the others are compared
+    with."""
     runs = [run for group in groups for run in group.runs]
     found = Comparison(groups)
     queries_of = [run.scored.keys() | run.unscored.keys() for run in runs]
@@ -91,11 +103,21 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
         "rules": " and ".join(dict.fromkeys(run.rules for run in runs)),
         "queries": len(found.queries),
         "left_out": len(set.union(*map(set, queries_of))) - len(found.queries),
-        "notes": [*notes({run.name: run.card for run in runs}), *_unfinished(runs), *_untyped(runs)],
+        "notes": [
+            *notes({run.name: run.card for run in runs}),
+            *_unfinished(runs),
+            *_untyped(runs),
+        ],
         "tables": found.tables(),
         "pairs": found.pairs(),
-        "changed": {group.name: found.changed(place) for place, group in enumerate(groups) if place},
-        "power": {group.name: said for place, group in enumerate(groups) if place and (said := _power(found, place))},
+        "changed": {
+            group.name: found.changed(place) for place, group in enumerate(groups) if place
+        },
+        "power": {
+            group.name: said
+            for place, group in enumerate(groups)
+            if place and (said := _power(found, place))
+        },
     }
     if seeds := found.seeds():
         record["seeds"] = seeds
@@ -116,21 +138,35 @@ def _about(group: Group) -> dict[str, Any]:
 
 def _unfinished(runs: Sequence[ComparedRun]) -> list[str]:
     open_runs = [run.name for run in runs if not run.finished]
-    return [f"not finished: {', '.join(open_runs)}; the same command finishes a run"] if open_runs else []
+    return (
+        [f"not finished: {', '.join(open_runs)}; the same command finishes a run"]
+        if open_runs
+        else []
+    )
 
 
 def _untyped(runs: Sequence[ComparedRun]) -> list[str]:
     older = [run.name for run in runs if not run.typed_rows]
-    return [f"no typed rows: {', '.join(older)}; an older version kept the tools' answers as text alone"] if older else []
+    return (
+        [
+            f"no typed rows: {', '.join(older)}; an older version kept the tools' answers as text"
+            " alone"
+        ]
+        if older
+        else []
+    )
 
 
 def _power(found: Comparison, group: int) -> dict[str, Any] | None:
-    """What these queries can show, from how far single queries' differences scatter. None for seeds, and where nothing differs.
-    `detectable` and `queries` are None where queries that differ so little cannot show any difference, or this one."""
+    """What these queries can show, from how far single queries' differences scatter. None for
+    seeds, and where nothing differs. `detectable` and `queries` are None where queries that differ
+    so little cannot show any difference, or this one."""
     row = found.rows[FINAL]
     if len(row.runs[group]) > 1 or len(row.runs[0]) > 1:
         return None
-    scatter = Scatter.of([float(d) for d in row.differences(group, 0)], row.plain[group] and row.plain[0])
+    scatter = Scatter.of(
+        [float(d) for d in row.differences(group, 0)], row.plain[group] and row.plain[0]
+    )
     if not scatter.discordance:
         return None
     return {
@@ -143,18 +179,25 @@ def _power(found: Comparison, group: int) -> dict[str, Any] | None:
 
 
 def worst_case(groups: Sequence[Group]) -> dict[str, Any]:
-    """Final pass over all queries that every run played, with what was unscored counted as failed (law 4); and between which ends the
-    differences from the first run lie, whatever the unscored episodes would have done."""
+    """Final pass over all queries that every run played, with what was unscored counted as failed
+    (law 4); and between which ends the differences from the first run lie, whatever the unscored
+    episodes would have done."""
     runs = [run for group in groups for run in group.runs]
     queries = set.intersection(*(set(run.scored) | set(run.unscored) for run in runs))
-    ends = {group.name: (_mean_pass(group, queries, False), _mean_pass(group, queries, True)) for group in groups}
+    ends = {
+        group.name: (_mean_pass(group, queries, False), _mean_pass(group, queries, True))
+        for group in groups
+    }
     failed, passed = next(iter(ends.values()))
     return {
         "queries": len(queries),
-        "unscored": {group.name: sum(run.unscored_episodes for run in group.runs) for group in groups},
+        "unscored": {
+            group.name: sum(run.unscored_episodes for run in group.runs) for group in groups
+        },
         "final": {name: low for name, (low, _) in ends.items()},
         "differences": {
-            name: {"failed": low - failed, "least": low - passed, "most": high - failed} for name, (low, high) in list(ends.items())[1:]
+            name: {"failed": low - failed, "least": low - passed, "most": high - failed}
+            for name, (low, high) in list(ends.items())[1:]
         },
     }
 

@@ -1,7 +1,9 @@
-"""Figures of a run, query by query: what every rate, mean and interval is made of, for one run's score and for the comparison of several.
+"""Figures of a run, query by query: what every rate, mean and interval is made of, for one run's
+score and for the comparison of several.
 
-The subtle thing: the query is the unit. A figure keeps its part and its whole for each query, summed over the query's samples; a rate is
-Σ part / Σ whole, and its interval comes from resampling queries, all figures of a run in the same draws.
+The subtle thing: the query is the unit. A figure keeps its part and its whole for each query,
+summed over the query's samples; a rate is Σ part / Σ whole, and its interval comes from resampling
+queries, all figures of a run in the same draws.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ ByQuery = Mapping[str, Sequence[Outcome]]  # query → its samples
 
 @dataclass(frozen=True)
 class PerQuery:
-    """Query → (part, whole). A share counts passes among checks. A chance (pass@k) and a mean (turns) have one value of a query, and a
-    whole of 1; a chance lies between 0 and 1. A query that the figure is not about is not in it."""
+    """Query → (part, whole). A share counts passes among checks. A chance (pass@k) and a mean
+    (turns) have one value of a query, and a whole of 1; a chance lies between 0 and 1. A query that
+    the figure is not about is not in it."""
 
     kind: Literal["share", "chance", "mean"]
     of: Mapping[str, tuple[Fraction | int, int]]
@@ -80,7 +83,8 @@ def mean_of(queries: ByQuery, value: Callable[[Outcome], float | None]) -> PerQu
 
 
 def metrics(queries: ByQuery, names: Iterable[str]) -> Section:
-    """What passed, was delivered and could be read; and of each of these groups of facts, the share that passed and how often all did."""
+    """What passed, was delivered and could be read; and of each of these groups of facts, the share
+    that passed and how often all did."""
     found = {
         "final": _final(queries),
         "delivery": rate_of(queries, lambda o: o.delivered),
@@ -101,26 +105,37 @@ def _all_passed(name: str, outcome: Outcome) -> bool:
 
 
 def means(queries: ByQuery) -> Section:
-    return {"turns_mean": mean_of(queries, lambda o: o.turns), "completion_tokens_mean": mean_of(queries, lambda o: o.completion_tokens)}
+    return {
+        "turns_mean": mean_of(queries, lambda o: o.turns),
+        "completion_tokens_mean": mean_of(queries, lambda o: o.completion_tokens),
+    }
 
 
 def most_samples(queries: ByQuery) -> int:
-    """The k up to which samples are looked at: what nine in ten queries have. A query with fewer is left out of that k's figure."""
+    """The k up to which samples are looked at: what nine in ten queries have. A query with fewer is
+    left out of that k's figure."""
     counts = sorted(len(samples) for samples in queries.values())
     return counts[int(FEW_WITHOUT * len(counts))] if counts else 0
 
 
 def chances(queries: ByQuery, k: int) -> Section:
     """pass@k and pass^k, of the queries that have so many samples."""
-    passed = {query: (len(samples), sum(o.final for o in samples)) for query, samples in queries.items() if len(samples) >= k}
+    passed = {
+        query: (len(samples), sum(o.final for o in samples))
+        for query, samples in queries.items()
+        if len(samples) >= k
+    }
     return {
-        name: PerQuery("chance", {query: (of_query(n, final, k), 1) for query, (n, final) in passed.items()})
+        name: PerQuery(
+            "chance", {query: (of_query(n, final, k), 1) for query, (n, final) in passed.items()}
+        )
         for name, of_query in (("pass@k", pass_at_k), ("pass^k", pass_hat_k))
     }
 
 
 def sample_figures(queries: ByQuery, most: int) -> dict[str, Section]:
-    """For every k up to `most`: pass@k, pass^k, and the best and the worst of k by the share of all checks that hold."""
+    """For every k up to `most`: pass@k, pass^k, and the best and the worst of k by the share of all
+    checks that hold."""
     kinds: dict[str, Section] = {"pass@k": {}, "pass^k": {}, "best_of_k": {}, "worst_of_k": {}}
     checks = {query: sorted(map(_checks, samples)) for query, samples in queries.items()}
     for k in range(1, most + 1):
@@ -134,9 +149,16 @@ def sample_figures(queries: ByQuery, most: int) -> dict[str, Section]:
 
 
 def flips(queries: ByQuery) -> PerQuery:
-    """Share of the queries with several samples whose samples disagree: some pass and some do not."""
+    """Share of the queries with several samples whose samples disagree: some pass and some do
+    not."""
     several = {query: samples for query, samples in queries.items() if len(samples) > 1}
-    return PerQuery("share", {query: (int(len({o.final for o in samples}) > 1), 1) for query, samples in several.items()})
+    return PerQuery(
+        "share",
+        {
+            query: (int(len({o.final for o in samples}) > 1), 1)
+            for query, samples in several.items()
+        },
+    )
 
 
 def _checks(outcome: Outcome) -> Fraction:
@@ -145,8 +167,13 @@ def _checks(outcome: Outcome) -> Fraction:
 
 
 def constraints(queries: ByQuery, facts: Mapping[str, Iterable[str]]) -> Section:
-    """Share passing each fact of these groups among the episodes that are held to it; a group's sum up to its micro rate."""
-    return {name: share(queries, partial(_one, group, name)) for group, names in facts.items() for name in names}
+    """Share passing each fact of these groups among the episodes that are held to it; a group's sum
+    up to its micro rate."""
+    return {
+        name: share(queries, partial(_one, group, name))
+        for group, names in facts.items()
+        for name in names
+    }
 
 
 def _one(group: str, name: str, outcome: Outcome) -> tuple[int, int]:
@@ -157,19 +184,29 @@ def _one(group: str, name: str, outcome: Outcome) -> tuple[int, int]:
 def slices(queries: ByQuery, sections: Iterable[str]) -> dict[str, Section]:
     """The final pass rate by what requests are divided by, as by their level of difficulty."""
     first = {query: samples[0] for query, samples in queries.items()}
-    return {section: _slice(queries, {query: outcome.slices.get(section) for query, outcome in first.items()}) for section in sections}
+    return {
+        section: _slice(
+            queries, {query: outcome.slices.get(section) for query, outcome in first.items()}
+        )
+        for section in sections
+    }
 
 
 def _slice(queries: ByQuery, values: Mapping[str, Any]) -> Section:
     found = sorted({value for value in values.values() if value is not None}, key=slice_order)
-    return {str(value): _final({query: queries[query] for query, of in values.items() if of == value}) for value in found}
+    return {
+        str(value): _final({query: queries[query] for query, of in values.items() if of == value})
+        for value in found
+    }
 
 
 def slice_order(value: object) -> tuple[Any, ...]:
     """Easy before medium and hard, 3 before 10, "3 cities" before "10 cities"."""
     if value in LEVELS:
         return ((-1, LEVELS.index(value), ""),)
-    return tuple((0, int(word), "") if word.isdecimal() else (1, 0, word) for word in str(value).split())
+    return tuple(
+        (0, int(word), "") if word.isdecimal() else (1, 0, word) for word in str(value).split()
+    )
 
 
 def _final(queries: ByQuery) -> PerQuery:
@@ -177,8 +214,9 @@ def _final(queries: ByQuery) -> PerQuery:
 
 
 def with_intervals(section: Mapping[str, PerQuery], seed: int = SEED) -> dict[str, dict[str, Any]]:
-    """Every figure as score.json holds it. Plain rates get Wilson's interval, all others one from resampled queries; where all queries
-    agree, which leaves a bootstrap without spread, a share gets Wilson's with one trial per query."""
+    """Every figure as score.json holds it. Plain rates get Wilson's interval, all others one from
+    resampled queries; where all queries agree, which leaves a bootstrap without spread, a share
+    gets Wilson's with one trial per query."""
     drawn = {name: figure for name, figure in section.items() if not figure.is_plain_rate}
     resampled = _resampled(drawn, seed)
     return {name: _record(figure, resampled.get(name, [])) for name, figure in section.items()}
@@ -197,18 +235,29 @@ def _record(figure: PerQuery, rates: Sequence[float]) -> dict[str, Any]:
     found = {"value": value, "low": low, "high": high}
     if figure.kind != "share":
         return {**found, "n": len(figure.of)}
-    return {**found, "k": sum(int(k) for k, _ in figure.of.values()), "n": sum(n for _, n in figure.of.values())}
+    return {
+        **found,
+        "k": sum(int(k) for k, _ in figure.of.values()),
+        "n": sum(n for _, n in figure.of.values()),
+    }
 
 
 def _resampled(section: Mapping[str, PerQuery], seed: int) -> dict[str, list[float]]:
-    """Each figure in every resample of the queries; a resample without a query that it is about has no value."""
+    """Each figure in every resample of the queries; a resample without a query that it is about has
+    no value."""
     queries = sorted({query for figure in section.values() for query in figure.of})
     if not queries:
         return {}
     columns = Columns(queries)
-    places = {name: columns.add(figure.of, 1 if figure.kind == "share" else SCALE) for name, figure in section.items()}
+    places = {
+        name: columns.add(figure.of, 1 if figure.kind == "share" else SCALE)
+        for name, figure in section.items()
+    }
     sums = resampled_sums(columns.values, seed)
-    return {name: [row[part] / row[whole] for row in sums if row[whole]] for name, (part, whole) in places.items()}
+    return {
+        name: [row[part] / row[whole] for row in sums if row[whole]]
+        for name, (part, whole) in places.items()
+    }
 
 
 class Columns:
@@ -221,10 +270,14 @@ class Columns:
     def values(self) -> list[tuple[int, ...]]:
         return list(self._places)
 
-    def add(self, of: Mapping[str, tuple[Fraction | int, Fraction | int]], scale: int) -> tuple[int, int]:
+    def add(
+        self, of: Mapping[str, tuple[Fraction | int, Fraction | int]], scale: int
+    ) -> tuple[int, int]:
         """Where the parts and the wholes stand."""
         pairs = [of.get(query, (0, 0)) for query in self._queries]
-        return self._place(tuple(round(k * scale) for k, _ in pairs)), self._place(tuple(round(n * scale) for _, n in pairs))
+        return self._place(tuple(round(k * scale) for k, _ in pairs)), self._place(
+            tuple(round(n * scale) for _, n in pairs)
+        )
 
     def _place(self, column: tuple[int, ...]) -> int:
         return self._places.setdefault(column, len(self._places))

@@ -1,8 +1,10 @@
-"""Run folders of version 1, read as if they had been played today: for `report` and `compare` alone.
+"""Run folders of version 1, read as if they had been played today: for `report` and `compare`
+alone.
 
-Until version 2 a record said its domain by the key of its request, and its verdict had two groups of facts, "commonsense" and "hard",
-whatever they were about. A domain that is as old reads its own records (`Domain.version_1`). The tools' answers were kept as text: there
-are no typed rows in such a folder (`Run.typed_rows`).
+Until version 2 a record said its domain by the key of its request, and its verdict had two groups
+of facts, "commonsense" and "hard", whatever they were about. A domain that is as old reads its own
+records (`Domain.version_1`). The tools' answers were kept as text: there are no typed rows in such
+a folder (`Run.typed_rows`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from tripwright.verdict import FORMAT, SCHEMA, format_group
 
 
 def older_records(transcripts: Path) -> Upgrade:
-    """What reads the older records of this file; its run card says by which rules they were judged."""
+    """What reads the older records of this file; its run card says by which rules they were
+    judged."""
     return partial(_upgraded, rules=str(Run.at(transcripts.parent).card.get("rules")))
 
 
@@ -28,14 +31,27 @@ def _upgraded(record: Record, rules: str) -> Record:
     for domain in domains().values():
         if (made := domain.version_1(record, rules)) is not None:
             return made
-    raise UserError(f"Episode '{record.get('id')}' is of an older version and of no domain of today's: {', '.join(domains())}.")
+    raise UserError(
+        f"Episode '{record.get('id')}' is of an older version and of no domain of today's:"
+        f" {', '.join(domains())}."
+    )
 
 
 def _outside(record: Record, rules: str) -> Record:
     asked, verdict = record["asked"]["commonsense"], record["verdict"]
-    made = {key: value for key, value in record.items() if key not in ("plan", "schema_problem", "asked")} | {"domain": OUTSIDE}
+    made = {
+        key: value
+        for key, value in record.items()
+        if key not in ("plan", "schema_problem", "asked")
+    } | {"domain": OUTSIDE}
     if verdict is None:
         return made | {"asked": {FORMAT: [SCHEMA], CHECKS: asked}}
     checks = {"name": CHECKS, "gate": [FORMAT], "asked": asked, "facts": verdict["commonsense"]}
     kept = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return made | {"verdict": {"rules": rules, **kept, "groups": [format_group(record["schema_problem"]).record(), checks]}}
+    return made | {
+        "verdict": {
+            "rules": rules,
+            **kept,
+            "groups": [format_group(record["schema_problem"]).record(), checks],
+        }
+    }

@@ -13,7 +13,8 @@ from tripwright.verdict import FORMAT
 
 @dataclass(frozen=True)
 class Checks:
-    """One group of a verdict: the facts that the episode is held to, and which of them passed; none did where it was not looked at."""
+    """One group of a verdict: the facts that the episode is held to, and which of them passed; none
+    did where it was not looked at."""
 
     asked: tuple[str, ...] = ()
     passed: frozenset[str] = frozenset()
@@ -27,8 +28,9 @@ class Checks:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one line says, without its tokens. `groups` are the verdict's, in order; of an unscored episode, those that it is held to.
-    `slices` are what its request is counted under: section of a score → value, or None where it does not say."""
+    """What one line says, without its tokens. `groups` are the verdict's, in order; of an unscored
+    episode, those that it is held to. `slices` are what its request is counted under: section of a
+    score → value, or None where it does not say."""
 
     id: str
     domain: str
@@ -52,7 +54,10 @@ class Outcome:
             domain=record["domain"],
             query=f"{record.get('world')} {_identity(request)}",
             text=str(request.get("query") or ""),
-            slices={section: request.get(field) for section, field in slice_fields(record["domain"]).items()},
+            slices={
+                section: request.get(field)
+                for section, field in slice_fields(record["domain"]).items()
+            },
             stop_reason=str(transcript["stop_reason"]),
             fault=transcript.get("fault"),
             scored=verdict is not None,
@@ -80,7 +85,9 @@ class Outcome:
     @property
     def passed(self) -> tuple[str, ...]:
         """Those of `asked` that passed."""
-        return tuple(name for group in self.checks.values() for name in group.asked if name in group.passed)
+        return tuple(
+            name for group in self.checks.values() for name in group.asked if name in group.passed
+        )
 
     @property
     def marks(self) -> dict[str, Any]:
@@ -93,15 +100,19 @@ class Outcome:
 
 
 def slice_fields(domain: str) -> Mapping[str, str]:
-    """Section of a score → the field of a request whose values divide it. What is no domain (another benchmark) may say how hard it is."""
+    """Section of a score → the field of a request whose values divide it. What is no domain
+    (another benchmark) may say how hard it is."""
     known = domains().get(domain)
     return known.slices if known is not None else {"levels": "level"}
 
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
-    """Group → all facts of it: as the domains know them beforehand, then as these episodes are held to them."""
+    """Group → all facts of it: as the domains know them beforehand, then as these episodes are held
+    to them."""
     found: dict[str, dict[str, None]] = {}
-    for domain in (domains().get(name) for name in dict.fromkeys(outcome.domain for outcome in outcomes)):
+    for domain in (
+        domains().get(name) for name in dict.fromkeys(outcome.domain for outcome in outcomes)
+    ):
         for group, facts in domain.facts.items() if domain is not None else ():
             found.setdefault(group, {}).update(dict.fromkeys(facts))
     for outcome in outcomes:
@@ -112,13 +123,20 @@ def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
 
 def mark_words(marks: Mapping[str, Any]) -> list[str]:
     """{"level": "easy", "days": 3} → ["easy", "3 days"]"""
-    return [f"{value} {field}" if isinstance(value, int) else str(value) for field, value in marks.items() if value is not None]
+    return [
+        f"{value} {field}" if isinstance(value, int) else str(value)
+        for field, value in marks.items()
+        if value is not None
+    ]
 
 
 def _groups(record: Mapping[str, Any]) -> dict[str, Checks]:
     if record["verdict"] is None:
         return {name: Checks(tuple(asked)) for name, asked in record["asked"].items()}
-    return {group["name"]: _checks(tuple(group["asked"]), group["facts"]) for group in record["verdict"]["groups"]}
+    return {
+        group["name"]: _checks(tuple(group["asked"]), group["facts"])
+        for group in record["verdict"]["groups"]
+    }
 
 
 def _checks(asked: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
@@ -129,10 +147,12 @@ def _checks(asked: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
 
 
 def _identity(request: Mapping[str, Any]) -> str:
-    """Equal for samples of the same request. Another benchmark's names its question; its words may be new in each sample, as where a
-    simulated customer speaks first."""
+    """Equal for samples of the same request. Another benchmark's names its question; its words may
+    be new in each sample, as where a simulated customer speaks first."""
     question = request.get("question")
-    return str(question or sorted((key, str(value)) for key, value in request.items() if key != "oracle"))
+    return str(
+        question or sorted((key, str(value)) for key, value in request.items() if key != "oracle")
+    )
 
 
 def _completion_tokens(transcript: Mapping[str, Any]) -> float | None:

@@ -1,7 +1,9 @@
-"""How many queries it takes to see a difference, before a run and after it (row B5). All tests are two-sided; rates are shares from 0 to 1.
+"""How many queries it takes to see a difference, before a run and after it (row B5). All tests are
+two-sided; rates are shares from 0 to 1.
 
-On the same queries (paired) what matters is the *discordance*: the share of queries that one run passes and the other does not. Two
-checkpoints of one training agree on most queries, so a difference is seen with far fewer of them than two unrelated runs would need.
+On the same queries (paired) what matters is the *discordance*: the share of queries that one run
+passes and the other does not. Two checkpoints of one training agree on most queries, so a
+difference is seen with far fewer of them than two unrelated runs would need.
 """
 
 from __future__ import annotations
@@ -21,14 +23,20 @@ ROUNDING = 1e-12
 TAIL = 6.5  # standard deviations of the number of discordant queries that an exact power sums over
 
 
-def paired_queries(difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA) -> int:
-    """Queries that both runs play, one sample each, for McNemar's test to see a difference (Connor 1987, Biometrics 43:207).
+def paired_queries(
+    difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA
+) -> int:
+    """Queries that both runs play, one sample each, for McNemar's test to see a difference (Connor
+    1987, Biometrics 43:207).
 
     n = (z_{α/2} √d + z_β √(d − δ²))² / δ²
     """
     _check(difference, power, alpha)
     if not abs(difference) <= discordance <= 1:
-        raise ValueError(f"the discordance lies between the difference and 1, found {discordance} for a difference of {difference}")
+        raise ValueError(
+            f"the discordance lies between the difference and 1, found {discordance} for a"
+            f" difference of {difference}"
+        )
     return math.ceil(_connor(difference, discordance, power, alpha))
 
 
@@ -37,8 +45,11 @@ def _connor(difference: float, mean_square: float, power: float, alpha: float) -
     return ((_z(1 - alpha / 2) * math.sqrt(mean_square) + _z(power) * spread) / difference) ** 2
 
 
-def unpaired_queries(first: float, second: float, power: float = POWER, alpha: float = ALPHA) -> int:
-    """Queries of *each* run where the two play different ones (the two-proportion z-test, as R's power.prop.test).
+def unpaired_queries(
+    first: float, second: float, power: float = POWER, alpha: float = ALPHA
+) -> int:
+    """Queries of *each* run where the two play different ones (the two-proportion z-test, as R's
+    power.prop.test).
 
     n = (z_{α/2} √(2p̄q̄) + z_β √(p₁q₁ + p₂q₂))² / (p₁ − p₂)²
     """
@@ -53,14 +64,16 @@ def unpaired_queries(first: float, second: float, power: float = POWER, alpha: f
 class Scatter:
     """How far two runs that were played lie apart query by query; all shares from 0 to 1.
 
-    What is asked of it is asked of runs whose queries differ as much as these, but whose mean difference is the one that is asked about:
-    its square, and not the square of the mean that these runs happen to show, is taken from `mean_square`.
+    What is asked of it is asked of runs whose queries differ as much as these, but whose mean
+    difference is the one that is asked about: its square, and not the square of the mean that these
+    runs happen to show, is taken from `mean_square`.
     """
 
     queries: int
     discordance: float  # share of the queries that differ at all
     mean_square: float  # of a query's difference; with one sample each it is the discordance
-    largest: float  # mean size of a query's difference: the mean difference if all of them had one sign
+    # mean size of a query's difference: the mean difference if all of them had one sign
+    largest: float
     one_sample: bool  # of each query in both runs, so that the test is McNemar's
 
     @classmethod
@@ -73,22 +86,31 @@ class Scatter:
         return cls(n, sum(d != 0 for d in differences) / n, squares / n, sizes / n, one_sample)
 
     def needed(self, difference: float, power: float = POWER, alpha: float = ALPHA) -> int | None:
-        """Queries that both play to see this difference; None where queries that differ so little cannot make it.
+        """Queries that both play to see this difference; None where queries that differ so little
+        cannot make it.
 
-        With several samples it is Connor's formula as well, with the mean square for the discordance: that is the variance that the
-        sign-flip test takes for its null hypothesis, as the discordance is McNemar's.
+        With several samples it is Connor's formula as well, with the mean square for the
+        discordance: that is the variance that the sign-flip test takes for its null hypothesis, as
+        the discordance is McNemar's.
         """
         if difference > self.largest + ROUNDING:
             return None
         if self.one_sample:
-            return paired_queries_exact(min(difference, self.discordance), self.discordance, power, alpha)[0]
+            return paired_queries_exact(
+                min(difference, self.discordance), self.discordance, power, alpha
+            )[0]
         _check(difference, power, alpha)
         return math.ceil(_connor(difference, self.mean_square, power, alpha))
 
     def detectable(self, power: float = POWER, alpha: float = ALPHA) -> float | None:
-        """The smallest difference that these queries show with this power, to a twentieth of a point; None where they show none that
-        there can be. With one sample each and up to MOST_SEARCHED queries by the exact test, else by the formula."""
-        shown = self._shown_exactly if self.one_sample and self.queries <= MOST_SEARCHED else self._shown_by_formula
+        """The smallest difference that these queries show with this power, to a twentieth of a
+        point; None where they show none that there can be. With one sample each and up to
+        MOST_SEARCHED queries by the exact test, else by the formula."""
+        shown = (
+            self._shown_exactly
+            if self.one_sample and self.queries <= MOST_SEARCHED
+            else self._shown_by_formula
+        )
         if not self.largest or not shown(self.largest, power, alpha):
             return None
         low, high = 0.0, self.largest
@@ -114,19 +136,33 @@ def most_discordance(first: float, second: float) -> float:
     return min(first + second, 2 - first - second)
 
 
-def paired_power(queries: int, difference: float, discordance: float, alpha: float = ALPHA) -> float:
-    """Exact power of McNemar's exact test: the chance of p ≤ α, summed over how many queries may differ and how they may fall."""
+def paired_power(
+    queries: int, difference: float, discordance: float, alpha: float = ALPHA
+) -> float:
+    """Exact power of McNemar's exact test: the chance of p ≤ α, summed over how many queries may
+    differ and how they may fall."""
     if not abs(difference) <= discordance <= 1:
-        raise ValueError(f"the discordance lies between the difference and 1, found {discordance} for a difference of {difference}")
+        raise ValueError(
+            f"the discordance lies between the difference and 1, found {discordance} for a"
+            f" difference of {difference}"
+        )
     up = (discordance + abs(difference)) / (2 * discordance)
     mean, spread = queries * discordance, math.sqrt(queries * discordance * (1 - discordance))
-    first, last = max(1, math.floor(mean - TAIL * spread)), min(queries, math.ceil(mean + TAIL * spread))
-    return math.fsum(_binomial(queries, k, discordance) * _rejects(k, up, alpha) for k in range(first, last + 1))
+    first, last = (
+        max(1, math.floor(mean - TAIL * spread)),
+        min(queries, math.ceil(mean + TAIL * spread)),
+    )
+    return math.fsum(
+        _binomial(queries, k, discordance) * _rejects(k, up, alpha) for k in range(first, last + 1)
+    )
 
 
-def paired_queries_exact(difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA) -> tuple[int, float | None]:
-    """(queries, their exact power). The formula's number is raised until the exact test, which is stricter, has the power as well; beyond
-    MOST_EXACT queries the two hardly differ, and the exact power is not summed (None)."""
+def paired_queries_exact(
+    difference: float, discordance: float, power: float = POWER, alpha: float = ALPHA
+) -> tuple[int, float | None]:
+    """(queries, their exact power). The formula's number is raised until the exact test, which is
+    stricter, has the power as well; beyond MOST_EXACT queries the two hardly differ, and the exact
+    power is not summed (None)."""
     queries = paired_queries(difference, discordance, power, alpha)
     while queries <= MOST_EXACT:
         reached = paired_power(queries, difference, discordance, alpha)

@@ -1,4 +1,5 @@
-"""What a request asks for beside its words, field by field as a person calls them: for the report's browser and for raters."""
+"""What a request asks for beside its words, field by field as a person calls them: for the report's
+browser and for raters."""
 
 from __future__ import annotations
 
@@ -8,17 +9,27 @@ from typing import Any
 from tripwright.domains import domains
 from tripwright.errors import printable
 
-UNSAID = ("query", "id", "level", "question", "oracle")  # said elsewhere, or asked by nobody; of requests whose fields have no labels
+# said elsewhere, or asked by nobody; of requests whose fields have no labels
+UNSAID = ("query", "id", "level", "question", "oracle")
 MONEY = ("total_budget", "nightly_budget")
 
 
 def request_facts(record: Mapping[str, Any]) -> list[list[str]]:
-    """[label, value] of each field that the request gives and its domain has a label for; of a domain without labels, of all fields."""
+    """[label, value] of each field that the request gives and its domain has a label for; of a
+    domain without labels, of all fields."""
     domain, request = domains().get(record["domain"]), record["request"]
-    inner = [value for value in request.values() if isinstance(value, Mapping)]  # wishes, in an object of their own
-    given = {key: value for fields in (request, *inner) for key, value in fields.items() if not isinstance(value, Mapping)}
+    # wishes, in an object of their own
+    inner = [value for value in request.values() if isinstance(value, Mapping)]
+    given = {
+        key: value
+        for fields in (request, *inner)
+        for key, value in fields.items()
+        if not isinstance(value, Mapping)
+    }
     labels = domain.labels if domain is not None else {}
-    labels = labels or {key: key.replace("_", " ").capitalize() for key in given if key not in UNSAID}
+    labels = labels or {
+        key: key.replace("_", " ").capitalize() for key in given if key not in UNSAID
+    }
     return [[label, text] for field, label in labels.items() if (text := _words(field, given))]
 
 
@@ -31,4 +42,11 @@ def _words(field: str, given: Mapping[str, Any]) -> str:
     if isinstance(value, list | tuple):
         return printable(", ".join(str(part) for part in value))
     money = f" {given.get('currency') or 'USD'}" if field in MONEY else ""
-    return printable(f"{value:,.12g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)) + money
+    return (
+        printable(
+            f"{value:,.12g}"
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else str(value)
+        )
+        + money
+    )

@@ -1,8 +1,10 @@
-"""A run: episodes → RUN/transcripts.jsonl → RUN/score.json, killed at any moment and taken up again by the same call.
+"""A run: episodes → RUN/transcripts.jsonl → RUN/score.json, killed at any moment and taken up again
+by the same call.
 
-transcripts.jsonl is only ever appended to, one flushed line per finished episode; what a kill left half written is cut off at the
-next start. Scored episodes are not played again; unscored ones are (law 4: our fault is tried again), and their later line counts. What an
-endpoint answered in an episode that did not come to its end is in calls.jsonl, and is not asked again (`llm/paid.py`).
+transcripts.jsonl is only ever appended to, one flushed line per finished episode; what a kill left
+half written is cut off at the next start. Scored episodes are not played again; unscored ones are
+(law 4: our fault is tried again), and their later line counts. What an endpoint answered in an
+episode that did not come to its end is in calls.jsonl, and is not asked again (`llm/paid.py`).
 """
 
 from __future__ import annotations
@@ -29,22 +31,33 @@ from tripwright.llm.paid import PaidCalls
 from tripwright.llm.prices import Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
-from tripwright.runs import CALLS, SCORE, TRANSCRIPTS, Record, TranscriptJournal, episode_lines, episodes
+from tripwright.runs import (
+    CALLS,
+    SCORE,
+    TRANSCRIPTS,
+    Record,
+    TranscriptJournal,
+    episode_lines,
+    episodes,
+)
 from tripwright.tools.faults import Faults, fault_kind
 from tripwright.tools.toolbox import Tools
 
 __all__ = ["Scorer", "Spending", "run", "score_records"]
 
-Scorer = Callable[[Iterable[Mapping[str, Any]], str, Mapping[str, Any]], dict[str, Any]]  # lines, rules, run card → score.json
-DRAIN_SECONDS = 60.0  # how long a run that stops waits for answers that are under way: they are paid for
+# lines, rules, run card → score.json
+Scorer = Callable[[Iterable[Mapping[str, Any]], str, Mapping[str, Any]], dict[str, Any]]
+# how long a run that stops waits for answers that are under way: they are paid for
+DRAIN_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Spending:
     """What a run may ask of its endpoint, and of our patience.
 
-    `max_cost_usd` is of the run folder, all starts together; requests that are in flight when it is reached still arrive. `rounds`: how
-    often an episode is played that stays unscored, before the run ends; a round in which nothing was scored is the last.
+    `max_cost_usd` is of the run folder, all starts together; requests that are in flight when it is
+    reached still arrive. `rounds`: how often an episode is played that stays unscored, before the
+    run ends; a round in which nothing was scored is the last.
     """
 
     prices: Prices | None = None
@@ -67,11 +80,13 @@ def run(
     scorer: Scorer = score_records,
     spending: Spending | None = None,
 ) -> dict[str, Any]:
-    """Plays what `out` does not hold yet and returns the score of all that it then holds. `card` says what makes the episodes; `scorer`
-    reads their lines, for kinds of jobs that have other metrics than T4's.
+    """Plays what `out` does not hold yet and returns the score of all that it then holds. `card`
+    says what makes the episodes; `scorer` reads their lines, for kinds of jobs that have other
+    metrics than T4's.
 
-    With `faults` (row S9) the card and the score say so, and the score counts the calls that were hit. `tools` as in `open_session`.
-    A run that asked an endpoint has its `usage` in the score. Raises CostLimitReached, a UserError, when `spending` is used up.
+    With `faults` (row S9) the card and the score say so, and the score counts the calls that were
+    hit. `tools` as in `open_session`. A run that asked an endpoint has its `usage` in the score.
+    Raises CostLimitReached, a UserError, when `spending` is used up.
     """
     spending = spending or Spending()
     wanted = list(tasks)
@@ -128,7 +143,8 @@ def _play_rounds(
     """Plays and writes down; returns what stayed unscored."""
     for number in range(1, rounds + 1):
         unscored: set[str] = set()
-        with closing(cast(Any, played(remaining))) as episodes:  # a generator: given up at once when the run is, not when memory is cleaned
+        # a generator: given up at once when the run is, not when memory is cleaned
+        with closing(cast(Any, played(remaining))) as episodes:
             for episode in episodes:
                 count(episode.transcript, **calls.unused(episode.task.id))
                 journal.append(episode.record())
@@ -151,7 +167,10 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
         return
     policy.stop()
     if waiting := calls.drain(0):
-        line.say(f"waiting up to {DRAIN_SECONDS:.0f} s for {waiting} answers under way, to keep them (Ctrl-C: at once)")
+        line.say(
+            f"waiting up to {DRAIN_SECONDS:.0f} s for {waiting} answers under way, to keep them"
+            " (Ctrl-C: at once)"
+        )
     calls.drain(DRAIN_SECONDS)
     calls.close(all_done=False)
 
@@ -161,13 +180,23 @@ def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str
     asked = json.loads(json.dumps(asdict(faults))) if faults else None
     settled = settle_card(out, {**card, "faults": asked} if asked else card)
     if settled.get("faults") != asked:
-        there, here = (json.dumps(found) if found else "no faults" for found in (settled.get("faults"), asked))
-        raise UserError(f"'{out}' holds another run: tools with {there} there and with {here} here. Choose a new folder for --out.")
+        there, here = (
+            json.dumps(found) if found else "no faults" for found in (settled.get("faults"), asked)
+        )
+        raise UserError(
+            f"'{out}' holds another run: tools with {there} there and with {here} here. Choose a"
+            " new folder for --out."
+        )
     return settled
 
 
 def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """How many calls of how many were hit, by kind."""
-    made = [segment["call"].get("fault") for line in lines for segment in line["transcript"]["segments"] if segment.get("call")]
+    made = [
+        segment["call"].get("fault")
+        for line in lines
+        for segment in line["transcript"]["segments"]
+        if segment.get("call")
+    ]
     kinds = Counter(fault_kind(fault) for fault in made if fault)
     return {"calls": len(made), "hit": kinds.total(), "kinds": dict(kinds.most_common())}

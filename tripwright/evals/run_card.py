@@ -1,8 +1,11 @@
-"""The run card: what produced a set of figures (row B5), written before the first episode and kept for good.
+"""The run card: what produced a set of figures (row B5), written before the first episode and kept
+for good.
 
-Only part of it identifies the run (IDENTITY): episodes made under one such part must never be counted together with episodes made
-under another, so a folder is continued only if that part is equal. The rest (machine, date, revision, the judge's version, paths, where the
-endpoint lives) is there to be read, and may differ when a run is taken up again; a comparison of runs says where it does.
+Only part of it identifies the run (IDENTITY): episodes made under one such part must never be
+counted together with episodes made under another, so a folder is continued only if that part is
+equal. The rest (machine, date, revision, the judge's version, paths, where the endpoint lives) is
+there to be read, and may differ when a run is taken up again; a comparison of runs says where it
+does.
 """
 
 from __future__ import annotations
@@ -26,8 +29,18 @@ from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
 
-IDENTITY = ("policy", "decoding", "rules", "dialect", "queries", "world", "samples", "emptied_tools")
-READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})  # of an entry that also has a hash: the hash says what it is
+IDENTITY = (
+    "policy",
+    "decoding",
+    "rules",
+    "dialect",
+    "queries",
+    "world",
+    "samples",
+    "emptied_tools",
+)
+# of an entry that also has a hash: the hash says what it is
+READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
 HASHES = ("sha256", "content_hash", "fingerprint")
 ADDED_LATER = ("tools_sha256", "tools_in_prompt", "plan_format")
 SHOWN_CHARACTERS = 60
@@ -45,14 +58,18 @@ def run_card(
     samples: int = 1,
     emptied_tools: bool = False,
 ) -> dict[str, Any]:
-    """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how ({"temperature": 0.0, …}), `place` what
-    answers the tools (a world's name and content hash, the versions of services)."""
+    """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how
+    ({"temperature": 0.0, …}), `place` what answers the tools (a world's name and content hash, the
+    versions of services)."""
     return {
         "policy": dict(policy),
         "decoding": dict(decoding),
         "rules": rules,
         "dialect": dialect_entry(dialect),
-        "queries": {"path": str(queries), "sha256": hashlib.sha256(queries.read_bytes()).hexdigest()},
+        "queries": {
+            "path": str(queries),
+            "sha256": hashlib.sha256(queries.read_bytes()).hexdigest(),
+        },
         "world": dict(place),
         "samples": samples,
         "emptied_tools": emptied_tools,
@@ -62,8 +79,13 @@ def run_card(
 
 def dialect_entry(dialect: Dialect) -> dict[str, Any]:
     """The prompt and the tools' schemas as hashes, and every limit as a number."""
-    limits = {name: value for name, value in vars(dialect).items() if isinstance(value, int) and not isinstance(value, bool)}
-    schemas = dialect.offered() or dialect.schemas()  # tools that are not a face's: their dialect says what it shows of them
+    limits = {
+        name: value
+        for name, value in vars(dialect).items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
+    # tools that are not a face's: their dialect says what it shows of them
+    schemas = dialect.offered() or dialect.schemas()
     return {
         "name": dialect.name,
         "system_prompt_sha256": hashlib.sha256(dialect.system_prompt.encode()).hexdigest(),
@@ -76,7 +98,8 @@ def dialect_entry(dialect: Dialect) -> dict[str, Any]:
 
 
 def environment(dialect: Dialect | None = None) -> dict[str, Any]:
-    """The part of a card that does not depend on the run: versions, machine, moment. `dialect` says by whose code it is judged."""
+    """The part of a card that does not depend on the run: versions, machine, moment. `dialect` says
+    by whose code it is judged."""
     return {
         "tripwright": tripwright.__version__,
         "judge": judge_version(judge_code(dialect.name if dialect else "")),
@@ -88,7 +111,8 @@ def environment(dialect: Dialect | None = None) -> dict[str, Any]:
 
 
 def judge_code(dialect: str) -> Path:
-    """The package whose code judges what this dialect says: the house, or somebody else's domain."""
+    """The package whose code judges what this dialect says: the house, or somebody else's
+    domain."""
     for domain in domains().values():
         if domain.name not in own_domains() and dialect in (each.name for each in domain.dialects):
             return Path(sys.modules[domain.open_place.__module__].__file__ or "").parent
@@ -97,10 +121,12 @@ def judge_code(dialect: str) -> Path:
 
 @cache
 def judge_version(package: Path = HOUSE) -> str:
-    """Changes where the code that judges does, and not with its comments, docstrings or layout: a hash of the syntax trees, 12 digits.
-    Of a package that is not divided as the house is, all code counts.
+    """Changes where the code that judges does, and not with its comments, docstrings or layout: a
+    hash of the syntax trees, 12 digits. Of a package that is not divided as the house is, all code
+    counts.
 
-    Trees are written out differently by different versions of Python, so these are comparable within one of them.
+    Trees are written out differently by different versions of Python, so these are comparable
+    within one of them.
     """
     digest = hashlib.sha256()
     folders = [folder for pattern in JUDGES for folder in package.glob(pattern)] or [package]
@@ -117,28 +143,37 @@ def judge_version(package: Path = HOUSE) -> str:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """{"revision", "dirty"} of the checkout whose `tripwright` is `folder`; None for an installed package, or without git."""
+    """{"revision", "dirty"} of the checkout whose `tripwright` is `folder`; None for an installed
+    package, or without git."""
     if not (folder.parent / ".git").exists():
         return None
     try:
         revision = _git(folder, "rev-parse", "HEAD")
-        return {"revision": revision, "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+        return {
+            "revision": revision,
+            "dirty": bool(_git(folder, "status", "--porcelain", "--untracked-files=no")),
+        }
     except (OSError, subprocess.SubprocessError):
         return None
 
 
 def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
+    )
     return done.stdout.strip()
 
 
 def model_fingerprint(folder: str | Path) -> str | None:
-    """Tells two checkpoints in one place apart: names, sizes and the two ends of every file. None for a name that is no folder."""
+    """Tells two checkpoints in one place apart: names, sizes and the two ends of every file. None
+    for a name that is no folder."""
     folder, end = Path(folder), 1 << 20
     if not folder.is_dir():
         return None
     digest = hashlib.sha256()
-    for path in sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".bin")):
+    for path in sorted(
+        p for p in folder.iterdir() if p.suffix in (".json", ".safetensors", ".bin")
+    ):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with path.open("rb") as content:
@@ -149,17 +184,24 @@ def model_fingerprint(folder: str | Path) -> str | None:
 
 
 def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
-    """The card of the run folder `out`: written now in a new folder, found (and compared) in one that is taken up again."""
+    """The card of the run folder `out`: written now in a new folder, found (and compared) in one
+    that is taken up again."""
     path, run = out / CARD, Run.at(out)
     if path.is_file():
         if not run.card:
             raise UserError(f"'{path}' is not a run card. Choose a new folder for --out.")
         run.check_version()
         if differences := differences_in(run.card, card):
-            raise UserError(f"'{out}' holds another run: {'; '.join(differences)}. Choose a new folder for --out.")
+            raise UserError(
+                f"'{out}' holds another run: {'; '.join(differences)}. Choose a new folder for"
+                " --out."
+            )
         return dict(run.card)
     if run.transcripts.exists():
-        raise UserError(f"'{out}' holds {TRANSCRIPTS} but no {CARD} to say what made it. Choose a new folder for --out.")
+        raise UserError(
+            f"'{out}' holds {TRANSCRIPTS} but no {CARD} to say what made it. Choose a new folder"
+            " for --out."
+        )
     out.mkdir(parents=True, exist_ok=True)
     card = {**card, VERSION_ENTRY: VERSION}
     write_atomically(path, json.dumps(card, indent=2) + "\n")
@@ -167,7 +209,11 @@ def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
 
 
 def differences_in(
-    found: Mapping[str, Any], asked: Mapping[str, Any], entries: Iterable[str] = IDENTITY, there: str = "there", here: str = "here"
+    found: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    entries: Iterable[str] = IDENTITY,
+    there: str = "there",
+    here: str = "here",
 ) -> list[str]:
     """One phrase for each entry that differs, or for each part of it."""
     told = []
@@ -176,9 +222,17 @@ def differences_in(
         if before == after:
             continue
         if isinstance(before, dict) and isinstance(after, dict):
-            differing = [key for key in {**before, **after} if before.get(key) != after.get(key) and not _is_newer(key, before, after)]
-            for key in [key for key in differing if key in ("kind", "name")] or differing:  # another name explains all the rest
-                told.append(f"{entry} {key} is {shown(before.get(key))} {there} and {shown(after.get(key))} {here}")
+            differing = [
+                key
+                for key in {**before, **after}
+                if before.get(key) != after.get(key) and not _is_newer(key, before, after)
+            ]
+            # another name explains all the rest
+            for key in [key for key in differing if key in ("kind", "name")] or differing:
+                told.append(
+                    f"{entry} {key} is {shown(before.get(key))} {there} and {shown(after.get(key))}"
+                    f" {here}"
+                )
         else:
             told.append(f"{entry} is {shown(before)} {there} and {shown(after)} {here}")
     return told
@@ -194,7 +248,9 @@ def what_matters(entry: Any) -> Any:
         return entry
     hashed = any(entry.get(name) for name in HASHES)
     ignored = READ_ONLY_FACTS if hashed else {"base_url"}
-    return {key: value for key, value in json.loads(json.dumps(entry)).items() if key not in ignored}
+    return {
+        key: value for key, value in json.loads(json.dumps(entry)).items() if key not in ignored
+    }
 
 
 def shown(value: Any) -> str:

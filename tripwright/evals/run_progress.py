@@ -1,4 +1,5 @@
-"""Where a run stands, as one line on stderr: rewritten in place on a terminal, otherwise a line every tenth of the way and every minute."""
+"""Where a run stands, as one line on stderr: rewritten in place on a terminal, otherwise a line
+every tenth of the way and every minute."""
 
 from __future__ import annotations
 
@@ -16,13 +17,20 @@ TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines while no episode 
 
 
 class ProgressLine:
-    """`played`: of the episodes scored in an earlier start, whether each passed. `calls` has tokens, cost and faults, where there are any.
+    """`played`: of the episodes scored in an earlier start, whether each passed. `calls` has
+    tokens, cost and faults, where there are any.
 
-    The interval is Wilson's over the episodes so far: with several samples of a query the true one is wider. As a context it also moves
-    while no episode ends. `silent` shows nothing at all.
+    The interval is Wilson's over the episodes so far: with several samples of a query the true one
+    is wider. As a context it also moves while no episode ends. `silent` shows nothing at all.
     """
 
-    def __init__(self, total: int, played: Sequence[bool] = (), calls: PaidCalls | None = None, silent: bool = False):
+    def __init__(
+        self,
+        total: int,
+        played: Sequence[bool] = (),
+        calls: PaidCalls | None = None,
+        silent: bool = False,
+    ):
         self.total, self.scored, self.passed, self.unscored = total, len(played), sum(played), 0
         self._earlier, self._calls, self._silent = len(played), calls, silent
         self._started = time.monotonic()
@@ -52,7 +60,11 @@ class ProgressLine:
                 self.scored += 1
                 self.passed += episode.verdict.final
             done = self.scored + self.unscored
-            if self._in_place or done == self.total or 10 * done // self.total > 10 * (done - 1) // self.total:
+            if (
+                self._in_place
+                or done == self.total
+                or 10 * done // self.total > 10 * (done - 1) // self.total
+            ):
                 self._show()
 
     def play_again(self, episodes: int) -> None:
@@ -78,7 +90,10 @@ class ProgressLine:
         per_second = (done - self._earlier) / seconds
         left = f", {_clock((self.total - done) / per_second)} left" if per_second else ""
         unscored = f", {self.unscored} unscored" if self.unscored else ""
-        return f"{done}/{self.total} episodes, {self._pass()}{unscored}{self._paid()}, {per_second:.2g}/s{left}"
+        return (
+            f"{done}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
+            f" {per_second:.2g}/s{left}"
+        )
 
     def _pass(self) -> str:
         if not self.scored:
@@ -91,7 +106,11 @@ class ProgressLine:
         if calls is None or not (calls.usage["requests"] or calls.faults):
             return ""
         usage, cost = calls.usage, calls.cost_usd
-        tokens = f", {_short(usage['prompt_tokens'])} in {_short(usage['completion_tokens'])} out" if usage["prompt_tokens"] else ""
+        tokens = (
+            f", {_short(usage['prompt_tokens'])} in {_short(usage['completion_tokens'])} out"
+            if usage["prompt_tokens"]
+            else ""
+        )
         limit = f" of ${calls.max_usd:g}" if calls.max_usd is not None else ""
         dollars = f", ${cost:.2f}{limit}" if cost is not None else ""
         faults = f", {calls.faults} faults" if calls.faults else ""

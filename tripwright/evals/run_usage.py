@@ -1,7 +1,8 @@
 """What the answers of a run cost: requests, tokens and USD, summed over the transcripts that count.
 
-Every completion is in exactly one of them: an episode that was played again took its earlier turns from calls.jsonl, and its later line is
-the one that is read. What a request cost that never came back is not known to anybody here.
+Every completion is in exactly one of them: an episode that was played again took its earlier turns
+from calls.jsonl, and its later line is the one that is read. What a request cost that never came
+back is not known to anybody here.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def sum_usage(usages: Iterable[Mapping[str, float]]) -> Counter[str]:
 
 
 def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, Any] | None:
-    """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are null where they are not known: the
-    endpoint did not count them, or counted those of some requests only (`uncounted_requests`)."""
+    """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are
+    null where they are not known: the endpoint did not count them, or counted those of some
+    requests only (`uncounted_requests`)."""
     requests = int(total.get("requests", 0))
     if not requests:
         return None
@@ -47,5 +49,11 @@ def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, 
         "uncounted_requests": uncounted,
         "discarded_requests": int(total.get("discarded_requests", 0)),
         "cost_usd": cost,
-        "usd_per_million_tokens": {"input": prices.input, "output": prices.output, "cached_input": prices.cached_input} if prices else None,
+        "usd_per_million_tokens": {
+            "input": prices.input,
+            "output": prices.output,
+            "cached_input": prices.cached_input,
+        }
+        if prices
+        else None,
     }

@@ -1,8 +1,10 @@
-"""transcripts.jsonl → score.json: every figure of a run from its lines alone, whatever worlds and policies they come from.
+"""transcripts.jsonl → score.json: every figure of a run from its lines alone, whatever worlds and
+policies they come from.
 
-The subtle things: a line may be the second try of an episode that was unscored, so the later line of an id wins; unscored episodes
-are out of every rate (law 4) and come back in `worst_case` once they are more than 1%; figures do not depend on the order of the
-lines, because an interrupted run finishes in another order; several samples of one query count as one query in every interval.
+The subtle things: a line may be the second try of an episode that was unscored, so the later line
+of an id wins; unscored episodes are out of every rate (law 4) and come back in `worst_case` once
+they are more than 1%; figures do not depend on the order of the lines, because an interrupted run
+finishes in another order; several samples of one query count as one query in every interval.
 """
 
 from __future__ import annotations
@@ -39,26 +41,35 @@ def verified_by(verifier: str) -> str:
 
 
 def judged_by(rules: str) -> str:
-    """In words: "strict rules", "verified by rules"; "rules" where there is one way to judge and it has no name."""
+    """In words: "strict rules", "verified by rules"; "rules" where there is one way to judge and it
+    has no name."""
     return rules if rules.startswith((VERIFIED, "rules")) else f"{rules} rules"
 
 
-def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
-    """The score of the lines of one or several transcripts.jsonl. `records` is read once and may be a stream."""
+def score_records(
+    records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The score of the lines of one or several transcripts.jsonl. `records` is read once and may be
+    a stream."""
     latest = {outcome.id: outcome for outcome in map(Outcome.of, records)}
     outcomes = [latest[key] for key in sorted(latest)]
     scored = [outcome for outcome in outcomes if outcome.scored]
     unscored = len(outcomes) - len(scored)
     queries = by_query(scored)
     facts, most = facts_of(outcomes), most_samples(queries)
-    divided = slices(queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices))
+    divided = slices(
+        queries, dict.fromkeys(section for outcome in outcomes for section in outcome.slices)
+    )
     score: dict[str, Any] = {
         "n": len(scored),
         "unscored": unscored,
         "rules": rules,
         "metrics": with_intervals({**_rates(queries, facts, most), **means(queries)}),
         "constraints": with_intervals(constraints(queries, facts)),
-        **{name: {each: {"final": found} for each, found in with_intervals(section).items()} for name, section in divided.items()},
+        **{
+            name: {each: {"final": found} for each, found in with_intervals(section).items()}
+            for name, section in divided.items()
+        },
         "stop_reasons": dict(Counter(outcome.stop_reason for outcome in outcomes).most_common()),
     }
     if most > 1:
@@ -70,10 +81,13 @@ def score_records(records: Iterable[Mapping[str, Any]], rules: str, card: Mappin
 
 
 def _rates(queries: ByQuery, groups: Iterable[str], most: int) -> Section:
-    """The metrics and, with several samples of a query, whether one of them passes, whether all do, and whether they agree."""
+    """The metrics and, with several samples of a query, whether one of them passes, whether all do,
+    and whether they agree."""
     found = metrics(queries, groups)
     if most > 1:
-        found |= {name.replace("k", str(most)): figure for name, figure in chances(queries, most).items()}
+        found |= {
+            name.replace("k", str(most)): figure for name, figure in chances(queries, most).items()
+        }
         found["flip_rate"] = flips(queries)
     return found
 
@@ -87,6 +101,7 @@ def unscored_warning(outcomes: Sequence[Outcome]) -> str:
     """What a score says where more than MOST_UNSCORED of its episodes are unscored (law 4)."""
     faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
     return (
-        f"{faults.total()} of {len(outcomes)} episodes are unscored because of faults on our side; the rates leave them out, "
-        f"and worst_case counts them as failed. The most frequent fault: {faults.most_common(1)[0][0].rstrip('.')}."
+        f"{faults.total()} of {len(outcomes)} episodes are unscored because of faults on our side;"
+        " the rates leave them out, and worst_case counts them as failed. The most frequent fault:"
+        f" {faults.most_common(1)[0][0].rstrip('.')}."
     )

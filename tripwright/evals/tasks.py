@@ -1,4 +1,5 @@
-"""The tasks of a file of requests, as every evaluation in a given world or with live services plays them."""
+"""The tasks of a file of requests, as every evaluation in a given world or with live services plays
+them."""
 
 from __future__ import annotations
 
@@ -33,42 +34,64 @@ def open_tasks(
     limit: int | None = None,
     out: Path | None = None,
 ) -> Tasks:
-    """What is opened for it is closed with `opened`. `out` is the run's folder: an interrupted run goes on with the day that it began with.
+    """What is opened for it is closed with `opened`. `out` is the run's folder: an interrupted run
+    goes on with the day that it began with.
 
-    Raises UserError where the file holds no request of the dialect's domain, and for what the domain says of them.
+    Raises UserError where the file holds no request of the dialect's domain, and for what the
+    domain says of them.
     """
     domain = domain_of(dialect)
     _refuse_other_domains(queries, domain, dialect)
     requests = list(domain.read(queries))[:limit]  # before a store is made
     if not requests:
-        raise UserError(f"No {domain.title} in '{queries}'. Expected a JSONL file, as '{domain.made_by}' writes it.")
+        raise UserError(
+            f"No {domain.title} in '{queries}'. Expected a JSONL file, as '{domain.made_by}'"
+            " writes it."
+        )
     options = replace(options, snapshot=options.snapshot or _day_of(out, options.store))
     place = opened.enter_context(domain.open_place(options))
     domain.check_requests(requests, place, queries)
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
-    tasks = [domain.task(f"q{line:06d}{end}", request, place.source) for line, request in requests for end in ends]
+    tasks = [
+        domain.task(f"q{line:06d}{end}", request, place.source)
+        for line, request in requests
+        for end in ends
+    ]
     return Tasks(tasks, place)
 
 
-def served_tools(url: str | None, policy: str, dialect: Dialect, place: Place, emptied: bool) -> RemoteToolBox | None:
-    """The tools at `url`, refused where they would answer otherwise than those of the world at hand; None without a `url`."""
+def served_tools(
+    url: str | None, policy: str, dialect: Dialect, place: Place, emptied: bool
+) -> RemoteToolBox | None:
+    """The tools at `url`, refused where they would answer otherwise than those of the world at
+    hand; None without a `url`."""
     if url is None:
         return None
     domain, content_hash = domain_of(dialect), place.identity.get("content_hash")
     if content_hash is None:
-        raise UserError(f"Dialect '{dialect.name}' has tools of its own: give --world or --services, and leave --tools out.")
+        raise UserError(
+            f"Dialect '{dialect.name}' has tools of its own: give --world or --services, and leave"
+            " --tools out."
+        )
     if policy in domain.needs_world:
-        raise UserError(f"Policy '{policy}' plans from the world at hand and cannot use --tools. Leave --tools out.")
+        raise UserError(
+            f"Policy '{policy}' plans from the world at hand and cannot use --tools. Leave --tools"
+            " out."
+        )
     if emptied:
         raise UserError("With --empty-tools nothing is asked of a server. Leave --tools out.")
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=content_hash)
 
 
 def settled_rules(domain: Domain, rules: str | None) -> str:
-    """The set of rules that judges, or what a score says of a domain with one way to judge. Raises UserError for rules that it has not."""
+    """The set of rules that judges, or what a score says of a domain with one way to judge. Raises
+    UserError for rules that it has not."""
     if not domain.rules:
         if rules is not None:
-            raise UserError(f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules out.")
+            raise UserError(
+                f"--rules are not of {domain.title}, which are {domain.judged_by}. Leave --rules"
+                " out."
+            )
         return domain.judged_by
     if rules is not None and rules not in domain.rules:
         raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(domain.rules)}.")
@@ -76,7 +99,8 @@ def settled_rules(domain: Domain, rules: str | None) -> str:
 
 
 def _day_of(out: Path | None, store: str | None) -> str | None:
-    """The day under which an interrupted run in `out` keeps its answers: after midnight the same command still continues it."""
+    """The day under which an interrupted run in `out` keeps its answers: after midnight the same
+    command still continues it."""
     path = out / "run_card.json" if out is not None and store is not None else None
     place = (json_object(path) or {}).get("world") if path is not None and path.is_file() else None
     day = place.get("snapshot") if isinstance(place, dict) else None
@@ -84,8 +108,12 @@ def _day_of(out: Path | None, store: str | None) -> str | None:
 
 
 def _refuse_other_domains(queries: Path, domain: Domain, dialect: Dialect) -> None:
-    """A file of another domain, told by a field that only that one has, is a mistake of the dialect's and not of the file's first line."""
+    """A file of another domain, told by a field that only that one has, is a mistake of the
+    dialect's and not of the file's first line."""
     found = domain_of_file(queries)
     if found is not None and found is not domain:
-        wanted = f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found {found.title}"
+        wanted = (
+            f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found"
+            f" {found.title}"
+        )
         raise UserError(f"{wanted} in '{queries}'.")

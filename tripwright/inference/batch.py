@@ -1,11 +1,13 @@
 """Many sessions over one key-value cache, a pass of the model at a time.
 
-Every pass takes what each row has not read: one token of a row that speaks, a tool answer or a prompt of a row that listens. So no row
-waits for others, and no pass computes for rows that are not there. A finished session's row is given to the next one at once.
+Every pass takes what each row has not read: one token of a row that speaks, a tool answer or a
+prompt of a row that listens. So no row waits for others, and no pass computes for rows that are not
+there. A finished session's row is given to the next one at once.
 
-What two sessions begin with is read once: a row copies as much of its tokens as another row (or the row's former session) has read
-already, and a row whose beginning is just being read by another waits for that. A prompt shared by a group, the system prompt shared
-by all, and the history shared with a fork are the same case.
+What two sessions begin with is read once: a row copies as much of its tokens as another row (or the
+row's former session) has read already, and a row whose beginning is just being read by another
+waits for that. A prompt shared by a group, the system prompt shared by all, and the history shared
+with a fork are the same case.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Source(Protocol):
 
     def next(self) -> Session | None: ...
     def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
-        """Called after every token of a turn, before the turn is taken: the signal of each of the turn's tokens so far, in nats."""
+        """Called after every token of a turn, before the turn is taken: the signal of each of the
+        turn's tokens so far, in nats."""
         ...
 
     def finished(self, session: Session) -> None: ...
@@ -45,7 +48,8 @@ class Source(Protocol):
 
 @dataclass
 class Row:
-    """One session in the batch. `opening` is what it had when it came; `unread` ids have no keys and values yet."""
+    """One session in the batch. `opening` is what it had when it came; `unread` ids have no keys
+    and values yet."""
 
     session: Session
     slot: int
@@ -60,10 +64,13 @@ class Row:
 
 
 class Batch:
-    def __init__(self, decoder: Decoder, chat: ChatFormat, sampling: Sampling, figures: Counter[str]):
+    def __init__(
+        self, decoder: Decoder, chat: ChatFormat, sampling: Sampling, figures: Counter[str]
+    ):
         self.decoder, self.chat, self.sampling, self.figures = decoder, chat, sampling, figures
         self.rows: list[Row | None] = []
-        self.stored: list[list[int]] = []  # of every slot: the ids whose keys and values lie in the cache
+        # of every slot: the ids whose keys and values lie in the cache
+        self.stored: list[list[int]] = []
         self.cache: Cache | None = None
         self.admitted = 0
 
@@ -85,8 +92,8 @@ class Batch:
     # ---- rows
 
     def _admit(self, source: Source) -> Iterator[Session]:
-        """Fills free rows; once there is nothing left to admit, closes the gaps. Yields sessions that are over before a token: our
-        side has failed, or the prompt leaves no room to speak."""
+        """Fills free rows; once there is nothing left to admit, closes the gaps. Yields sessions
+        that are over before a token: our side has failed, or the prompt leaves no room to speak."""
         while None in self.rows or len(self.rows) < self.sampling.rows:
             session = source.next()
             if session is None:
@@ -112,18 +119,22 @@ class Batch:
         positions = session.dialect.context_tokens
         if positions > len(self.decoder.cos):
             raise UserError(
-                f"Dialect '{session.dialect.name}' needs {positions:,} positions, this model has {len(self.decoder.cos):,}: "
-                f"set context_tokens to {len(self.decoder.cos):,} at most."
+                f"Dialect '{session.dialect.name}' needs {positions:,} positions, this model has"
+                f" {len(self.decoder.cos):,}: set context_tokens to {len(self.decoder.cos):,} at"
+                " most."
             )
         if self.cache is None or self.cache.keys.shape[3] < positions:
-            larger = Cache(self.decoder, self.sampling.rows, round_up(positions), self.sampling.precision)
+            larger = Cache(
+                self.decoder, self.sampling.rows, round_up(positions), self.sampling.precision
+            )
             if self.cache is not None:
                 larger.keys[:, :, :, : self.cache.keys.shape[3]] = self.cache.keys
                 larger.values[:, :, :, : self.cache.keys.shape[3]] = self.cache.values
             self.cache = larger
 
     def _close_gaps(self) -> None:
-        """The last rows move to free places before them, as soon as a chunk of rows that attend together is saved by it."""
+        """The last rows move to free places before them, as soon as a chunk of rows that attend
+        together is saved by it."""
         alive = [row for row in self.rows if row is not None]
         if len({row.slot // CHUNK for row in alive}) <= round_up(len(alive), CHUNK) // CHUNK:
             return
@@ -145,16 +156,24 @@ class Batch:
     # ---- one pass
 
     def _pass(self, ready: list[Row], source: Source) -> None:
-        """Reads what is unread, samples a token for every row that has read all it had, and hands over the turns that ended."""
+        """Reads what is unread, samples a token for every row that has read all it had, and hands
+        over the turns that ended."""
         assert self.cache is not None
         reads = self._schedule(ready)
         ids = [token for row, count in reads for token in row.unread[:count]]
-        starts, counts = [len(self.stored[row.slot]) for row, _ in reads], [count for _, count in reads]
-        positions = [start + n for start, count in zip(starts, counts, strict=True) for n in range(count)]
+        starts, counts = (
+            [len(self.stored[row.slot]) for row, _ in reads],
+            [count for _, count in reads],
+        )
+        positions = [
+            start + n for start, count in zip(starts, counts, strict=True) for n in range(count)
+        ]
         padding, device = round_up(len(ids), 8) - len(ids), self.decoder.device
         cache = self.cache.packed([row.slot for row, _ in reads], starts, counts)
         ids_1N = torch.tensor([ids + ids[-1:] * padding], device=device)
-        hidden_1NE = self.decoder.hidden(ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), cache)
+        hidden_1NE = self.decoder.hidden(
+            ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), cache
+        )
         speakers, at, end = [], [], 0
         for row, count in reads:
             end += count
@@ -169,10 +188,15 @@ class Batch:
         self.figures["decoded_tokens"] += len(speakers)
         if speakers:
             logits = self.decoder.logits(hidden_1NE[0, torch.tensor(at, device=device)])
-            self._say(speakers, choose(logits, [row.numbers.random() for row in speakers], self.sampling), source)
+            self._say(
+                speakers,
+                choose(logits, [row.numbers.random() for row in speakers], self.sampling),
+                source,
+            )
 
     def _schedule(self, ready: list[Row]) -> list[tuple[Row, int]]:
-        """(row, how many of its unread tokens) for one pass. Never empty: the first reader never waits."""
+        """(row, how many of its unread tokens) for one pass. Never empty: the first reader never
+        waits."""
         reads, readers, left = [], list[Row](), READ_TOKENS
         for row in sorted(ready, key=lambda row: not row.begun):
             if row.begun and len(row.unread) == 1:
@@ -187,13 +211,15 @@ class Batch:
         return reads
 
     def _begin(self, row: Row, readers: list[Row]) -> bool:
-        """Copies what some slot has of the row's beginning; or says no, where a row that is reading now will soon have more of it."""
+        """Copies what some slot has of the row's beginning; or says no, where a row that is reading
+        now will soon have more of it."""
         best, have = row.slot, 0
         for slot, stored in enumerate(self.stored):
             shared = common(stored, row.opening)
             if shared > have:
                 best, have = slot, shared
-        have = min(have, len(row.opening) - 1)  # the last token is read in any case: what it predicts is not kept
+        # the last token is read in any case: what it predicts is not kept
+        have = min(have, len(row.opening) - 1)
         soon = max((common(other.opening, row.opening) for other in readers), default=0)
         if min(soon, len(row.opening) - 1) - have >= WORTH_WAITING:
             return False
@@ -208,10 +234,14 @@ class Batch:
         logprobs = chosen.logprobs.tolist()
         signal = logprobs
         if source.signal == "entropy":
-            signal = (-(chosen.distribution.exp() * chosen.distribution).nan_to_num(0.0).sum(-1)).tolist()
+            signal = (
+                -(chosen.distribution.exp() * chosen.distribution).nan_to_num(0.0).sum(-1)
+            ).tolist()
         elif source.signal == "surprisal":
             signal = [-logprob for logprob in logprobs]
-        for row, token, logprob, nats in zip(rows, chosen.tokens.tolist(), logprobs, signal, strict=True):
+        for row, token, logprob, nats in zip(
+            rows, chosen.tokens.tolist(), logprobs, signal, strict=True
+        ):
             row.turn_ids.append(token)
             row.turn_logprobs.append(logprob)
             row.unread = [token]

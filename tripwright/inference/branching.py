@@ -1,13 +1,15 @@
-"""ARPO's rollouts (row S7; the original ARPO, Dong et al. 2025): fork an episode where the model grows uncertain after a tool's answer.
+"""ARPO's rollouts (row S7; the original ARPO, Dong et al. 2025): fork an episode where the model
+grows uncertain after a tool's answer.
 
-Of every turn that follows a tool's answer, the signal H_turn is the mean over its first `tokens` tokens. With H_first the same of the
-episode's first turn, and V the size of the vocabulary:
+Of every turn that follows a tool's answer, the signal H_turn is the mean over its first `tokens`
+tokens. With H_first the same of the episode's first turn, and V the size of the vocabulary:
 
     ΔH = (H_turn − H_first) / log V        P = base + weight · ΔH        fork when P > threshold
 
-A fork shares everything up to the tool's answer and goes on with random numbers of its own. A group has exactly as many episodes as it
-was given sessions: `initial` begin at the root, forks take of the rest while there are some, and what is left when all of the group
-have ended begins at the root as well.
+A fork shares everything up to the tool's answer and goes on with random numbers of its own. A group
+has exactly as many episodes as it was given sessions: `initial` begin at the root, forks take of
+the rest while there are some, and what is left when all of the group have ended begins at the root
+as well.
 """
 
 from __future__ import annotations
@@ -26,28 +28,39 @@ Signal = Literal["entropy", "surprisal"]
 
 @dataclass(frozen=True)
 class Branching:
-    """The published settings are the defaults: of a group of 16, half begin at the root in the original; here, 4 of 8."""
+    """The published settings are the defaults: of a group of 16, half begin at the root in the
+    original; here, 4 of 8."""
 
     initial: int = 4  # episodes of a group that begin at the root
     base: float = 0.5
     weight: float = 0.2
-    threshold: float = 0.5  # with `base` at the same value: fork wherever the signal is above that of the first turn
+    # with `base` at the same value: fork wherever the signal is above that of the first turn
+    threshold: float = 0.5
     tokens: int = 20  # of a turn, that the signal is the mean of; of a shorter turn, all
     forks: int = 1  # new episodes at one place
-    signal: Signal = "entropy"  # nats of the distribution sampled from; "surprisal": −log-probability of the tokens, all that servers tell
+    # nats of the distribution sampled from; "surprisal": −log-probability of the tokens, all that
+    # servers tell
+    signal: Signal = "entropy"
 
     def __post_init__(self) -> None:
         if self.initial < 1 or self.tokens < 1 or self.forks < 1:
             found = f"{self.initial}, {self.tokens} and {self.forks}"
-            raise UserError(f"Branching needs initial, tokens and forks of at least 1; found {found}.")
+            raise UserError(
+                f"Branching needs initial, tokens and forks of at least 1; found {found}."
+            )
         if self.signal not in ("entropy", "surprisal"):
-            raise UserError(f"Unknown branching signal '{self.signal}'. Accepted: entropy, surprisal.")
+            raise UserError(
+                f"Unknown branching signal '{self.signal}'. Accepted: entropy, surprisal."
+            )
         if not all(map(math.isfinite, (self.base, self.weight, self.threshold))):
             found = f"{self.base}, {self.weight} and {self.threshold}"
-            raise UserError(f"Branching needs numbers for base, weight and threshold; found {found}.")
+            raise UserError(
+                f"Branching needs numbers for base, weight and threshold; found {found}."
+            )
 
     def forks_at(self, turn: float, first: float, vocabulary: int) -> bool:
-        """Whether to fork, by the mean signals of the turn and of the episode's first turn, in nats."""
+        """Whether to fork, by the mean signals of the turn and of the episode's first turn, in
+        nats."""
         return self.base + self.weight * (turn - first) / math.log(vocabulary) > self.threshold
 
 
@@ -58,9 +71,11 @@ class _Group:
 
 
 class Trees:
-    """Hands out the sessions of groups in an order in which no group exceeds its number. Whoever plays them calls `heard` and `finished`.
+    """Hands out the sessions of groups in an order in which no group exceeds its number. Whoever
+    plays them calls `heard` and `finished`.
 
-    A group's sessions are opened alike and have ids. Knows nothing of models: an engine that serves text can drive it with "surprisal".
+    A group's sessions are opened alike and have ids. Knows nothing of models: an engine that serves
+    text can drive it with "surprisal".
     """
 
     def __init__(self, groups: Iterable[Sequence[Session]], branching: Branching, vocabulary: int):
@@ -73,7 +88,8 @@ class Trees:
         self._forked_after: dict[int, int] = {}  # of a fork: how many turns it shares
 
     def next(self) -> Session | None:
-        """The next session to play. None: nothing for now; there may be more after a call of `heard` or `finished`."""
+        """The next session to play. None: nothing for now; there may be more after a call of
+        `heard` or `finished`."""
         while not self._ready:
             sessions = next(self._groups, None)
             if sessions is None:
@@ -83,16 +99,22 @@ class Trees:
         return self._ready.popleft()
 
     def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
-        """After each token of a turn, before the turn is taken: what all of its tokens so far signalled."""
+        """After each token of a turn, before the turn is taken: what all of its tokens so far
+        signalled."""
         wanted = self._branching.tokens
         if len(signal) != wanted and not (ended and len(signal) < wanted):
             return
         mean = sum(signal) / len(signal)
         first = self._first.setdefault(id(session), mean)
         group = self._group_of[id(session)]
-        if session.transcript.turns == self._forked_after.get(id(session)):  # where its parent stood, which forked there already
+        # where its parent stood, which forked there already
+        if session.transcript.turns == self._forked_after.get(id(session)):
             return
-        if session.transcript.turns == 0 or not group.waiting or not self._branching.forks_at(mean, first, self._vocabulary):
+        if (
+            session.transcript.turns == 0
+            or not group.waiting
+            or not self._branching.forks_at(mean, first, self._vocabulary)
+        ):
             return
         for _ in range(min(self._branching.forks, len(group.waiting))):
             fork = group.waiting.popleft()

@@ -1,7 +1,9 @@
-"""The forward pass of Qwen-shaped decoders over a key-value cache that we own, for batched multi-turn generation and for training.
+"""The forward pass of Qwen-shaped decoders over a key-value cache that we own, for batched
+multi-turn generation and for training.
 
-`transformers` keeps the weights, the loading and the saving; this page reads its modules. Owning the pass is what lets a cache live
-across turns, rows leave and enter a batch, and one prompt's cache be copied to a whole group. A test holds it to `transformers`' logits.
+`transformers` keeps the weights, the loading and the saving; this page reads its modules. Owning
+the pass is what lets a cache live across turns, rows leave and enter a batch, and one prompt's
+cache be copied to a whole group. A test holds it to `transformers`' logits.
 
 Shapes: B rows, S new tokens, T positions, H heads, K key-value heads, D head size.
 """
@@ -22,35 +24,64 @@ __all__ = ["SUPPORTED", "Cache", "CacheView", "Decoder", "round_up"]
 
 
 class Decoder:
-    """Reads the modules of a Hugging Face causal LM once. Its parameters are used as they are: training it trains what is read here."""
+    """Reads the modules of a Hugging Face causal LM once. Its parameters are used as they are:
+    training it trains what is read here."""
 
     def __init__(self, model: Any):
         config = model.config
         if config.model_type not in SUPPORTED:
-            raise UserError(f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is '{config.model_type}'.")
+            raise UserError(
+                f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is"
+                f" '{config.model_type}'."
+            )
         if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
-            raise UserError("Local generation attends to the whole context; this model has layers with sliding-window attention.")
-        self.model, self.layers, self.norm, self.embed = model, list(model.model.layers), model.model.norm, model.model.embed_tokens
+            raise UserError(
+                "Local generation attends to the whole context; this model has layers with"
+                " sliding-window attention."
+            )
+        self.model, self.layers, self.norm, self.embed = (
+            model,
+            list(model.model.layers),
+            model.model.norm,
+            model.model.embed_tokens,
+        )
         self.heads, self.kv_heads = config.num_attention_heads, config.num_key_value_heads
         self.head_size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.eps = config.rms_norm_eps
         self.device = self.embed.weight.device
         frequencies = model.model.rotary_emb.inv_freq.float().to(self.device)
-        angles = torch.outer(torch.arange(config.max_position_embeddings, device=self.device).float(), frequencies)
+        angles = torch.outer(
+            torch.arange(config.max_position_embeddings, device=self.device).float(), frequencies
+        )
         scaling = float(getattr(model.model.rotary_emb, "attention_scaling", 1.0))  # 1 but for YaRN
         self.cos, self.sin = angles.cos() * scaling, angles.sin() * scaling  # (positions, D / 2)
 
-    def hidden(self, ids: Tensor, positions: Tensor, cache: Cache | None = None, rows: Tensor | None = None) -> Tensor:
-        """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys and values are written at `positions`.
+    def hidden(
+        self, ids: Tensor, positions: Tensor, cache: Cache | None = None, rows: Tensor | None = None
+    ) -> Tensor:
+        """ids (B, S), positions (B, S) → last hidden states (B, S, hidden). With a cache, new keys
+        and values are written at `positions`.
 
-        Without a cache rows attend causally within `ids` (right padding needs no mask: no real token comes after it).
-        `rows` names the cache rows that the batch stands for; None means the first B.
+        Without a cache rows attend causally within `ids` (right padding needs no mask: no real
+        token comes after it). `rows` names the cache rows that the batch stands for; None means the
+        first B.
         """
         x = self.embed(ids)
-        cos, sin = self.cos[positions].to(x.dtype)[:, None], self.sin[positions].to(x.dtype)[:, None]  # (B, 1, S, D / 2)
+        # (B, 1, S, D / 2)
+        cos, sin = (
+            self.cos[positions].to(x.dtype)[:, None],
+            self.sin[positions].to(x.dtype)[:, None],
+        )
         seen = cache.view(ids, positions, rows) if cache is not None else None
         for index, layer in enumerate(self.layers):
-            x = x + self._attention(index, layer.self_attn, _rms(x, layer.input_layernorm.weight, self.eps), cos, sin, seen)
+            x = x + self._attention(
+                index,
+                layer.self_attn,
+                _rms(x, layer.input_layernorm.weight, self.eps),
+                cos,
+                sin,
+                seen,
+            )
             h = _rms(x, layer.post_attention_layernorm.weight, self.eps)
             x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(h)) * layer.mlp.up_proj(h))
         return _rms(x, self.norm.weight, self.eps)
@@ -59,7 +90,9 @@ class Decoder:
         scores: Tensor = self.model.lm_head(hidden)
         return scores if scores.dtype == torch.float64 else scores.float()
 
-    def _attention(self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, seen: CacheView | None) -> Tensor:
+    def _attention(
+        self, index: int, block: Any, x: Tensor, cos: Tensor, sin: Tensor, seen: CacheView | None
+    ) -> Tensor:
         b, s, _ = x.shape
         q = block.q_proj(x).view(b, s, self.heads, self.head_size)
         k = block.k_proj(x).view(b, s, self.kv_heads, self.head_size)
@@ -81,8 +114,9 @@ def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     groups = heads // k.shape[1]
     if q.device.type != "cpu" or q.dtype == torch.float32 or t > 2048:
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=groups > 1)
-    # Written out, because the fused CPU kernel's backward pass is slow in bf16: 28 against 16 ms for 4 × 4 heads × 540 positions. In fp32,
-    # on a processor without bf16, it is the fused kernel that is faster: 46 against 85 ms.
+    # Written out, because the fused CPU kernel's backward pass is slow in bf16: 28 against 16 ms
+    # for 4 × 4 heads × 540 positions. In fp32, on a processor without bf16, it is the fused kernel
+    # that is faster: 46 against 85 ms.
     bias = torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
     scores = torch.matmul(q.reshape(b, -1, groups * t, size), k.transpose(2, 3)) * size**-0.5
     weights = (scores.view(b, -1, groups, t, t) + bias).softmax(-1).to(v.dtype)
@@ -91,20 +125,31 @@ def _causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def _rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     if x.dtype == torch.float32 and x.device.type == "cpu":
-        normed: Tensor = _RmsNorm.apply(x, weight, eps) if torch.is_grad_enabled() else x.mul(_scale(x, eps)).mul_(weight)
+        normed: Tensor = (
+            _RmsNorm.apply(x, weight, eps)
+            if torch.is_grad_enabled()
+            else x.mul(_scale(x, eps)).mul_(weight)
+        )
         return normed
     wide = x if x.dtype == torch.float64 else x.float()
     return F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype) * weight.to(x.dtype)
 
 
 def _scale(x: Tensor, eps: float) -> Tensor:
-    scale: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_().div_(x.shape[-1]).add_(eps).rsqrt_()
+    scale: Tensor = (
+        torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        .square_()
+        .div_(x.shape[-1])
+        .add_(eps)
+        .rsqrt_()
+    )
     return scale
 
 
 class _RmsNorm(torch.autograd.Function):
-    """x / RMS(x) · weight with its gradient by hand: torch has no fused kernel for the CPU, and a dozen passes over memory were a tenth
-    of a training step (7 against 25 ms, forward and backward, for 8 × 576 × 256)."""
+    """x / RMS(x) · weight with its gradient by hand: torch has no fused kernel for the CPU, and a
+    dozen passes over memory were a tenth of a training step (7 against 25 ms, forward and backward,
+    for 8 × 576 × 256)."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -118,7 +163,11 @@ class _RmsNorm(torch.autograd.Function):
         normed, scale, weight = ctx.saved_tensors
         along = (gradients[0] * normed).flatten(0, -2)
         mean = torch.mv(along, weight).view(scale.shape).div_(normed.shape[-1])
-        return torch.addcmul(gradients[0] * weight, normed, mean, value=-1).mul_(scale), along.sum(0), None
+        return (
+            torch.addcmul(gradients[0] * weight, normed, mean, value=-1).mul_(scale),
+            along.sum(0),
+            None,
+        )
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

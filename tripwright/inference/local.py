@@ -1,5 +1,6 @@
-"""A local model as a policy: many sessions at once over one key-value cache (`local_batch`), sampled each with its own random numbers
-(`local_sampling`). The cache lives across turns, so a turn costs its own tokens only.
+"""A local model as a policy: many sessions at once over one key-value cache (`local_batch`),
+sampled each with its own random numbers (`local_sampling`). The cache lives across turns, so a turn
+costs its own tokens only.
 
 Log-probabilities are those of the whole distribution at the given temperature.
 """
@@ -27,27 +28,37 @@ __all__ = ["LocalPolicy", "Sampling", "load_model"]
 
 
 class LocalPolicy:
-    """Plays sessions with `model` (any of local_decoder.SUPPORTED). The sessions must have been opened with this model's ChatFormat.
+    """Plays sessions with `model` (any of local_decoder.SUPPORTED). The sessions must have been
+    opened with this model's ChatFormat.
 
-    It has no state: the same episode, by its id, is sampled alike every time until `sampling.seed` changes.
+    It has no state: the same episode, by its id, is sampled alike every time until `sampling.seed`
+    changes.
     """
 
-    def __init__(self, model: Any, chat: ChatFormat, sampling: Sampling | None = None, name: str = "local"):
+    def __init__(
+        self, model: Any, chat: ChatFormat, sampling: Sampling | None = None, name: str = "local"
+    ):
         self.name, self.chat, self.sampling = name, chat, sampling or Sampling()
         self.model = model
         self._counted = Counter[str]()
 
     @classmethod
-    def load(cls, folder: str | Path, tools: list[dict[str, Any]] | None, sampling: Sampling | None = None) -> LocalPolicy:
+    def load(
+        cls,
+        folder: str | Path,
+        tools: list[dict[str, Any]] | None,
+        sampling: Sampling | None = None,
+    ) -> LocalPolicy:
         """A checkpoint folder, or a model name that `from_pretrained` can find."""
         model, tokenizer = load_model(folder)
         return cls(model, ChatFormat(tokenizer, tools), sampling, name=str(folder))
 
     @property
     def figures(self) -> dict[str, float]:
-        """What the last play() computed, so far: `passes` of the model and how many rows took part in one on average (`rows_per_pass`);
-        tokens sampled (`decoded_tokens`), read of prompts and tool answers (`prefilled_tokens`), and copied because another row had read
-        them (`copied_tokens`); `forks`."""
+        """What the last play() computed, so far: `passes` of the model and how many rows took part
+        in one on average (`rows_per_pass`); tokens sampled (`decoded_tokens`), read of prompts and
+        tool answers (`prefilled_tokens`), and copied because another row had read them
+        (`copied_tokens`); `forks`."""
         names = ("passes", "decoded_tokens", "prefilled_tokens", "copied_tokens", "forks")
         return {name: self._counted[name] for name in names} | {
             "rows_per_pass": self._counted["row_passes"] / max(1, self._counted["passes"])
@@ -57,9 +68,12 @@ class LocalPolicy:
         """The model's weights are read as they are: train it when the last session has come."""
         yield from self._play(Plain(sessions))
 
-    def play_groups(self, groups: Iterable[Sequence[Session]], branching: Branching | None = None) -> Iterator[Session]:
-        """Every session of every group, as they end. Sessions of a group are opened alike, under ids of their own. With `branching` (row
-        S7) some of them are forks of others, which their transcripts say; without, this is play()."""
+    def play_groups(
+        self, groups: Iterable[Sequence[Session]], branching: Branching | None = None
+    ) -> Iterator[Session]:
+        """Every session of every group, as they end. Sessions of a group are opened alike, under
+        ids of their own. With `branching` (row S7) some of them are forks of others, which their
+        transcripts say; without, this is play()."""
         if branching is None:
             yield from self.play(itertools.chain.from_iterable(groups))
             return
@@ -71,7 +85,9 @@ class LocalPolicy:
     @torch.inference_mode()
     def _play(self, source: Source) -> Iterator[Session]:
         self._counted = Counter()
-        yield from Batch(Decoder(self._model()), self.chat, self.sampling, self._counted).play(source)
+        yield from Batch(Decoder(self._model()), self.chat, self.sampling, self._counted).play(
+            source
+        )
 
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own."""
@@ -90,4 +106,6 @@ def load_model(folder: str | Path) -> tuple[Any, Any]:
     try:
         return AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     except (OSError, ValueError) as error:
-        raise UserError(f"No model could be loaded from '{folder}': {str(error).splitlines()[0]}") from None
+        raise UserError(
+            f"No model could be loaded from '{folder}': {str(error).splitlines()[0]}"
+        ) from None

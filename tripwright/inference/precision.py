@@ -1,7 +1,8 @@
 """Number formats: what a processor multiplies fastest, by name.
 
-On a CPU bfloat16 is four times as fast as float32 where there are instructions for it (AVX-512 BF16, AMX), and four times as slow
-where there are none, because every product is then widened first (measured: 40 against 160 GFLOP/s on a Cascade Lake).
+On a CPU bfloat16 is four times as fast as float32 where there are instructions for it (AVX-512
+BF16, AMX), and four times as slow where there are none, because every product is then widened first
+(measured: 40 against 160 GFLOP/s on a Cascade Lake).
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from tripwright.errors import UserError
 AUTO = "auto"
 _NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 PRECISIONS = (AUTO, *_NAMED)  # what a run may ask for
-DOUBLE = "float64"  # for sampling only, to compare without rounding: autocast knows no such products
+# for sampling only, to compare without rounding: autocast knows no such products
+DOUBLE = "float64"
 
 
 def precision_named(name: str) -> torch.dtype:
-    """`auto` is `fastest()`. Raises UserError for a name that is neither in PRECISIONS nor DOUBLE."""
+    """`auto` is `fastest()`. Raises UserError for a name that is neither in PRECISIONS nor
+    DOUBLE."""
     if name == DOUBLE:
         return torch.float64
     if name not in PRECISIONS:
@@ -30,11 +33,16 @@ def precision_named(name: str) -> torch.dtype:
 
 def fastest() -> torch.dtype:
     """bfloat16 where this processor has instructions for it, else float32."""
-    return torch.bfloat16 if any(_has(sign) for sign in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")) else torch.float32
+    return (
+        torch.bfloat16
+        if any(_has(sign) for sign in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"))
+        else torch.float32
+    )
 
 
 def _has(sign: str) -> bool:
-    """torch names these checks with an underscore, so that they may go: without them float32 is right everywhere, if not the fastest."""
+    """torch names these checks with an underscore, so that they may go: without them float32 is
+    right everywhere, if not the fastest."""
     check: Callable[[], bool] | None = getattr(torch.cpu, sign, None)
     return bool(check and check())
 

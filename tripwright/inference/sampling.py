@@ -1,8 +1,9 @@
 """How a local model's tokens are chosen: settings, and the choice itself.
 
-Every episode has its own random numbers, one per token, from the seed and the episode's id. A token is where the episode's number falls
-in the cumulated probabilities. So what an episode samples does not depend on who else is in the batch, when it entered, or on what was
-played before (up to rounding: in another batch shape the last bits of a probability may differ).
+Every episode has its own random numbers, one per token, from the seed and the episode's id. A token
+is where the episode's number falls in the cumulated probabilities. So what an episode samples does
+not depend on who else is in the batch, when it entered, or on what was played before (up to
+rounding: in another batch shape the last bits of a probability may differ).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ BLOCK = 512  # tokens whose probabilities are added up before the choice looks a
 
 @dataclass(frozen=True)
 class Sampling:
-    """`temperature` 0 is greedy. `rows` is how many sessions are in the batch at once. `top_p` and `top_k` (rows P9, S10) cut the tail off
-    the distribution, top_k first.
+    """`temperature` 0 is greedy. `rows` is how many sessions are in the batch at once. `top_p` and
+    `top_k` (rows P9, S10) cut the tail off the distribution, top_k first.
 
-    Log-probabilities are stored of the whole distribution at the given temperature, of the plain one where it is 0. With a tail cut off
-    they are not those of what was sampled from, so on-policy training refuses such settings (`check_on_policy`).
+    Log-probabilities are stored of the whole distribution at the given temperature, of the plain
+    one where it is 0. With a tail cut off they are not those of what was sampled from, so on-policy
+    training refuses such settings (`check_on_policy`).
     """
 
     temperature: float = 0.0
@@ -36,30 +38,40 @@ class Sampling:
     dtype: str = AUTO  # one of inference.precision.PRECISIONS, or DOUBLE
     top_p: float = 1.0
     top_k: int | None = None
-    tool_threads: int = 0  # 0: tools answer at once, in place; n: so many threads wait for slow tools while other rows decode
+    # 0: tools answer at once, in place; n: so many threads wait for slow tools while other rows
+    #   decode
+    tool_threads: int = 0
 
     def __post_init__(self) -> None:
         if not self.temperature >= 0 or self.rows < 1 or self.tool_threads < 0:
             found = f"{self.temperature}, {self.rows} and {self.tool_threads}"
-            raise UserError(f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {found}.")
+            raise UserError(
+                f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {found}."
+            )
         if not 0 < self.top_p <= 1 or (self.top_k is not None and self.top_k < 1):
-            raise UserError(f"Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found {self.top_p} and {self.top_k}.")
+            raise UserError(
+                "Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found"
+                f" {self.top_p} and {self.top_k}."
+            )
 
     @property
     def precision(self) -> torch.dtype:
         return precision_named(self.dtype)
 
     def check_on_policy(self) -> None:
-        """Raises UserError where the stored log-probabilities are not those of the distribution sampled from."""
+        """Raises UserError where the stored log-probabilities are not those of the distribution
+        sampled from."""
         if self.temperature == 0 or self.top_p < 1 or self.top_k is not None:
             found = f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}"
             raise UserError(
-                f"On-policy training samples from the whole distribution: found {found}; expected temperature above 0, no others."
+                f"On-policy training samples from the whole distribution: found {found}; expected"
+                " temperature above 0, no others."
             )
 
 
 def numbers_of(session: Session, seed: int, order: int) -> random.Random:
-    """The episode's own random numbers; a session without an id is known by its place in the order of admission."""
+    """The episode's own random numbers; a session without an id is known by its place in the order
+    of admission."""
     name = f"order {order}" if session.id is None else f"id {session.id}"
     return random.Random(f"{seed} {name}")  # of text: seeded by its digest, equal in every process
 
@@ -71,7 +83,8 @@ class Chosen(NamedTuple):
 
 
 def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> Chosen:
-    """One token for every row of logits (rows, vocabulary). `uniforms` are from [0, 1), one a row, and unused where greedy."""
+    """One token for every row of logits (rows, vocabulary). `uniforms` are from [0, 1), one a row,
+    and unused where greedy."""
     greedy = sampling.temperature == 0
     logprobs = torch.log_softmax(logits if greedy else logits / sampling.temperature, dim=-1)
     if greedy:
@@ -83,9 +96,11 @@ def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> Chosen:
 
 
 def invert(weights: Tensor, uniforms: Tensor) -> Tensor:
-    """Inverse of the cumulated weights (rows, vocabulary) at uniforms (rows,): the index of a token whose weight is above 0, always.
+    """Inverse of the cumulated weights (rows, vocabulary) at uniforms (rows,): the index of a token
+    whose weight is above 0, always.
 
-    In two looks, at blocks and then inside one, so that a large vocabulary is gone through once and not cumulated token by token.
+    In two looks, at blocks and then inside one, so that a large vocabulary is gone through once and
+    not cumulated token by token.
     """
     rows, vocabulary = weights.shape
     size = min(BLOCK, vocabulary)
@@ -101,7 +116,8 @@ def invert(weights: Tensor, uniforms: Tensor) -> Tensor:
 
 
 def _first_beyond(upto: Tensor, weights: Tensor, target: Tensor) -> Tensor:
-    """The first column with a weight whose cumulated sum is above the target; where rounding left none, the last one with a weight."""
+    """The first column with a weight whose cumulated sum is above the target; where rounding left
+    none, the last one with a weight."""
     width, some = weights.shape[-1], weights > 0
     beyond = (upto > target[:, None]) & some
     last = width - 1 - some.flip(-1).byte().argmax(-1)
@@ -109,11 +125,17 @@ def _first_beyond(upto: Tensor, weights: Tensor, target: Tensor) -> Tensor:
 
 
 def cut_tail(probabilities: Tensor, top_p: float, top_k: int | None) -> Tensor:
-    """Weights: the probabilities of the `top_k` likeliest tokens, and of these of the fewest that hold `top_p` of what is left."""
+    """Weights: the probabilities of the `top_k` likeliest tokens, and of these of the fewest that
+    hold `top_p` of what is left."""
     if top_k is None and top_p >= 1:
         return probabilities
-    kept, tokens = probabilities.topk(min(top_k or probabilities.shape[-1], probabilities.shape[-1]), dim=-1)  # falling
+    # falling
+    kept, tokens = probabilities.topk(
+        min(top_k or probabilities.shape[-1], probabilities.shape[-1]), dim=-1
+    )
     before = kept.cumsum(-1, dtype=torch.float64) - kept
     if top_p < 1:
-        kept = torch.where(before < top_p * kept.sum(-1, keepdim=True, dtype=torch.float64), kept, 0.0)
+        kept = torch.where(
+            before < top_p * kept.sum(-1, keepdim=True, dtype=torch.float64), kept, 0.0
+        )
     return torch.zeros_like(probabilities).scatter_(1, tokens, kept)

@@ -1,6 +1,8 @@
-"""Where a turn is taken: in place, or by threads that wait for slow tools while the other rows decode.
+"""Where a turn is taken: in place, or by threads that wait for slow tools while the other rows
+decode.
 
-Whoever submitted a session leaves it alone until it comes back, so that only one thread at a time ever touches it.
+Whoever submitted a session leaves it alone until it comes back, so that only one thread at a time
+ever touches it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ Row = TypeVar("Row")
 
 
 class TurnThreads(Generic[Row]):
-    """`threads` turns are taken at once; with 0, each is taken when it is submitted. What a tool raises is raised by `finished`."""
+    """`threads` turns are taken at once; with 0, each is taken when it is submitted. What a tool
+    raises is raised by `finished`."""
 
     def __init__(self, threads: int):
         self.in_flight = 0
@@ -24,7 +27,9 @@ class TurnThreads(Generic[Row]):
         self._done = SimpleQueue[tuple[Row, list[int] | BaseException]]()
         self._closed = False
         # Daemons: an interrupted run must not wait for the slowest answer before it can end.
-        self._threads = [threading.Thread(target=self._serve, name="tools", daemon=True) for _ in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._serve, name="tools", daemon=True) for _ in range(threads)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -36,7 +41,8 @@ class TurnThreads(Generic[Row]):
             self._take(row, session, turn)
 
     def finished(self, wait: bool = False) -> Iterator[tuple[Row, list[int]]]:
-        """(row, ids up to its next turn) of the turns that were taken since, in that order; with `wait`, of one at least."""
+        """(row, ids up to its next turn) of the turns that were taken since, in that order; with
+        `wait`, of one at least."""
         while self.in_flight:
             try:
                 row, outcome = self._done.get(block=wait)

@@ -1,4 +1,5 @@
-"""Transcripts as tensors: right-padded rows, which causal attention reads without a mask (no real token comes after the padding)."""
+"""Transcripts as tensors: right-padded rows, which causal attention reads without a mask (no real
+token comes after the padding)."""
 
 from __future__ import annotations
 
@@ -23,25 +24,41 @@ class Batch:
     real: Tensor  # (B, T) bool: False where the row is padded
 
     def to(self, device: torch.device | str) -> Batch:
-        return Batch(*(getattr(self, name).to(device) for name in ("ids", "targets", "mask", "logprobs", "real")))
+        return Batch(
+            *(
+                getattr(self, name).to(device)
+                for name in ("ids", "targets", "mask", "logprobs", "real")
+            )
+        )
 
 
-def collate(rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0) -> Batch:
-    """(token ids, loss mask, log-probabilities) per row → a Batch. Position t predicts token t + 1, so every list is shifted by one."""
+def collate(
+    rows: Sequence[tuple[Sequence[int], Sequence[int], Sequence[float]]], pad_id: int = 0
+) -> Batch:
+    """(token ids, loss mask, log-probabilities) per row → a Batch. Position t predicts token t + 1,
+    so every list is shifted by one."""
     length = round_up(max(len(ids) for ids, _, _ in rows) - 1)
     ids = torch.full((len(rows), length), pad_id, dtype=torch.long)
-    targets, mask, logprobs = torch.zeros_like(ids), torch.zeros(len(rows), length), torch.zeros(len(rows), length)
+    targets, mask, logprobs = (
+        torch.zeros_like(ids),
+        torch.zeros(len(rows), length),
+        torch.zeros(len(rows), length),
+    )
     real = torch.zeros(len(rows), length, dtype=torch.bool)
     for b, (tokens, kept, said) in enumerate(rows):
         n = len(tokens) - 1
         ids[b, :n], targets[b, :n] = torch.tensor(tokens[:-1]), torch.tensor(tokens[1:])
-        mask[b, :n], logprobs[b, :n] = torch.tensor(kept[1:], dtype=torch.float), torch.tensor(said[1:])
+        mask[b, :n], logprobs[b, :n] = (
+            torch.tensor(kept[1:], dtype=torch.float),
+            torch.tensor(said[1:]),
+        )
         real[b, :n] = True
     return Batch(ids, targets, mask, logprobs, real)
 
 
 def by_target(rows: Sequence[Sequence[float]], like_NT: Tensor) -> Tensor:
-    """Numbers per token id as (N, T) beside a Batch, where position t is about token t + 1; 0 where there is none."""
+    """Numbers per token id as (N, T) beside a Batch, where position t is about token t + 1; 0 where
+    there is none."""
     spread_NT = torch.zeros(like_NT.shape, device=like_NT.device)
     for n, row in enumerate(rows):
         spread_NT[n, : len(row) - 1] = torch.as_tensor(row[1:], dtype=torch.float32)
@@ -54,17 +71,24 @@ def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def token_logits(
-    decoder: Decoder, batch: Batch, where: Tensor | None = None, positions: Tensor | None = None, cache: Cache | None = None
+    decoder: Decoder,
+    batch: Batch,
+    where: Tensor | None = None,
+    positions: Tensor | None = None,
+    cache: Cache | None = None,
 ) -> Tensor:
-    """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without it.
+    """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without
+    it.
 
-    `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a row is one transcript.
+    `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
+    row is one transcript.
     """
     if positions is None:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
     hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
     if where is None:
         return decoder.logits(hidden)
-    chosen = where.flatten().nonzero()[:, 0]  # index_select, because the backward pass of a boolean index is slower
+    # index_select, because the backward pass of a boolean index is slower
+    chosen = where.flatten().nonzero()[:, 0]
     padded = torch.nn.functional.pad(chosen, (0, round_up(len(chosen), 256) - len(chosen)))
     return decoder.logits(hidden.index_select(0, padded))[: len(chosen)]

@@ -1,13 +1,16 @@
-"""How much arithmetic a step took, and what share of the machine that is (row P12). A FLOP is one multiplication or one addition.
+"""How much arithmetic a step took, and what share of the machine that is (row P12). A FLOP is one
+multiplication or one addition.
 
-    linear layers      2 · parameters per position                     Q, K, V, O and the three matrices of the MLP
-    attention          4 · heads · head size per (query, key) pair     queries × keys, then weights × values
-    LM head            2 · hidden · vocabulary per position            only where logits are computed
-    backward           twice the forward pass: gradients of the inputs, and of the weights (or of the other factor)
+    linear layers      2 · parameters per position                     Q, K, V, O and the three
+    matrices of the MLP attention          4 · heads · head size per (query, key) pair     queries ×
+    keys, then weights × values LM head            2 · hidden · vocabulary per position
+    only where logits are computed backward           twice the forward pass: gradients of the
+    inputs, and of the weights (or of the other factor)
 
-Norms, rotary embeddings, softmax and the optimizer are left out (the convention of MFU; below 1% of a model of any size), and so is
-what is computed twice to save memory. In an update every position of a row is paired with every other one, the whole square, as
-PaLM, verl and torch's own counter have it: a kernel may skip the half that causal attention hides. In a rollout each position is
+Norms, rotary embeddings, softmax and the optimizer are left out (the convention of MFU; below 1% of
+a model of any size), and so is what is computed twice to save memory. In an update every position
+of a row is paired with every other one, the whole square, as PaLM, verl and torch's own counter
+have it: a kernel may skip the half that causal attention hides. In a rollout each position is
 paired with itself and what came before it, because that is what decoding over a cache computes.
 """
 
@@ -25,8 +28,9 @@ import torch
 if sys.platform != "win32":
     import resource
 
-# Dense bf16 tensor-core FLOP/s of one device, without sparsity, from the vendors' data sheets. 989e12 of Hopper is the paper's f_peak
-# (Planner-R1, App. B.6) and verl's. The first name that the device's own name holds counts, so longer names come first.
+# Dense bf16 tensor-core FLOP/s of one device, without sparsity, from the vendors' data sheets.
+# 989e12 of Hopper is the paper's f_peak (Planner-R1, App. B.6) and verl's. The first name that the
+# device's own name holds counts, so longer names come first.
 GPU_PEAK_FLOPS = (
     ("B200", 2250e12),
     ("H200 NVL", 835e12),
@@ -83,26 +87,31 @@ class Shape:
 
 
 def flops(shape: Shape, positions: float, pairs: float, head_positions: float) -> float:
-    """A forward pass: `positions` through the layers, `pairs` of a query and a key, logits at `head_positions`."""
+    """A forward pass: `positions` through the layers, `pairs` of a query and a key, logits at
+    `head_positions`."""
     linear = 2.0 * shape.layers * shape.layer_parameters * positions
     attention = 4.0 * shape.layers * shape.heads * shape.head_size * pairs
     return linear + attention + 2.0 * shape.hidden * shape.vocabulary * head_positions
 
 
 def forward_flops(shape: Shape, lengths: Sequence[int], head_positions: int) -> float:
-    """One pass over whole rows of these lengths (without padding), as for a reference model's log-probabilities."""
+    """One pass over whole rows of these lengths (without padding), as for a reference model's
+    log-probabilities."""
     return flops(shape, sum(lengths), sum(length * length for length in lengths), head_positions)
 
 
 def update_flops(shape: Shape, lengths: Sequence[int], head_positions: int) -> float:
-    """Forward and backward over whole rows. `head_positions`: the tokens that carry loss, where alone logits are computed."""
+    """Forward and backward over whole rows. `head_positions`: the tokens that carry loss, where
+    alone logits are computed."""
     return 3 * forward_flops(shape, lengths, head_positions)
 
 
 def rollout_flops(shape: Shape, spans: Iterable[tuple[int, int]], sampled: int) -> float:
-    """Generation over a key-value cache. A span (start, end) is the positions that one row computed, on top of `start` cached ones.
+    """Generation over a key-value cache. A span (start, end) is the positions that one row
+    computed, on top of `start` cached ones.
 
-    A group of G episodes that share the prefill of a prompt of p tokens and end at lengths T: (0, p) once, then (p, T) for each.
+    A group of G episodes that share the prefill of a prompt of p tokens and end at lengths T: (0,
+    p) once, then (p, T) for each.
     `sampled`: how many tokens were drawn; a prompt's other positions need no logits.
     """
     positions, pairs = 0, 0
@@ -112,26 +121,35 @@ def rollout_flops(shape: Shape, spans: Iterable[tuple[int, int]], sampled: int) 
     return flops(shape, positions, pairs, sampled)
 
 
-def mfu(flops_update: float, seconds: float, peak: float | None, devices: int = 1, epochs: int = 1) -> float | None:
-    """Model FLOPs utilisation: f_achieved · E / (f_peak · W), where f_achieved = `flops_update` / `seconds` (App. B.6).
+def mfu(
+    flops_update: float, seconds: float, peak: float | None, devices: int = 1, epochs: int = 1
+) -> float | None:
+    """Model FLOPs utilisation: f_achieved · E / (f_peak · W), where f_achieved = `flops_update` /
+    `seconds` (App. B.6).
 
-    `flops_update` are those of one of the E `epochs` over the batch, `seconds` the time of all of them. None where the peak is unknown.
+    `flops_update` are those of one of the E `epochs` over the batch, `seconds` the time of all of
+    them. None where the peak is unknown.
     """
     if not peak or seconds <= 0:
         return None
     return flops_update / seconds * epochs / (peak * devices)
 
 
-def update_flops_of_mfu(utilisation: float, peak: float, devices: int, seconds: float, epochs: int = 1) -> float:
-    """Row P12: FLOPs_update = MFU · f_peak · W · t_policy / E, for logs that hold a utilisation and no count."""
+def update_flops_of_mfu(
+    utilisation: float, peak: float, devices: int, seconds: float, epochs: int = 1
+) -> float:
+    """Row P12: FLOPs_update = MFU · f_peak · W · t_policy / E, for logs that hold a utilisation and
+    no count."""
     return utilisation * peak * devices * seconds / epochs
 
 
 def peak_flops(device: Any = "cpu", dtype: Any = torch.float32) -> float | None:
-    """FLOP/s of one device in matrix products of `dtype`: of a CPU measured, of a known GPU from its data sheet, else None.
+    """FLOP/s of one device in matrix products of `dtype`: of a CPU measured, of a known GPU from
+    its data sheet, else None.
 
-    A CPU's data sheet says little about what its cores reach together, so its peak is what torch's matrix product reaches here, with
-    the threads that are set: measured once per process, dtype and number of threads, in about a quarter of a second.
+    A CPU's data sheet says little about what its cores reach together, so its peak is what torch's
+    matrix product reaches here, with the threads that are set: measured once per process, dtype and
+    number of threads, in about a quarter of a second.
     """
     device = torch.device(device)
     if device.type == "cpu":
@@ -142,15 +160,17 @@ def peak_flops(device: Any = "cpu", dtype: Any = torch.float32) -> float | None:
 
 
 def gpu_peak_flops(name: str) -> float | None:
-    """Dense bf16 FLOP/s of a GPU by the name that its driver gives, None if it is not in the table."""
+    """Dense bf16 FLOP/s of a GPU by the name that its driver gives, None if it is not in the
+    table."""
     words = f" {name} ".replace("-", " ").replace("/", " ")
     return next((peak for known, peak in GPU_PEAK_FLOPS if f" {known} " in words), None)
 
 
 @functools.lru_cache(maxsize=8)
 def _measured_cpu_peak(dtype: Any, threads: int) -> float:
-    """The best of many products. Whatever else runs on the machine can only slow one down, and a small one that fits between two of its
-    turns is hardly slowed at all: on a busy machine large products alone came out at a quarter of the peak."""
+    """The best of many products. Whatever else runs on the machine can only slow one down, and a
+    small one that fits between two of its turns is hardly slowed at all: on a busy machine large
+    products alone came out at a quarter of the peak."""
     found = 0.0
     for n in _BENCH_SIZES:
         a = torch.ones(n, n, dtype=dtype)
@@ -164,7 +184,8 @@ def _measured_cpu_peak(dtype: Any, threads: int) -> float:
 
 
 def peak_memory_mb(device: Any = "cpu") -> float | None:
-    """The most memory so far, in MB of 10⁶ bytes: of this process on a CPU, of torch's tensors on a GPU. None where it is not told."""
+    """The most memory so far, in MB of 10⁶ bytes: of this process on a CPU, of torch's tensors on a
+    GPU. None where it is not told."""
     if torch.device(device).type == "cuda":
         return float(torch.cuda.max_memory_allocated(device)) / 1e6
     if sys.platform == "win32":

@@ -1,7 +1,9 @@
-"""What every stage of training offers: steps that can be taken one at a time, and a state that continues them bit for bit.
+"""What every stage of training offers: steps that can be taken one at a time, and a state that
+continues them bit for bit.
 
-A stage (`Loop`) does not know about files. Whoever drives it (`run_folder.RunFolder`) writes down its metrics and its state between two
-steps; a loop that is built from the same recipe and given that state goes on as if it had never stopped (row B6).
+A stage (`Loop`) does not know about files. Whoever drives it (`run_folder.RunFolder`) writes down
+its metrics and its state between two steps; a loop that is built from the same recipe and given
+that state goes on as if it had never stopped (row B6).
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from typing import Any, Protocol
 
 
 class Loop(Protocol):
-    """One stage. `step` counts the steps taken; `progress` runs from 0 to 1, and at 1 the stage is over."""
+    """One stage. `step` counts the steps taken; `progress` runs from 0 to 1, and at 1 the stage is
+    over."""
 
     step: int
 
@@ -23,14 +26,16 @@ class Loop(Protocol):
         ...
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the recipe that the next steps depend on: tensors, numbers and texts, in lists and dicts (`torch.save`)."""
+        """Everything but the recipe that the next steps depend on: tensors, numbers and texts, in
+        lists and dicts (`torch.save`)."""
         ...
 
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 class Clock:
-    """How far a stage is, by steps or by minutes, whichever is further. Time counts while the stage runs, not while it lies stopped."""
+    """How far a stage is, by steps or by minutes, whichever is further. Time counts while the stage
+    runs, not while it lies stopped."""
 
     def __init__(self, steps: int | None, max_minutes: float | None):
         self.steps, self.max_minutes = steps, max_minutes
@@ -42,7 +47,9 @@ class Clock:
 
     def progress(self, step: int) -> float:
         by_steps = step / self.steps if self.steps is not None else 0.0
-        return max(by_steps, self.minutes / self.max_minutes if self.max_minutes is not None else 0.0)
+        return max(
+            by_steps, self.minutes / self.max_minutes if self.max_minutes is not None else 0.0
+        )
 
     def state_dict(self) -> dict[str, Any]:
         return {"minutes": self.minutes}

@@ -1,7 +1,9 @@
-"""Muon: momentum whose matrices are made orthogonal before they are applied (Jordan et al., 2024), all matrices of one shape at once.
+"""Muon: momentum whose matrices are made orthogonal before they are applied (Jordan et al., 2024),
+all matrices of one shape at once.
 
-The same arithmetic as `torch.optim.Muon` (a test holds it to that), which works on one matrix at a time and always in bfloat16:
-on a processor without bfloat16 instructions most of a small model's step would go into the optimizer.
+The same arithmetic as `torch.optim.Muon` (a test holds it to that), which works on one matrix at a
+time and always in bfloat16: on a processor without bfloat16 instructions most of a small model's
+step would go into the optimizer.
 """
 
 from __future__ import annotations
@@ -13,12 +15,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of the quintic whose repeated use drives every singular value towards 1
+# of the quintic whose repeated use drives every singular value towards 1
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
 
 
 class Muon(torch.optim.Optimizer):
-    """For weight matrices (2-D parameters) only. Nesterov momentum; the update of an (A, B) matrix is scaled by √max(1, A / B)."""
+    """For weight matrices (2-D parameters) only. Nesterov momentum; the update of an (A, B) matrix
+    is scaled by √max(1, A / B)."""
 
     def __init__(
         self,
@@ -39,7 +43,10 @@ class Muon(torch.optim.Optimizer):
                 if matrix.grad is not None:
                     by_shape[matrix.shape].append(matrix)
             for shape, matrices in by_shape.items():
-                updates = orthogonal(torch.stack([self._momentum(matrix, group["momentum"]) for matrix in matrices]), self.dtype)
+                updates = orthogonal(
+                    torch.stack([self._momentum(matrix, group["momentum"]) for matrix in matrices]),
+                    self.dtype,
+                )
                 rate = group["lr"] * max(1.0, shape[0] / shape[1]) ** 0.5
                 for matrix, update in zip(matrices, updates, strict=True):
                     matrix.mul_(1 - group["lr"] * group["weight_decay"])
@@ -56,7 +63,8 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """(N, A, B) → (N, A, B): about U Vᵀ of each matrix's singular value decomposition (singular values end up between .7 and 1.2)."""
+    """(N, A, B) → (N, A, B): about U Vᵀ of each matrix's singular value decomposition (singular
+    values end up between .7 and 1.2)."""
     a, b, c = COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
     x = (matrices.transpose(1, 2) if tall else matrices).to(dtype)

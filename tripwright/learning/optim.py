@@ -1,4 +1,5 @@
-"""Optimizers: Muon for the matrices inside the layers, AdamW for everything else (embeddings, norms). One schedule for both."""
+"""Optimizers: Muon for the matrices inside the layers, AdamW for everything else (embeddings,
+norms). One schedule for both."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Moment = Annotated[float, Ge(0), Lt(1)]
 
 @dataclass(frozen=True)
 class OptimizerSettings:
-    """`name` "muon" uses `learning_rate` for matrices and `adamw_learning_rate` for the rest; "adamw" uses the latter for all."""
+    """`name` "muon" uses `learning_rate` for matrices and `adamw_learning_rate` for the rest;
+    "adamw" uses the latter for all."""
 
     name: str = "muon"
     learning_rate: Annotated[float, Gt(0)] = 0.02
@@ -31,25 +33,47 @@ class OptimizerSettings:
 
 
 class Optimizers:
-    """The optimizers of one model behind one face. `step(scale)` multiplies every learning rate by `scale`."""
+    """The optimizers of one model behind one face. `step(scale)` multiplies every learning rate by
+    `scale`."""
 
     def __init__(self, model: nn.Module, settings: OptimizerSettings):
         self.settings = settings
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        matrices = [p for name, p in named if p.ndim == 2 and "embed" not in name and "lm_head" not in name and settings.name == "muon"]
+        matrices = [
+            p
+            for name, p in named
+            if p.ndim == 2
+            and "embed" not in name
+            and "lm_head" not in name
+            and settings.name == "muon"
+        ]
         inside = {id(p) for p in matrices}
         rest = [p for _, p in named if id(p) not in inside]
         self.parameters = [p for _, p in named]
         self.all: list[torch.optim.Optimizer] = [
-            torch.optim.AdamW(rest, lr=settings.adamw_learning_rate, betas=settings.betas, weight_decay=settings.weight_decay)
+            torch.optim.AdamW(
+                rest,
+                lr=settings.adamw_learning_rate,
+                betas=settings.betas,
+                weight_decay=settings.weight_decay,
+            )
         ]
         if matrices:
-            self.all.append(Muon(matrices, settings.learning_rate, settings.momentum, settings.weight_decay, fastest()))
+            self.all.append(
+                Muon(
+                    matrices,
+                    settings.learning_rate,
+                    settings.momentum,
+                    settings.weight_decay,
+                    fastest(),
+                )
+            )
         self._rates = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.all]
 
     def step(self, scale: float = 1.0) -> float:
-        """Clips, steps and clears the gradients. Returns the gradient norm before clipping; where that is not finite, no step is taken:
-        one would lose the weights, and the checkpoints after them."""
+        """Clips, steps and clears the gradients. Returns the gradient norm before clipping; where
+        that is not finite, no step is taken: one would lose the weights, and the checkpoints after
+        them."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.grad_clip))
         if not math.isfinite(norm):
             for optimizer in self.all:
@@ -71,7 +95,8 @@ class Optimizers:
 
 
 def warm_up_and_decay(progress: float, warm_up: float = 0.02, floor: float = 0.05) -> float:
-    """Learning-rate scale at `progress` in [0, 1]: linear up to 1 at `warm_up`, then linear down to `floor`."""
+    """Learning-rate scale at `progress` in [0, 1]: linear up to 1 at `warm_up`, then linear down to
+    `floor`."""
     if progress < warm_up:
         return progress / warm_up
     return 1.0 - (1.0 - floor) * (progress - warm_up) / (1.0 - warm_up)

@@ -1,9 +1,10 @@
-"""Endless streams of trips and of the expert's transcripts: what comes next depends on a number or two, not on the past, so that a stream
-can be left and taken up again.
+"""Endless streams of trips and of the expert's transcripts: what comes next depends on a number or
+two, not on the past, so that a stream can be left and taken up again.
 
-Trips are numbered. Trip n of a generated stream is in world n // per_world, so that going on at trip 50,000 makes one world and not
-three thousand; trip n of a query file is in epoch n // queries, whose order depends on seed and epoch alone. A generated world is used for
-a few requests and thrown away, so that names and prices can only be copied from tool answers.
+Trips are numbered. Trip n of a generated stream is in world n // per_world, so that going on at
+trip 50,000 makes one world and not three thousand; trip n of a query file is in epoch n // queries,
+whose order depends on seed and epoch alone. A generated world is used for a few requests and thrown
+away, so that names and prices can only be copied from tool answers.
 """
 
 from __future__ import annotations
@@ -24,24 +25,34 @@ from tripwright.errors import UserError
 from tripwright.transcript import Transcript
 
 MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near those that come next
-# Trips without an answer of the expert's after which a stream of transcripts gives up: limits too tight for any plan would keep it looking
-# for ever.
+# Trips without an answer of the expert's after which a stream of transcripts gives up: limits too
+# tight for any plan would keep it looking for ever.
 MOST_IN_VAIN = 200
 
 
 class NumberedTrips(Protocol):
-    """Where trips come from: any of them can be asked for, as a request and its world or its source of live answers."""
+    """Where trips come from: any of them can be asked for, as a request and its world or its source
+    of live answers."""
 
     def at(self, position: int) -> tuple[Any, Any]: ...
 
 
 class GeneratedTrips:
-    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can be asked for; in order is fastest."""
+    """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, … Any can
+    be asked for; in order is fastest."""
 
-    def __init__(self, domain: Domain, scale: str, first_world: int, per_world: int, mix: Any = None):
-        self.domain, self.scale, self.first_world, self.per_world = domain, scale, first_world, per_world
+    def __init__(
+        self, domain: Domain, scale: str, first_world: int, per_world: int, mix: Any = None
+    ):
+        self.domain, self.scale, self.first_world, self.per_world = (
+            domain,
+            scale,
+            first_world,
+            per_world,
+        )
         self._draw = domain.draw(mix)
-        self._open: OrderedDict[int, OpenWorld] = OrderedDict()  # by number, the one used last at the end
+        # by number, the one used last at the end
+        self._open: OrderedDict[int, OpenWorld] = OrderedDict()
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return map(self.at, itertools.count())
@@ -56,12 +67,15 @@ class GeneratedTrips:
         if len(self._open) > MOST_OPEN:
             self._open.popitem(last=False)
         here = self._open[number]
-        here.requests.extend(itertools.islice(here.next_requests, max(0, place + 1 - len(here.requests))))
+        here.requests.extend(
+            itertools.islice(here.next_requests, max(0, place + 1 - len(here.requests)))
+        )
         return here.requests[place], here.world
 
 
 class OpenWorld(NamedTuple):
-    """A world, its requests so far, and where the next ones come from: each depends on those before it."""
+    """A world, its requests so far, and where the next ones come from: each depends on those before
+    it."""
 
     world: Any
     requests: list[Any]
@@ -69,7 +83,8 @@ class OpenWorld(NamedTuple):
 
 
 class GivenTrips:
-    """The requests of a file in one world, or with one source of live answers, in a new order every epoch."""
+    """The requests of a file in one world, or with one source of live answers, in a new order every
+    epoch."""
 
     def __init__(self, place: Any, requests: list[Any], seed: int):
         self.place, self.requests, self.seed = place, requests, seed
@@ -78,12 +93,16 @@ class GivenTrips:
     def at(self, position: int) -> tuple[Any, Any]:
         epoch, number = divmod(position, len(self.requests))
         if self._order is None or self._order[0] != epoch:
-            self._order = epoch, random.Random(f"{self.seed}-{epoch}").sample(self.requests, len(self.requests))
+            self._order = (
+                epoch,
+                random.Random(f"{self.seed}-{epoch}").sample(self.requests, len(self.requests)),
+            )
         return self._order[1][number], self.place
 
 
 class RepeatedTrips:
-    """The first `count` of generated trips, again every epoch. Worlds come in a new order, the trips of one world after another."""
+    """The first `count` of generated trips, again every epoch. Worlds come in a new order, the
+    trips of one world after another."""
 
     def __init__(self, source: GeneratedTrips, count: int, seed: int):
         self.source, self.count, self.seed = source, count, seed
@@ -95,16 +114,22 @@ class RepeatedTrips:
             per_world = self.source.per_world
             firsts = list(range(0, self.count, per_world))
             random.Random(f"{self.seed}-{epoch}").shuffle(firsts)
-            numbers = [number for first in firsts for number in range(first, min(first + per_world, self.count))]
+            numbers = [
+                number
+                for first in firsts
+                for number in range(first, min(first + per_world, self.count))
+            ]
             self._order = epoch, numbers
         return self.source.at(self._order[1][place])
 
 
 class Trips:
-    """A stream of a domain's tasks. `position` is the number of the next one; its task is called train-<number>.
+    """A stream of a domain's tasks. `position` is the number of the next one; its task is called
+    train-<number>.
 
-    `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the place that answers has done, for the
-    metrics of a step. With `every_group` verdicts look behind gates that are shut, too.
+    `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the
+    place that answers has done, for the metrics of a step. With `every_group` verdicts look behind
+    gates that are shut, too.
     """
 
     def __init__(
@@ -115,7 +140,12 @@ class Trips:
         place_figures: Callable[[], Mapping[str, int]] = dict,
         every_group: bool = False,
     ):
-        self.domain, self.per_epoch, self.place_figures, self.position = domain, per_epoch, place_figures, 0
+        self.domain, self.per_epoch, self.place_figures, self.position = (
+            domain,
+            per_epoch,
+            place_figures,
+            0,
+        )
         self._source, self._every_group = source, domain.every_group if every_group else None
 
     @property
@@ -148,7 +178,8 @@ class Trips:
 
 
 class ExpertTranscripts:
-    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well teaches nothing and is passed over."""
+    """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well
+    teaches nothing and is passed over."""
 
     def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat):
         self.trips, self.dialect, self.chat = trips, dialect, chat
@@ -172,9 +203,15 @@ class ExpertTranscripts:
                 return session.transcript
             self._in_vain += 1
             if self._in_vain == MOST_IN_VAIN:
-                why = f"{self._in_vain} trips in a row, the last one ended by {session.transcript.stop_reason}"
+                why = (
+                    f"{self._in_vain} trips in a row, the last one ended by"
+                    f" {session.transcript.stop_reason}"
+                )
                 limits = f"max_turns is {self.dialect.max_turns}"
-                raise UserError(f"The expert finds no answer within the limits of dialect '{self.dialect.name}' ({why}; {limits}).")
+                raise UserError(
+                    f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
+                    f" ({why}; {limits})."
+                )
 
     def state_dict(self) -> dict[str, Any]:
         return {"trips": self.trips.state_dict(), "in_vain": self._in_vain}
@@ -184,12 +221,20 @@ class ExpertTranscripts:
         self._in_vain = state["in_vain"]
 
 
-def expert_session(domain: Domain, request: Any, place: Any, dialect: Dialect, chat: ChatFormat | None) -> Session:
-    """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers the assistant's turns."""
+def expert_session(
+    domain: Domain, request: Any, place: Any, dialect: Dialect, chat: ChatFormat | None
+) -> Session:
+    """The expert's session of one request; with a ChatFormat, as token ids whose loss mask covers
+    the assistant's turns."""
     session = open_session(domain.task("expert", request, place), dialect, chat)
     return next(iter(domain.expert().play([session])))
 
 
-def expert_sessions(trips: Iterable[tuple[Any, Any]], dialect: Dialect, chat: ChatFormat | None) -> Iterator[Session]:
+def expert_sessions(
+    trips: Iterable[tuple[Any, Any]], dialect: Dialect, chat: ChatFormat | None
+) -> Iterator[Session]:
     """Of several (request, place) of the dialect's domain."""
-    return (expert_session(domain_of(dialect), request, place, dialect, chat) for request, place in trips)
+    return (
+        expert_session(domain_of(dialect), request, place, dialect, chat)
+        for request, place in trips
+    )

@@ -1,10 +1,12 @@
 """A client for OpenAI-compatible chat endpoints whose failures are values.
 
-Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429, rubbish bodies) is retried and then
-returned as a `Fault`, so that a rollout becomes unscored instead of a reward of 0 (law 4); what will never pass (wrong key, unknown
-model, no credit) raises UserError at once; everything the model wrote, however odd, is a `Completion`. Requests are sent and bodies are
-read by us and not by the openai package: it builds its objects without checking them, so that a missing field would surface much later,
-and takes longer for each request than everything else here together.
+Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429,
+rubbish bodies) is retried and then returned as a `Fault`, so that a rollout becomes unscored
+instead of a reward of 0 (law 4); what will never pass (wrong key, unknown model, no credit) raises
+UserError at once; everything the model wrote, however odd, is a `Completion`. Requests are sent and
+bodies are read by us and not by the openai package: it builds its objects without checking them, so
+that a missing field would surface much later, and takes longer for each request than everything
+else here together.
 """
 
 from __future__ import annotations
@@ -30,15 +32,25 @@ if TYPE_CHECKING:
 LONGEST_WAIT_S = 60.0  # between two attempts, whatever the server asks for
 SHOWN_CHARACTERS = 200  # of a foreign message
 HOPELESS_STATUS = {401, 402, 403, 404}
-ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}  # header → environment variable
+# header → environment variable
+ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
-FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "rejected", "context_overflow", "stopped"]
+FaultKind = Literal[
+    "timeout",
+    "connection",
+    "server_error",
+    "rate_limit",
+    "bad_response",
+    "rejected",
+    "context_overflow",
+    "stopped",
+]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Why there is no completion. `context_overflow` (the messages outgrew the model's window) is an outcome of the episode, not of the
-    endpoint; all other kinds are faults of our side."""
+    """Why there is no completion. `context_overflow` (the messages outgrew the model's window) is
+    an outcome of the episode, not of the endpoint; all other kinds are faults of our side."""
 
     kind: FaultKind
     message: str
@@ -59,12 +71,15 @@ class Completion:
     text: str
     tool_calls: tuple[RequestedCall, ...]
     finish_reason: str | None
-    usage: dict[str, float]  # prompt_tokens, completion_tokens, cached_tokens of the prompt (where the server counts them), seconds
+    # prompt_tokens, completion_tokens, cached_tokens of the prompt (where the server counts them),
+    # seconds
+    usage: dict[str, float]
 
 
 @dataclass(frozen=True)
 class ChatEndpoint:
-    """An endpoint with its sampling settings; None leaves a setting to the server. Threads may share one."""
+    """An endpoint with its sampling settings; None leaves a setting to the server. Threads may
+    share one."""
 
     base_url: str = field(repr=False)  # up to and including /v1; may hold a user and a password
     model: str
@@ -75,7 +90,8 @@ class ChatEndpoint:
     top_p: float | None = None
     max_tokens: int | None = None
     first_wait_s: float = 0.5  # doubles with each retry
-    # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}} for vLLM (row P7: thinking off).
+    # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}}
+    # for vLLM (row P7: thinking off).
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     requests_per_second: float | None = None  # over all threads, retries included
     _connections: Connections = field(init=False, repr=False, compare=False)
@@ -83,17 +99,30 @@ class ChatEndpoint:
 
     def __post_init__(self) -> None:
         if not self.base_url.startswith(("http://", "https://")):
-            raise UserError(f"Endpoint '{self._shown_url}' is not a URL: expected one like http://localhost:8000/v1.")
+            raise UserError(
+                f"Endpoint '{self._shown_url}' is not a URL: expected one like"
+                " http://localhost:8000/v1."
+            )
         if not self.model:
             raise UserError(f"No model named for the endpoint {self._shown_url}.")
         if self.timeout_s <= 0 or self.max_retries < 0 or self.first_wait_s < 0:
-            raise UserError("An endpoint needs timeout_s > 0, max_retries >= 0 and first_wait_s >= 0.")
+            raise UserError(
+                "An endpoint needs timeout_s > 0, max_retries >= 0 and first_wait_s >= 0."
+            )
         if self.requests_per_second is not None and not self.requests_per_second > 0:
-            raise UserError(f"An endpoint is asked some requests_per_second above 0, found {self.requests_per_second}.")
+            raise UserError(
+                "An endpoint is asked some requests_per_second above 0, found"
+                f" {self.requests_per_second}."
+            )
         self._open()
 
-    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Completion | Fault:
-        """One assistant message. Without `tools` the text may hold calls in another notation, `<tool_call>…`, for the caller to parse."""
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Completion | Fault:
+        """One assistant message. Without `tools` the text may hold calls in another notation,
+        `<tool_call>…`, for the caller to parse."""
         content = json.dumps(self._request(messages, tools)).encode()
         for attempt in range(1, self.max_retries + 2):
             if not self._pace.wait():
@@ -113,11 +142,19 @@ class ChatEndpoint:
         return Fault("stopped", "The run was stopped before this request was sent.")
 
     def stop(self) -> None:
-        """From now on nothing is sent: what waits for its turn or for another attempt ends as a Fault. Answers under way still arrive."""
+        """From now on nothing is sent: what waits for its turn or for another attempt ends as a
+        Fault. Answers under way still arrive."""
         self._pace.stop()
 
-    def _request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-        optional = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens, "tools": tools or None}
+    def _request(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+    ) -> dict[str, Any]:
+        optional = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "tools": tools or None,
+        }
         stated = {name: value for name, value in optional.items() if value is not None}
         return {"model": self.model, "messages": list(messages), **stated, **self.extra_body}
 
@@ -127,13 +164,25 @@ class ChatEndpoint:
 
         try:
             with self._connections.one() as client:
-                response = client.post(f"{self.base_url.rstrip('/')}/chat/completions", content=content, headers=self._headers())
+                response = client.post(
+                    f"{self.base_url.rstrip('/')}/chat/completions",
+                    content=content,
+                    headers=self._headers(),
+                )
         except httpx2.TimeoutException:
-            return Fault("timeout", f"{self._shown_url} did not answer within {self.timeout_s:g} s."), None
+            return (
+                Fault("timeout", f"{self._shown_url} did not answer within {self.timeout_s:g} s."),
+                None,
+            )
         except httpx2.InvalidURL as error:
-            raise UserError(f"Endpoint '{self._shown_url}' is not a URL: {self._shown(error)}.") from None
+            raise UserError(
+                f"Endpoint '{self._shown_url}' is not a URL: {self._shown(error)}."
+            ) from None
         except httpx2.HTTPError as error:
-            return Fault("connection", f"{self._shown_url} cannot be reached: {self._shown(error)}"), None
+            return (
+                Fault("connection", f"{self._shown_url} cannot be reached: {self._shown(error)}"),
+                None,
+            )
         if response.is_success:
             return self._read(response.text), None
         return self._status_fault(response), _retry_after_s(response.headers.get("retry-after"))
@@ -141,7 +190,11 @@ class ChatEndpoint:
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
         key = os.environ.get(self.api_key_env) or "no-key"
-        account = {header: os.environ[name] for header, name in ACCOUNT_HEADERS.items() if os.environ.get(name)}
+        account = {
+            header: os.environ[name]
+            for header, name in ACCOUNT_HEADERS.items()
+            if os.environ.get(name)
+        }
         named = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
         return {"Authorization": f"Bearer {key}", **named, **account}
 
@@ -150,29 +203,46 @@ class ChatEndpoint:
         said = f"{self._shown_url} answered {status}: {self._shown(message).rstrip('.')}."
         if status == 401 or status == 403:
             state = "set" if os.environ.get(self.api_key_env) else "not set"
-            raise UserError(f"{said} The key is read from the environment variable {self.api_key_env}, which is {state}.")
+            raise UserError(
+                f"{said} The key is read from the environment variable {self.api_key_env}, which is"
+                f" {state}."
+            )
         if status in HOPELESS_STATUS or code == "insufficient_quota":
-            raise UserError(f"{said} Check the model '{self.model}', the account, and that the URL ends in /v1.")
+            raise UserError(
+                f"{said} Check the model '{self.model}', the account, and that the URL ends in /v1."
+            )
         if status == 429:
             return Fault("rate_limit", said)
         if status >= 500 or status in (408, 409):
             return Fault("server_error", said)
         words = f"{code} {message}".lower()
-        overflow = "context_length" in words or "context length" in words or "context window" in words or "maximum model length" in words
+        overflow = (
+            "context_length" in words
+            or "context length" in words
+            or "context window" in words
+            or "maximum model length" in words
+        )
         return Fault("context_overflow" if overflow else "rejected", said)
 
     def _read(self, body: str) -> Completion | Fault:
         try:
             return _completion(json.loads(body))
         except (ValueError, RecursionError):
-            return Fault("bad_response", f"{self._shown_url} answered with something other than JSON: {self._shown(body)}")
+            return Fault(
+                "bad_response",
+                f"{self._shown_url} answered with something other than JSON: {self._shown(body)}",
+            )
         except (AttributeError, KeyError, IndexError, TypeError):
-            return Fault("bad_response", f"{self._shown_url} answered JSON that is no chat completion: {self._shown(body)}")
+            return Fault(
+                "bad_response",
+                f"{self._shown_url} answered JSON that is no chat completion: {self._shown(body)}",
+            )
 
     def _wait_s(self, attempt: int, server_wait_s: float | None) -> float:
         if server_wait_s is not None:
             return min(server_wait_s, LONGEST_WAIT_S)
-        jitter = 0.75 + 0.5 * random.random()  # many rollouts fail at the same moment and must not come back at the same moment
+        # many rollouts fail at the same moment and must not come back at the same moment
+        jitter = 0.75 + 0.5 * random.random()
         return min(float(self.first_wait_s * 2 ** min(attempt - 1, 20) * jitter), LONGEST_WAIT_S)
 
     @property
@@ -180,7 +250,8 @@ class ChatEndpoint:
         return shown_url(self.base_url)
 
     def _shown(self, message: object) -> str:
-        """One short line of a foreign message, without the key should the server have repeated it."""
+        """One short line of a foreign message, without the key should the server have repeated
+        it."""
         line = " ".join(str(message).split())
         if key := os.environ.get(self.api_key_env):
             line = line.replace(key, "***")
@@ -191,7 +262,8 @@ class ChatEndpoint:
         object.__setattr__(self, "_pace", Pace(self.requests_per_second))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}  # connections and waits stay in their process
+        # connections and waits stay in their process
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -199,18 +271,28 @@ class ChatEndpoint:
 
 
 def _completion(body: Any) -> Completion:
-    """Reads a chat completion, failing (AttributeError, KeyError, IndexError, TypeError) where a field is missing or of another type."""
+    """Reads a chat completion, failing (AttributeError, KeyError, IndexError, TypeError) where a
+    field is missing or of another type."""
     choice = body["choices"][0]
     message = choice["message"]
-    calls = tuple(_requested_call(call, position) for position, call in enumerate(message.get("tool_calls") or ()))
+    calls = tuple(
+        _requested_call(call, position)
+        for position, call in enumerate(message.get("tool_calls") or ())
+    )
     counted = body.get("usage") or {}
-    usage = {name: float(counted[name]) for name in ("prompt_tokens", "completion_tokens") if isinstance(counted.get(name), int)}
+    usage = {
+        name: float(counted[name])
+        for name in ("prompt_tokens", "completion_tokens")
+        if isinstance(counted.get(name), int)
+    }
     cached = (counted.get("prompt_tokens_details") or {}).get(
         "cached_tokens", counted.get("prompt_cache_hit_tokens")
     )  # OpenAI's, DeepSeek's
     if isinstance(cached, int):
         usage["cached_tokens"] = float(cached)
-    return Completion(_text(message.get("content") or ""), calls, choice.get("finish_reason"), usage)
+    return Completion(
+        _text(message.get("content") or ""), calls, choice.get("finish_reason"), usage
+    )
 
 
 def _requested_call(call: Any, position: int) -> RequestedCall:
@@ -218,7 +300,9 @@ def _requested_call(call: Any, position: int) -> RequestedCall:
     arguments = function.get("arguments") or "{}"
     if isinstance(arguments, dict):  # as some servers send them
         arguments = json.dumps(arguments)
-    return RequestedCall(str(call.get("id") or f"call_{position}"), _text(function["name"]), _text(arguments))
+    return RequestedCall(
+        str(call.get("id") or f"call_{position}"), _text(function["name"]), _text(arguments)
+    )
 
 
 def _said_error(body: str) -> tuple[str, str]:

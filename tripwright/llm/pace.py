@@ -1,4 +1,5 @@
-"""How fast one endpoint is asked, by however many threads: so many requests a second, and none while it has asked for a pause."""
+"""How fast one endpoint is asked, by however many threads: so many requests a second, and none
+while it has asked for a pause."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ SPREAD = 0.25  # of a pause: threads that waited for its end do not come back at
 class Pace:
     """Threads share one. Without `requests_per_second` only pauses are waited for.
 
-    Turns are evenly spaced and given in the order in which they are asked for; a retry takes a turn like any other request.
+    Turns are evenly spaced and given in the order in which they are asked for; a retry takes a turn
+    like any other request.
     """
 
     def __init__(self, requests_per_second: float | None = None):

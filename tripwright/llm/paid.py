@@ -1,10 +1,13 @@
-"""calls.jsonl: every completion of a run that was paid for, one flushed line each, written before it is used.
+"""calls.jsonl: every completion of a run that was paid for, one flushed line each, written before
+it is used.
 
-An episode that a kill cut short is played again, and its calls are answered from here as long as it asks the same: the same episode, the
-same step of it, the same messages and tools. So no completion is paid for twice. Two limits: a request that was in flight at the kill was
-perhaps paid for and never arrived; and a line is handed to the system, not forced onto the disk, so it survives the death of the process
-and not that of the machine. Once an episode stands in transcripts.jsonl its lines have no use: they are dropped at the next start, and
-the whole file is deleted when no episode is left that needs it.
+An episode that a kill cut short is played again, and its calls are answered from here as long as it
+asks the same: the same episode, the same step of it, the same messages and tools. So no completion
+is paid for twice. Two limits: a request that was in flight at the kill was perhaps paid for and
+never arrived; and a line is handed to the system, not forced onto the disk, so it survives the
+death of the process and not that of the machine. Once an episode stands in transcripts.jsonl its
+lines have no use: they are dropped at the next start, and the whole file is deleted when no episode
+is left that needs it.
 """
 
 from __future__ import annotations
@@ -41,27 +44,40 @@ class Request:
 
     @classmethod
     def of(
-        cls, episode: str, step: object, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None
+        cls,
+        episode: str,
+        step: object,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> Request:
         asked = json.dumps([messages, tools], sort_keys=True)
         return cls(episode, str(step), hashlib.sha256(asked.encode()).hexdigest())
 
 
 class PaidCalls:
-    """The journal and the account of one run. Threads share it; one process at a time has it (the run folder is locked).
+    """The journal and the account of one run. Threads share it; one process at a time has it (the
+    run folder is locked).
 
-    `prices` make tokens a cost; with `max_usd`, no request is made once the run has cost so much, earlier starts included.
+    `prices` make tokens a cost; with `max_usd`, no request is made once the run has cost so much,
+    earlier starts included.
     """
 
     def __init__(self, path: Path, prices: Prices | None = None, max_usd: float | None = None):
         if max_usd is not None and prices is None:
-            raise UserError("A limit on the cost needs prices: give --price-in and --price-out, or --prices FILE.")
+            raise UserError(
+                "A limit on the cost needs prices: give --price-in and --price-out, or --prices"
+                " FILE."
+            )
         self.path, self.prices, self.max_usd = path, prices, max_usd
-        self.usage: Counter[str] = Counter()  # of the whole run: requests, COUNTED, uncounted_requests, discarded_…
-        self.faults = 0  # requests of this start that ended without a completion, after their retries
+        # of the whole run: requests, COUNTED, uncounted_requests, discarded_…
+        self.usage: Counter[str] = Counter()
+        # requests of this start that ended without a completion, after their retries
+        self.faults = 0
         self.replayed = 0  # completions of this start that came from the journal
-        self._used: dict[str, set[tuple[str, str]]] = {}  # episode → (step, hash) of what its present play was given
-        self._known: dict[str, dict[str, list[tuple[str, Completion]]]] = {}  # episode → step → (hash, completion)
+        # episode → (step, hash) of what its present play was given
+        self._used: dict[str, set[tuple[str, str]]] = {}
+        # episode → step → (hash, completion)
+        self._known: dict[str, dict[str, list[tuple[str, Completion]]]] = {}
         self._journal: Journal | None = None  # opened with the first completion
         self._closed = False
         self._lock = threading.Lock()
@@ -70,11 +86,13 @@ class PaidCalls:
 
     @property
     def cost_usd(self) -> float | None:
-        """Of the whole run so far; None without prices. A lower bound where the endpoint counted no tokens."""
+        """Of the whole run so far; None without prices. A lower bound where the endpoint counted no
+        tokens."""
         return self.prices.usd(self.usage) if self.prices else None
 
     def take_up(self, finished: Container[str], usage: Mapping[str, float]) -> None:
-        """Reads what earlier starts left. `finished` episodes need none of it; `usage` is what they used."""
+        """Reads what earlier starts left. `finished` episodes need none of it; `usage` is what they
+        used."""
         self.usage.update(usage)
 
         def needed(record: Any) -> bool:
@@ -85,12 +103,18 @@ class PaidCalls:
             self._count(completion)
             return True
 
-        keep_lines(self.path, needed, "not a kept completion. Remove this line, or choose a new folder for --out.")
+        keep_lines(
+            self.path,
+            needed,
+            "not a kept completion. Remove this line, or choose a new folder for --out.",
+        )
 
     def find(self, request: Request) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
         with self._lock:
-            found = next((kept for sha256, kept in self._at(request) if sha256 == request.sha256), None)
+            found = next(
+                (kept for sha256, kept in self._at(request) if sha256 == request.sha256), None
+            )
             if found is not None:
                 self.replayed += 1
                 self._use(request)
@@ -114,12 +138,15 @@ class PaidCalls:
         return outcome
 
     def keep(self, request: Request, completion: Completion) -> None:
-        """Writes a completion down. One that answered the same step when other messages led to it is paid for and lost: said in `usage`."""
+        """Writes a completion down. One that answered the same step when other messages led to it
+        is paid for and lost: said in `usage`."""
         with self._lock:
             for sha256, lost in self._at(request):
                 if sha256 != request.sha256:
                     _discard(completion.usage, lost)
-            if self._closed:  # a thread that was left alone with a request in flight: what it brings is remembered by nobody
+            # a thread that was left alone with a request in flight: what it brings is remembered by
+            # nobody
+            if self._closed:
                 return
             if self._journal is None:
                 self._journal = Journal(self.path)
@@ -129,8 +156,9 @@ class PaidCalls:
             self._count(completion)
 
     def unused(self, episode: str) -> dict[str, float]:
-        """The usage, as discarded, of what the play that just ended was not given although an earlier one had paid for it: it took another
-        way and met its end before those steps. For the episode's transcript, once for each play."""
+        """The usage, as discarded, of what the play that just ended was not given although an
+        earlier one had paid for it: it took another way and met its end before those steps. For the
+        episode's transcript, once for each play."""
         usage: dict[str, float] = {}
         with self._lock:
             used = self._used.pop(episode, set())
@@ -146,7 +174,8 @@ class PaidCalls:
             self._known.pop(episode, None)
 
     def drain(self, seconds: float) -> int:
-        """Waits at most so long for the requests in flight, which are paid for. Returns how many did not arrive."""
+        """Waits at most so long for the requests in flight, which are paid for. Returns how many
+        did not arrive."""
         deadline = time.monotonic() + seconds
         with self._landed:
             while self._in_flight and (left_s := deadline - time.monotonic()) > 0:
@@ -154,7 +183,8 @@ class PaidCalls:
             return self._in_flight
 
     def close(self, all_done: bool) -> None:
-        """After the last episode. `all_done`: each is finished, and if no other needs it either, the file is deleted."""
+        """After the last episode. `all_done`: each is finished, and if no other needs it either,
+        the file is deleted."""
         with self._lock:
             self._closed = True
             if self._journal:
@@ -168,8 +198,8 @@ class PaidCalls:
             return
         if self.usage["uncounted_requests"]:
             raise CostLimitReached(
-                "The endpoint does not say how many tokens it used, so --max-cost-usd cannot be kept. "
-                "Nothing is lost: the same command without it goes on where it stopped."
+                "The endpoint does not say how many tokens it used, so --max-cost-usd cannot be"
+                " kept. Nothing is lost: the same command without it goes on where it stopped."
             )
         if cost >= self.max_usd:
             raise CostLimitReached(
@@ -190,20 +220,28 @@ class PaidCalls:
         at_step.append((request.sha256, completion))
 
     def _count(self, completion: Completion) -> None:
-        """Each line by its own tokens: those that it says are discarded have a line of their own."""
-        own = {name: amount for name, amount in counted(completion).items() if not name.startswith("discarded_")}
+        """Each line by its own tokens: those that it says are discarded have a line of their
+        own."""
+        own = {
+            name: amount
+            for name, amount in counted(completion).items()
+            if not name.startswith("discarded_")
+        }
         self.usage.update({"requests": 1, **own})
 
 
 def counted(completion: Completion) -> dict[str, float]:
-    """What a completion adds to an account. `uncounted_requests`: the endpoint did not say how many tokens it used."""
+    """What a completion adds to an account. `uncounted_requests`: the endpoint did not say how many
+    tokens it used."""
     whole = all(name in completion.usage for name in COUNTED[:2])
     return completion.usage if whole else {**completion.usage, "uncounted_requests": 1}
 
 
 def _discard(usage: dict[str, float], lost: Completion) -> None:
     """Adds what `lost` cost to `usage`, and what it says was discarded before it."""
-    usage["discarded_requests"] = usage.get("discarded_requests", 0) + 1 + lost.usage.get("discarded_requests", 0)
+    usage["discarded_requests"] = (
+        usage.get("discarded_requests", 0) + 1 + lost.usage.get("discarded_requests", 0)
+    )
     for name in COUNTED:
         if amount := lost.usage.get(name, 0) + lost.usage.get(f"discarded_{name}", 0):
             usage[f"discarded_{name}"] = usage.get(f"discarded_{name}", 0) + amount
@@ -216,7 +254,12 @@ def _record(request: Request, completion: Completion) -> dict[str, Any]:
         "finish_reason": completion.finish_reason,
         "usage": completion.usage,
     }
-    return {"episode": request.episode, "step": request.step, "sha256": request.sha256, "completion": made}
+    return {
+        "episode": request.episode,
+        "step": request.step,
+        "sha256": request.sha256,
+        "completion": made,
+    }
 
 
 def _read(record: Any) -> tuple[Request, Completion]:

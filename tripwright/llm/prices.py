@@ -18,7 +18,8 @@ REQUIRED, OPTIONAL = ("input", "output"), ("cached_input",)
 
 @dataclass(frozen=True)
 class Prices:
-    """All in USD per million tokens. Without `cached_input`, prompt tokens that the server had in its cache cost what others do."""
+    """All in USD per million tokens. Without `cached_input`, prompt tokens that the server had in
+    its cache cost what others do."""
 
     input: float
     output: float
@@ -27,33 +28,52 @@ class Prices:
     def __post_init__(self) -> None:
         for name, price in asdict(self).items():
             if price is not None and not 0 <= price < math.inf:
-                raise UserError(f"A price is an amount in USD per million tokens, 0 or more; found {name} {price}.")
+                raise UserError(
+                    f"A price is an amount in USD per million tokens, 0 or more; found {name}"
+                    f" {price}."
+                )
 
     def usd(self, usage: Mapping[str, float]) -> float:
-        """Cost of the tokens that `usage` counts, those of completions that were paid for and could not be used (discarded) included."""
+        """Cost of the tokens that `usage` counts, those of completions that were paid for and could
+        not be used (discarded) included."""
         prompt = usage.get("prompt_tokens", 0) + usage.get("discarded_prompt_tokens", 0)
         completion = usage.get("completion_tokens", 0) + usage.get("discarded_completion_tokens", 0)
         in_cache = usage.get("cached_tokens", 0) + usage.get("discarded_cached_tokens", 0)
         cached = min(in_cache, prompt) if self.cached_input is not None else 0
-        return ((prompt - cached) * self.input + cached * (self.cached_input or 0.0) + completion * self.output) / 1e6
+        return (
+            (prompt - cached) * self.input
+            + cached * (self.cached_input or 0.0)
+            + completion * self.output
+        ) / 1e6
 
 
 def read_prices(path: Path, model: str) -> Prices:
-    """The prices of `model` in a TOML or JSON file: a table for each model, with input, output and, if there is one, cached_input."""
+    """The prices of `model` in a TOML or JSON file: a table for each model, with input, output and,
+    if there is one, cached_input."""
     table = _table(path)
     if model not in table:
-        raise UserError(f"'{path}' has no prices of model '{model}'. It has: {', '.join(map(str, table)) or 'none'}.")
+        raise UserError(
+            f"'{path}' has no prices of model '{model}'. It has:"
+            f" {', '.join(map(str, table)) or 'none'}."
+        )
     found = table[model]
     names = found.keys() if isinstance(found, dict) else set()
-    numbers = isinstance(found, dict) and all(isinstance(price, int | float) and not isinstance(price, bool) for price in found.values())
+    numbers = isinstance(found, dict) and all(
+        isinstance(price, int | float) and not isinstance(price, bool) for price in found.values()
+    )
     if not numbers or not names >= set(REQUIRED) or not names <= {*REQUIRED, *OPTIONAL}:
-        raise UserError(f"'{path}': prices of '{model}' are numbers in USD per million tokens, as in: {EXAMPLE}; found {found}.")
+        raise UserError(
+            f"'{path}': prices of '{model}' are numbers in USD per million tokens, as in:"
+            f" {EXAMPLE}; found {found}."
+        )
     return Prices(**found)
 
 
 def _table(path: Path) -> dict[str, Any]:
     if not path.is_file():
-        raise UserError(f"No price table at '{path}'. Expected a TOML or JSON file, as in: {EXAMPLE}.")
+        raise UserError(
+            f"No price table at '{path}'. Expected a TOML or JSON file, as in: {EXAMPLE}."
+        )
     text = path.read_bytes()
     try:
         table = json.loads(text) if path.suffix == ".json" else tomllib.loads(text.decode())

@@ -14,10 +14,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def map_unordered(work: Callable[[Item], Result], items: Iterable[Item], concurrency: int) -> Iterator[Result]:
-    """work(item) of every item, in the order they finish, `concurrency` at once. Items are drawn, here, as threads come free.
+def map_unordered(
+    work: Callable[[Item], Result], items: Iterable[Item], concurrency: int
+) -> Iterator[Result]:
+    """work(item) of every item, in the order they finish, `concurrency` at once. Items are drawn,
+    here, as threads come free.
 
-    What `work` raises is raised here, the first of several. Then, or when nobody draws results any more, what is in flight is left alone.
+    What `work` raises is raised here, the first of several. Then, or when nobody draws results any
+    more, what is in flight is left alone.
     """
     waiting, finished = iter(items), SimpleQueue[Result | BaseException]()
     in_flight = 0

@@ -1,11 +1,13 @@
-"""URLs: whether a server can be there, and how one may be written down (a user and a password in it are nobody else's to read)."""
+"""URLs: whether a server can be there, and how one may be written down (a user and a password in it
+are nobody else's to read)."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
 
-_USER = re.compile(r"^((?:[^/?#@]*://)?)[^/?#]*@")  # by the text alone: what is no URL is shown too, in the message that refuses it
+# by the text alone: what is no URL is shown too, in the message that refuses it
+_USER = re.compile(r"^((?:[^/?#@]*://)?)[^/?#]*@")
 
 
 def shown_url(url: str) -> str:
@@ -17,6 +19,7 @@ def is_address(base_url: str) -> bool:
     """Whether a server can be there at all: what cannot exist is not waited for."""
     try:
         parts = urlsplit(base_url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0  # reading the port checks its range
+        # reading the port checks its range
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False

@@ -1,4 +1,5 @@
-"""What every policy offers: it plays sessions to their end, in whatever order and parallelism suits it."""
+"""What every policy offers: it plays sessions to their end, in whatever order and parallelism suits
+it."""
 
 from __future__ import annotations
 
@@ -18,40 +19,49 @@ class Policy(Protocol):
     name: str
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        """Yields each session when it is done. Draws from `sessions` as it goes, so that the iterable may be long and lazy."""
+        """Yields each session when it is done. Draws from `sessions` as it goes, so that the
+        iterable may be long and lazy."""
         ...
 
 
 @runtime_checkable
 class KeepsCalls(Protocol):
-    """A policy whose turns are paid for, with money or with a person's time: a run gives it a journal to keep them in."""
+    """A policy whose turns are paid for, with money or with a person's time: a run gives it a
+    journal to keep them in."""
 
     def keep(self, calls: PaidCalls) -> None:
-        """Before `play`: what is found there is not asked again, and what is answered is written there before it is used."""
+        """Before `play`: what is found there is not asked again, and what is answered is written
+        there before it is used."""
         ...
 
     def stop(self) -> None:
-        """After `play` was given up: nothing is asked any more. What is under way is kept when it arrives."""
+        """After `play` was given up: nothing is asked any more. What is under way is kept when it
+        arrives."""
         ...
 
 
 def at_hand(session: Session, who: str) -> World:
-    """The world behind a session's tools, for policies that look into it. `who` starts the sentence of the UserError."""
+    """The world behind a session's tools, for policies that look into it. `who` starts the sentence
+    of the UserError."""
     tools = session.tools
     while isinstance(tools, FaultyTools):
         tools = tools.tools
     if not isinstance(tools, ToolBox):
-        raise UserError(f"{who} plans from a world at hand: it cannot play with tools that run elsewhere.")
+        raise UserError(
+            f"{who} plans from a world at hand: it cannot play with tools that run elsewhere."
+        )
     return tools.world
 
 
 def ask(session: Session, tool: str, **arguments: Any) -> list[dict[str, Any]]:
-    """Calls a tool and returns the rows that it showed, by their fields' names; none where there was no answer."""
+    """Calls a tool and returns the rows that it showed, by their fields' names; none where there
+    was no answer."""
     if session.done:
         return []
     before = len(session.transcript.calls)
     say(session, write_call(tool, arguments))
-    rows = next((call.rows for call in session.transcript.calls[before:]), None)  # none where the turn was refused
+    # none where the turn was refused
+    rows = next((call.rows for call in session.transcript.calls[before:]), None)
     return rows.records() if rows is not None else []
 
 

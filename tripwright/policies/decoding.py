@@ -1,7 +1,7 @@
 """How a model's tokens are chosen in an evaluation, by the papers' names (rows P9 and S10).
 
-A preset says nothing of how many samples a query gets, nor of limits: those are --samples and the dialect's (S10's 32K tokens and 60
-calls are dialect "star").
+A preset says nothing of how many samples a query gets, nor of limits: those are --samples and the
+dialect's (S10's 32K tokens and 60 calls are dialect "star").
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from tripwright.errors import UserError
 
 @dataclass(frozen=True)
 class Decoding:
-    """`temperature` 0 is greedy. None leaves top-p or top-k alone: the whole distribution, or the server's own setting."""
+    """`temperature` 0 is greedy. None leaves top-p or top-k alone: the whole distribution, or the
+    server's own setting."""
 
     temperature: float = 0.0
     top_p: float | None = None
@@ -26,14 +27,17 @@ PRESETS = {
     "planner_r1": GREEDY,  # row P9: validation and test, one sample
     "planner_r1_train": Decoding(1.0, 1.0),  # top-k -1 is none; eight samples
     "planner_r1_natural_plan": Decoding(1.0),
-    # These two are printed with "do_sample: false" as well, which would make them greedy; the temperatures are taken as meant.
+    # These two are printed with "do_sample: false" as well, which would make them greedy; the
+    # temperatures are taken as meant.
     "planner_r1_multi_if": Decoding(0.7, 0.8, 20),
     "planner_r1_tau_bench": Decoding(0.6, 0.95, 20),
     "star": Decoding(0.6, 0.95),  # row S10
 }
 
 
-def decoding_of(preset: str | None, temperature: float | None, top_p: float | None, top_k: int | None) -> Decoding:
+def decoding_of(
+    preset: str | None, temperature: float | None, top_p: float | None, top_k: int | None
+) -> Decoding:
     """The preset's, or what is given one by one: greedy where nothing is."""
     if preset is None:
         return Decoding(temperature or 0.0, top_p, top_k)
@@ -41,5 +45,8 @@ def decoding_of(preset: str | None, temperature: float | None, top_p: float | No
         raise UserError(f"Unknown decoding '{preset}'. The presets are {', '.join(PRESETS)}.")
     given = {"--temperature": temperature, "--top-p": top_p, "--top-k": top_k}
     if said := [name for name, value in given.items() if value is not None]:
-        raise UserError(f"--decoding {preset} says {PRESETS[preset]}: leave {', '.join(said)} out, or leave --decoding out.")
+        raise UserError(
+            f"--decoding {preset} says {PRESETS[preset]}: leave {', '.join(said)} out, or leave"
+            " --decoding out."
+        )
     return PRESETS[preset]

@@ -1,12 +1,14 @@
-"""A model behind an OpenAI-compatible endpoint as a policy: many sessions at once, one thread each, text only (law 5).
+"""A model behind an OpenAI-compatible endpoint as a policy: many sessions at once, one thread each,
+text only (law 5).
 
-The transcript stays the only record of the conversation: the messages of every request are rebuilt from its segments, and a native
-tool call is written into it as the text of row P2, so that every policy's episodes read the same. A fault of the endpoint makes its
-session unscored and never puts words into the model's mouth (law 4). In a run every completion is kept in calls.jsonl before it is used,
-and an episode that is played again takes its turns from there (`llm/paid.py`).
+The transcript stays the only record of the conversation: the messages of every request are rebuilt
+from its segments, and a native tool call is written into it as the text of row P2, so that every
+policy's episodes read the same. A fault of the endpoint makes its session unscored and never puts
+words into the model's mouth (law 4). In a run every completion is kept in calls.jsonl before it is
+used, and an episode that is played again takes its turns from there (`llm/paid.py`).
 
-A model without the tools at hand natively is told of them in the notation of Hermes and Qwen; a dialect that shows no schemas (its models
-learned the tools) is sent as it is.
+A model without the tools at hand natively is told of them in the notation of Hermes and Qwen; a
+dialect that shows no schemas (its models learned the tools) is sent as it is.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ You are provided with function signatures within <tools></tools> XML tags:
 For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:
 <tool_call>
 {{"name": <function-name>, "arguments": <args-json-object>}}
-</tool_call>"""
+</tool_call>"""  # noqa: E501
 
 LIVING = ("rejected", "context_overflow", "rate_limit")  # faults that a dead endpoint does not have
 FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
@@ -50,7 +52,8 @@ Notation = Literal["native", "hermes", "verbatim"]
 
 
 class EndpointPolicy:
-    """`concurrency` sessions are in flight at once. Without `native_tools` the schemas go into the system prompt."""
+    """`concurrency` sessions are in flight at once. Without `native_tools` the schemas go into the
+    system prompt."""
 
     def __init__(self, endpoint: ChatEndpoint, concurrency: int = 8, native_tools: bool = True):
         if concurrency < 1:
@@ -66,7 +69,8 @@ class EndpointPolicy:
         self._endpoint.stop()
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        """In the order they finish. What can never work (a wrong key, an unknown model, no money left) is raised at once, as UserError."""
+        """In the order they finish. What can never work (a wrong key, an unknown model, no money
+        left) is raised at once, as UserError."""
         allow_open_files(self._concurrency * FILES_OF_AN_EPISODE)
         breaker = _Breaker()
 
@@ -83,12 +87,22 @@ class EndpointPolicy:
     def _take_turn(self, session: Session, breaker: _Breaker) -> None:
         how = self._notation(session)
         schemas = session.tools.schemas
-        sent, offered = messages(session.transcript, how, schemas), schemas if how == "native" else None
-        request = Request.of(session.id, session.transcript.turns, sent, offered) if self._calls and session.id is not None else None
+        sent, offered = (
+            messages(session.transcript, how, schemas),
+            schemas if how == "native" else None,
+        )
+        request = (
+            Request.of(session.id, session.transcript.turns, sent, offered)
+            if self._calls and session.id is not None
+            else None
+        )
         if self._calls and request and (kept := self._calls.find(request)):
             _take(session, kept)
         elif breaker.is_open:
-            session.fail(f"not asked: {MOST_FAULTS} requests in a row had failed, the last because {breaker.last_fault}")
+            session.fail(
+                f"not asked: {MOST_FAULTS} requests in a row had failed, the last because"
+                f" {breaker.last_fault}"
+            )
         else:
             send = partial(self._endpoint.complete, sent, offered)
             outcome = self._calls.ask(request, send) if self._calls and request else send()
@@ -115,7 +129,8 @@ class _Breaker:
         return self._in_a_row >= MOST_FAULTS
 
     def note(self, outcome: Completion | Fault) -> None:
-        """A refused request says nothing about the next one, and who says "too many" is alive; every other fault may be the end."""
+        """A refused request says nothing about the next one, and who says "too many" is alive;
+        every other fault may be the end."""
         with self._lock:
             if isinstance(outcome, Completion):
                 self._in_a_row = 0
@@ -128,7 +143,11 @@ def _take(session: Session, outcome: Completion | Fault) -> None:
     count(session.transcript, requests=1)
     if isinstance(outcome, Completion):
         dropped = max(0, len(outcome.tool_calls) - 1)
-        count(session.transcript, **counted(outcome), **({"dropped_calls": dropped} if dropped else {}))
+        count(
+            session.transcript,
+            **counted(outcome),
+            **({"dropped_calls": dropped} if dropped else {}),
+        )
         session.take(Turn(turn_text(outcome), cut=outcome.finish_reason == "length"))
     elif outcome.kind == "context_overflow":
         session.overflow()
@@ -142,26 +161,36 @@ def count(transcript: Transcript, **amounts: float) -> None:
 
 
 def turn_text(completion: Completion) -> str:
-    """What the model said, a native call written as text. Only the first of several counts (row P2: one tool per turn)."""
-    return completion.text + call_text(completion.tool_calls[0]) if completion.tool_calls else completion.text
+    """What the model said, a native call written as text. Only the first of several counts (row P2:
+    one tool per turn)."""
+    return (
+        completion.text + call_text(completion.tool_calls[0])
+        if completion.tool_calls
+        else completion.text
+    )
 
 
 def call_text(call: RequestedCall) -> str:
-    """Arguments that are no JSON object stay as they came: the turn is then as unreadable as the model made it."""
+    """Arguments that are no JSON object stay as they came: the turn is then as unreadable as the
+    model made it."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
-        return write_call(call.name, arguments).encode("utf-8", "replace").decode()  # an escaped half of a surrogate pair cannot be sent
+        # an escaped half of a surrogate pair cannot be sent
+        return write_call(call.name, arguments).encode("utf-8", "replace").decode()
     return f'{TOOL_CALL}{{"name":{json.dumps(call.name)},"arguments":{call.arguments}}}</tool_call>'
 
 
-def messages(transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def messages(
+    transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """The conversation so far as an endpoint wants it.
 
-    native: assistant {"content", "tool_calls"}, tool {"tool_call_id", "content"}; hermes: the schemas in the system prompt, calls as
-    text, answers as <tool_response> of the user; verbatim: role and text of every segment.
+    native: assistant {"content", "tool_calls"}, tool {"tool_call_id", "content"}; hermes: the
+    schemas in the system prompt, calls as text, answers as <tool_response> of the user; verbatim:
+    role and text of every segment.
     """
     if how == "verbatim":
         return [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
@@ -169,17 +198,33 @@ def messages(transcript: Transcript, how: Notation, schemas: list[dict[str, Any]
     for number, segment in enumerate(transcript.segments):
         if segment.role == "system" and how == "hermes":
             listed = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
-            built.append({"role": "system", "content": HERMES_PROMPT.format(system=segment.text, schemas=listed)})
+            built.append(
+                {
+                    "role": "system",
+                    "content": HERMES_PROMPT.format(system=segment.text, schemas=listed),
+                }
+            )
         elif segment.role == "tool" and how == "hermes":
-            built.append({"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"})
-        elif segment.role == "tool" and transcript.segments[number - 1].call is None:  # an error message: there is no call it answers
+            built.append(
+                {"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"}
+            )
+        elif segment.role == "tool" and transcript.segments[number - 1].call is None:
+            # an error message: there is no call it answers
             built.append({"role": "user", "content": segment.text})
         elif segment.role == "tool":
-            built.append({"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text})
+            built.append(
+                {"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text}
+            )
         elif segment.call is not None and how == "native":
             function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
             call = {"id": _call_id(number), "type": "function", "function": function}
-            built.append({"role": "assistant", "content": segment.text.partition(TOOL_CALL)[0], "tool_calls": [call]})
+            built.append(
+                {
+                    "role": "assistant",
+                    "content": segment.text.partition(TOOL_CALL)[0],
+                    "tool_calls": [call],
+                }
+            )
         else:
             built.append({"role": segment.role, "content": segment.text})
     return built

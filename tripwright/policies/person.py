@@ -1,8 +1,10 @@
-"""A person in the terminal as a policy: reads the request, types calls in a short form, and answers.
+"""A person in the terminal as a policy: reads the request, types calls in a short form, and
+answers.
 
-The person has the model's tools and limits, and what becomes of a turn is the session's affair, as for everybody. Two things are easier:
-a line that is no command is not a turn, and rows of JSON are shown as a table. Turns are kept as paid calls are (`llm/paid.py`): who leaves
-in the middle of a trip finds it there the next time.
+The person has the model's tools and limits, and what becomes of a turn is the session's affair, as
+for everybody. Two things are easier: a line that is no command is not a turn, and rows of JSON are
+shown as a table. Turns are kept as paid calls are (`llm/paid.py`): who leaves in the middle of a
+trip finds it there the next time.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ HELP = f"""  TOOL arguments      ask a tool, for instance: flights Rockford, Peo
   answer @FILE        give what FILE holds
   plan FILE           write an empty plan of this trip to FILE, to fill in
   tools, request, prompt    show the tools, the request, what a model is told beside it
-  quit                stop here; the same command goes on"""
+  quit                stop here; the same command goes on"""  # noqa: E501
 
 
 @runtime_checkable
@@ -38,11 +40,14 @@ class Fillable(Protocol):
 
 
 class PersonPolicy:
-    """`read` gives the next line that was typed and raises EOFError where there is none; `write` shows a text."""
+    """`read` gives the next line that was typed and raises EOFError where there is none; `write`
+    shows a text."""
 
     name = NAME
 
-    def __init__(self, read: Callable[[str], str] | None = None, write: Callable[[str], None] | None = None):
+    def __init__(
+        self, read: Callable[[str], str] | None = None, write: Callable[[str], None] | None = None
+    ):
         self._read, self._write = read or _typed_line, write or _shown
         self._calls: PaidCalls | None = None
 
@@ -78,7 +83,9 @@ class PersonPolicy:
         if session.dialect.turns.notation == "text":
             return self._typed_answer(session)
         while True:
-            line = self._line(f"[{len(session.transcript.calls)} of {session.dialect.max_calls} calls] > ").strip()
+            line = self._line(
+                f"[{len(session.transcript.calls)} of {session.dialect.max_calls} calls] > "
+            ).strip()
             word, _, rest = line.partition(" ")
             try:
                 if word == "answer":
@@ -117,7 +124,11 @@ class PersonPolicy:
 
     def _is_sent(self, text: str, session: Session) -> bool:
         task = session.key
-        problem = task.answer_problem(text, session.dialect.plan_format) if isinstance(task, Fillable) else None
+        problem = (
+            task.answer_problem(text, session.dialect.plan_format)
+            if isinstance(task, Fillable)
+            else None
+        )
         if problem is None:
             return True
         self._write(f"This is no plan in the dialect's format: {problem}")

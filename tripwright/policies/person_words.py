@@ -1,4 +1,5 @@
-"""What a person types and reads in an episode: calls in a short form, answers of tools as tables."""
+"""What a person types and reads in an episode: calls in a short form, answers of tools as
+tables."""
 
 from __future__ import annotations
 
@@ -14,14 +15,16 @@ Schemas = Sequence[dict[str, Any]]
 
 
 class Mistyped(ValueError):
-    """A line that is no command: said to the person, who may type another. It never becomes a turn."""
+    """A line that is no command: said to the person, who may type another. It never becomes a
+    turn."""
 
 
 def call_of(line: str, schemas: Schemas) -> str:
     """The tool call that a line means, as text of row P2. Raises Mistyped.
 
-    "flights Rockford, Peoria, 2022-03-16", "search_flights origin=Rockford, …" and 'flights {"origin": …}' mean the same: a tool by any
-    part of its name that no other tool has, its arguments in their order or by name. Of a tool with one argument the whole rest is it.
+    "flights Rockford, Peoria, 2022-03-16", "search_flights origin=Rockford, …" and 'flights
+    {"origin": …}' mean the same: a tool by any part of its name that no other tool has, its
+    arguments in their order or by name. Of a tool with one argument the whole rest is it.
     """
     word, _, rest = line.strip().partition(" ")
     tool = _tool(word, schemas)
@@ -46,13 +49,23 @@ def _tool(word: str, schemas: Schemas) -> dict[str, Any]:
         found: dict[str, Any] = near[0]
         return found
     names = ", ".join(tool["name"] for tool in near or tools)
-    raise Mistyped(f"'{word}' may be {names}: type more of it." if near else f"No command and no tool '{word}'. The tools: {names}.")
+    raise Mistyped(
+        f"'{word}' may be {names}: type more of it."
+        if near
+        else f"No command and no tool '{word}'. The tools: {names}."
+    )
 
 
 def _arguments(rest: str, properties: dict[str, Any], form: str) -> dict[str, Any]:
-    pieces = [rest] if len(properties) == 1 and rest else [piece.strip() for piece in rest.split(",") if piece.strip()]
+    pieces = (
+        [rest]
+        if len(properties) == 1 and rest
+        else [piece.strip() for piece in rest.split(",") if piece.strip()]
+    )
     arguments: dict[str, Any] = {}
-    free = [name for name in properties if not any(piece.startswith(f"{name}=") for piece in pieces)]
+    free = [
+        name for name in properties if not any(piece.startswith(f"{name}=") for piece in pieces)
+    ]
     for piece in pieces:
         name, equals, value = piece.partition("=")
         if not (equals and name in properties):
@@ -86,7 +99,8 @@ def tool_list(schemas: Schemas) -> str:
 
 
 def readable(session: Session) -> str:
-    """The last answer of the tools: its rows as a table, anything else as the model would read it."""
+    """The last answer of the tools: its rows as a table, anything else as the model would read
+    it."""
     call, told = session.transcript.segments[-2:]
     rows = call.call.rows if call.call else None
     if rows is None or not rows.values:
@@ -101,10 +115,18 @@ def readable(session: Session) -> str:
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Columns as wide as their widest value, which is cut at LONGEST_CELL."""
     lines = [[_cell(value) for value in line] for line in ([header] if header else []) + list(rows)]
-    widths = [max(len(line[place]) for line in lines if place < len(line)) for place in range(max(map(len, lines)))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip() for line in lines)
+    widths = [
+        max(len(line[place]) for line in lines if place < len(line))
+        for place in range(max(map(len, lines)))
+    ]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip()
+        for line in lines
+    )
 
 
 def _cell(value: Any) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = (
+        " ".join(value.split()) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    )
     return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"

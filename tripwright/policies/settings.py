@@ -1,4 +1,5 @@
-"""What a policy can be told, and what is made of it: the seam between names on the command line and the policies behind them."""
+"""What a policy can be told, and what is made of it: the seam between names on the command line and
+the policies behind them."""
 
 from __future__ import annotations
 
@@ -14,15 +15,17 @@ from tripwright.policies.base import Policy
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that some policy can be told; what a policy has no use for must be left at None."""
+    """Everything that some policy can be told; what a policy has no use for must be left at
+    None."""
 
     model: str | None = None
     base_url: str | None = None
     temperature: float = 0.0
     top_p: float | None = None
     top_k: int | None = None  # an endpoint must know it: it is no parameter of OpenAI's
-    # Of local, of the sights of greedy-search, and of the wording and the order of cities of the experts that decide from answers. An
-    # endpoint given one seed would answer every sample of a query alike.
+    # Of local, of the sights of greedy-search, and of the wording and the order of cities of the
+    # experts that decide from answers. An endpoint given one seed would answer every sample of a
+    # query alike.
     seed: int = 0
     concurrency: int = 8  # endpoint: requests in flight
     rows: int = 16  # local: episodes in a batch
@@ -36,20 +39,29 @@ class Settings:
 
     def refuse_expert_options(self, policy: str) -> None:
         """Raises UserError where one of an expert's options was given to a policy that has none."""
-        given = {"--thoughts": self.thoughts, "--extra-searches": self.extra_searches, "--compared-cities": self.compared_cities}
+        given = {
+            "--thoughts": self.thoughts,
+            "--extra-searches": self.extra_searches,
+            "--compared-cities": self.compared_cities,
+        }
         if named := [option for option, value in given.items() if value is not None]:
             raise UserError(
-                f"Policy '{policy}' does not know {', '.join(named)}: leave it out, or choose --policy expert-careful or expert-brief."
+                f"Policy '{policy}' does not know {', '.join(named)}: leave it out, or choose"
+                " --policy expert-careful or expert-brief."
             )
 
     def refuse_model(self, policy: str) -> None:
         if self.model or self.base_url:
-            raise UserError(f"Policy '{policy}' uses no model: leave --model and --base-url out, or choose --policy endpoint or local.")
+            raise UserError(
+                f"Policy '{policy}' uses no model: leave --model and --base-url out, or choose"
+                " --policy endpoint or local."
+            )
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A policy with the tokenizer format its sessions need (None for text), and what a run card says about both."""
+    """A policy with the tokenizer format its sessions need (None for text), and what a run card
+    says about both."""
 
     policy: Policy
     chat: ChatFormat | None

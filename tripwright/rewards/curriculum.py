@@ -1,11 +1,14 @@
-"""Which reward counts when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a stage has no more to give.
+"""Which reward counts when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a
+stage has no more to give.
 
-All three have one face: `Curriculum` is the setting, `Course` walks through it. Planner-R1 leaves open when to leave a stage; ours does
+All three have one face: `Curriculum` is the setting, `Course` walks through it. Planner-R1 leaves
+open when to leave a stage; ours does
 
-- when its mean reward has stopped rising: the last `window` steps are not above the `window` before them by more than `noise` standard
-  errors of that difference, and
-- not before the next stage has something to say: the share of groups whose members would differ under it, in the last
-  `window` steps, is at least `least_signal` (in the paper all five 8B runs on stage 3 alone collapsed).
+- when its mean reward has stopped rising: the last `window` steps are not above the `window` before
+  them by more than `noise` standard errors of that difference, and
+- not before the next stage has something to say: the share of groups whose members would differ
+  under it, in the last `window` steps, is at least `least_signal` (in the paper all five 8B runs on
+  stage 3 alone collapsed).
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from tripwright.rewards.reward import Reward
 
 @dataclass(frozen=True)
 class Curriculum:
-    """`stages`: (reward as `named.py` understands it, how long) in order; the last one goes on for ever. How long is counted in steps or in
-    epochs; "adaptive" takes it as the most steps a stage may have, 0 for no limit."""
+    """`stages`: (reward as `named.py` understands it, how long) in order; the last one goes on for
+    ever. How long is counted in steps or in epochs; "adaptive" takes it as the most steps a stage
+    may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
     stages: tuple[tuple[Named, Annotated[float, Ge(0)]], ...] = (("dense", 1),)
@@ -40,14 +44,16 @@ class Curriculum:
 
 @dataclass
 class Course:
-    """One run's way through a curriculum; `rewards` are those of its stages. `begin` at the start of a step, `end` with what the step's
-    rollouts gave."""
+    """One run's way through a curriculum; `rewards` are those of its stages. `begin` at the start
+    of a step, `end` with what the step's rollouts gave."""
 
     curriculum: Curriculum
     rewards: Sequence[Reward]
     stage: int = 0
-    means: list[float] = field(default_factory=list)  # mean reward of the current stage's steps, at most two windows of them
-    signals: list[float] = field(default_factory=list)  # share of groups that would differ under the next stage's reward
+    # mean reward of the current stage's steps, at most two windows of them
+    means: list[float] = field(default_factory=list)
+    # share of groups that would differ under the next stage's reward
+    signals: list[float] = field(default_factory=list)
     steps: int = 0  # in the current stage
 
     @property
@@ -78,7 +84,10 @@ class Course:
 
     def end(self, mean_reward: float, next_signal: float) -> None:
         window = self.curriculum.window
-        self.means, self.signals = [*self.means, mean_reward][-2 * window :], [*self.signals, next_signal][-window:]
+        self.means, self.signals = (
+            [*self.means, mean_reward][-2 * window :],
+            [*self.signals, next_signal][-window:],
+        )
         self.steps += 1
 
     def _saturated(self) -> bool:
@@ -95,10 +104,20 @@ class Course:
         self.stage, self.means, self.signals, self.steps = self.stage + 1, [], [], 0
 
     def state_dict(self) -> dict[str, Any]:
-        return {"stage": self.stage, "means": list(self.means), "signals": list(self.signals), "steps": self.steps}
+        return {
+            "stage": self.stage,
+            "means": list(self.means),
+            "signals": list(self.signals),
+            "steps": self.steps,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.stage, self.means, self.signals, self.steps = state["stage"], state["means"], state["signals"], state["steps"]
+        self.stage, self.means, self.signals, self.steps = (
+            state["stage"],
+            state["means"],
+            state["signals"],
+            state["steps"],
+        )
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -1,10 +1,12 @@
 """Rewards that weigh the facts of a verdict (Planner-R1's shaped reward, and any domain's like it).
 
-    r = r_schema · Σ λ_term · term        terms: for each group of facts its micro and its macro rate, and whether the episode passed
+    r = r_schema · Σ λ_term · term        terms: for each group of facts its micro and its macro
+    rate, and whether the episode passed
 
-For TravelPlanner these are Planner-R1's five: commonsense_micro, hard_micro, commonsense_macro, hard_macro and pass. An answer that cannot
-be read, or none, is worth 0 whatever the weights, and so is one that makes the rules crash. Facts behind a gate that was shut count as
-failed; facts that nobody asked for count not at all.
+For TravelPlanner these are Planner-R1's five: commonsense_micro, hard_micro, commonsense_macro,
+hard_macro and pass. An answer that cannot be read, or none, is worth 0 whatever the weights, and so
+is one that makes the rules crash. Facts behind a gate that was shut count as failed; facts that
+nobody asked for count not at all.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ Weights = Mapping[str, float]  # term → λ
 
 
 def terms(verdict: Verdict) -> dict[str, float]:
-    """Every term of one verdict, each in [0, 1]: "<group>_micro" of each group, then "<group>_macro", then "pass"."""
+    """Every term of one verdict, each in [0, 1]: "<group>_micro" of each group, then
+    "<group>_macro", then "pass"."""
     groups = [group for group in verdict.groups if group.name != FORMAT]
     counts = verdict.readable and verdict.delivered and verdict.error is None
     return {
@@ -36,22 +39,31 @@ def _micro(group: Group) -> float:
 
 
 def weighted(weights: Weights) -> Reward:
-    """The reward with these weights. It uses the groups that it has a weight for; "pass" uses all of them."""
+    """The reward with these weights. It uses the groups that it has a weight for; "pass" uses all
+    of them."""
 
     def reward(episode: Episode) -> RewardBreakdown:
         assert episode.verdict is not None
         parts = terms(episode.verdict)
         if unknown := [term for term in weights if term not in parts]:
-            raise UserError(f"A reward weighs '{unknown[0]}', which these verdicts have not. Accepted: {', '.join(parts)}.")
-        used = dict.fromkeys(term.rpartition("_")[0] for term, weight in weights.items() if weight and term != PASS)
+            raise UserError(
+                f"A reward weighs '{unknown[0]}', which these verdicts have not. Accepted:"
+                f" {', '.join(parts)}."
+            )
+        used = dict.fromkeys(
+            term.rpartition("_")[0] for term, weight in weights.items() if weight and term != PASS
+        )
         groups = () if weights.get(PASS) else (FORMAT, *used)
-        return RewardBreakdown(sum(weight * parts[term] for term, weight in weights.items()), parts, groups)
+        return RewardBreakdown(
+            sum(weight * parts[term] for term, weight in weights.items()), parts, groups
+        )
 
     return reward
 
 
 def dense(episode: Episode) -> RewardBreakdown:
-    """Every term with weight 1: what an examination reports beside the pass rate, whatever a run was trained by."""
+    """Every term with weight 1: what an examination reports beside the pass rate, whatever a run
+    was trained by."""
     assert episode.verdict is not None
     parts = terms(episode.verdict)
     return RewardBreakdown(sum(parts.values()), parts)

@@ -1,4 +1,5 @@
-"""The algorithms of reinforcement learning: one row each, under the name of its table in a recipe. How to add one: docs/training.md."""
+"""The algorithms of reinforcement learning: one row each, under the name of its table in a recipe.
+How to add one: docs/training.md."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""The sampler is not the trainer: other precision, other kernels, another engine. What is sampled from one and trained on the other is
-slightly off-policy. Here the difference is measured and, where a recipe asks for it, corrected.
+"""The sampler is not the trainer: other precision, other kernels, another engine. What is sampled
+from one and trained on the other is slightly off-policy. Here the difference is measured and, where
+a recipe asks for it, corrected.
 
-Without correction the ratio of the loss is taken to the sampler's own log-probabilities, which is exact where the two agree (they do
-here to 1e-4 in fp32, a test says). With it, the ratio is taken to the trainer's log-probabilities before the update, and every token
-or episode is weighted by π_trainer / π_sampler, bounded: truncated importance sampling.
+Without correction the ratio of the loss is taken to the sampler's own log-probabilities, which is
+exact where the two agree (they do here to 1e-4 in fp32, a test says). With it, the ratio is taken
+to the trainer's log-probabilities before the update, and every token or episode is weighted by
+π_trainer / π_sampler, bounded: truncated importance sampling.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from tripwright.rl.settings import RolloutSettings
 def corrected(
     decoder: Decoder, rollouts: list[Rollout], settings: RolloutSettings, importance: Importance
 ) -> tuple[list[Rollout], dict[str, float]]:
-    """The rollouts with the trainer's log-probabilities as their old ones and a weight per token; and what the difference was like."""
+    """The rollouts with the trainer's log-probabilities as their old ones and a weight per token;
+    and what the difference was like."""
     kept = [r for r in rollouts if r.tokens]
     if not kept:
         return kept, {}
@@ -36,9 +39,17 @@ def corrected(
         said_NT = batch.mask > 0
         chosen = logprobs_of(said_logits(decoder, batch, settings), batch.targets[said_NT])
         trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen
-    weights_NT, figures = importance_weights(trainer_NT, whole.logprobs, importance, mask=whole.mask > 0)
+    weights_NT, figures = importance_weights(
+        trainer_NT, whole.logprobs, importance, mask=whole.mask > 0
+    )
     made = []
     for n, r in enumerate(kept):
         own = slice(0, len(r.row[0]) - 1)  # position t is about token t + 1
-        made.append(replace(r, old_T=[0.0, *trainer_NT[n, own].tolist()], weights_T=[0.0, *weights_NT[n, own].tolist()]))
+        made.append(
+            replace(
+                r,
+                old_T=[0.0, *trainer_NT[n, own].tolist()],
+                weights_T=[0.0, *weights_NT[n, own].tolist()],
+            )
+        )
     return made, {f"importance_{name}": float(value) for name, value in figures.items()}

@@ -1,13 +1,17 @@
-"""GRPO and its family on travel episodes, one step from top to bottom on one page (rows P4–P6, S6, S7, D7).
+"""GRPO and its family on travel episodes, one step from top to bottom on one page (rows P4–P6, S6,
+S7, D7).
 
-    trips → G episodes each → judge → reward → advantage within the group → clipped policy gradient on the agent's own tokens
+    trips → G episodes each → judge → reward → advantage within the group → clipped policy gradient
+    on the agent's own tokens
 
-What is special here, each at the line that does it: rollouts whose failure was ours leave their group; groups whose members agree give
-no gradient and are not computed; episodes cut by a limit may count in the normalisation alone; the old log-probabilities are the
-sampler's own. What a term of the loss is stands in `objectives`.
+What is special here, each at the line that does it: rollouts whose failure was ours leave their
+group; groups whose members agree give no gradient and are not computed; episodes cut by a limit may
+count in the normalisation alone; the old log-probabilities are the sampler's own. What a term of
+the loss is stands in `objectives`.
 
-Papers' algorithms are settings of this one: DAPO (row S7) is `filter.min_std = 0.0`, ARPO a `[grpo.branching]` table, DeepTravel (row D7)
-`filter.min_std = 0.1` with `[grpo.replay]` and `[grpo.kl]`. The recipes under recipes/ write them out.
+Papers' algorithms are settings of this one: DAPO (row S7) is `filter.min_std = 0.0`, ARPO a
+`[grpo.branching]` table, DeepTravel (row D7) `filter.min_std = 0.1` with `[grpo.replay]` and
+`[grpo.kl]`. The recipes under recipes/ write them out.
 """
 
 from __future__ import annotations
@@ -50,7 +54,8 @@ from tripwright.transcript import StopReason
 
 @dataclass(frozen=True)
 class Advantage:
-    """`normalise`: by the group's std (row P6), the batch's, or "none". `population` is eq. 9 of Planner-R1; others take the sample's."""
+    """`normalise`: by the group's std (row P6), the batch's, or "none". `population` is eq. 9 of
+    Planner-R1; others take the sample's."""
 
     normalise: Normalisation = "group"
     population: bool = False
@@ -58,9 +63,10 @@ class Advantage:
 
 @dataclass(frozen=True)
 class Filter:
-    """Groups whose rewards have a std of `min_std` or less are dropped: out of the loss and out of its denominators. None keeps all: those
-    that agree have no gradient, and their tokens still count. 0.0 is DAPO's and STAR's rule, 0.1 DeepTravel's η. With `refill`, more
-    groups are played until `prompts` of them are kept, in `max_rounds` rounds at most (DAPO's; STAR does without)."""
+    """Groups whose rewards have a std of `min_std` or less are dropped: out of the loss and out of
+    its denominators. None keeps all: those that agree have no gradient, and their tokens still
+    count. 0.0 is DAPO's and STAR's rule, 0.1 DeepTravel's η. With `refill`, more groups are played
+    until `prompts` of them are kept, in `max_rounds` rounds at most (DAPO's; STAR does without)."""
 
     min_std: Annotated[float, Ge(0)] | None = None
     refill: bool = False
@@ -69,7 +75,8 @@ class Filter:
 
 @dataclass(frozen=True)
 class Kl:
-    """β times the KL divergence to the model that training started from, estimated per token; 0 loads no reference."""
+    """β times the KL divergence to the model that training started from, estimated per token; 0
+    loads no reference."""
 
     beta: Annotated[float, Ge(0)] = 0.0
     estimator: KlEstimator = "k3"
@@ -84,8 +91,10 @@ class GrpoSettings(RolloutSettings):
     kl: Kl = Kl()
     entropy_bonus: Annotated[float, Ge(0)] = 0.0
     importance: Importance = Importance()
-    credit: Literal["episode", "evidence"] = "episode"  # whose advantage a token has: its episode's, or of the constraints that concern it
-    out_of_loss: tuple[StopReason, ...] = ()  # episodes that stopped so count in the normalisation, not in the loss; row S6: OVERLONG
+    # whose advantage a token has: its episode's, or of the constraints that concern it
+    credit: Literal["episode", "evidence"] = "episode"
+    # episodes that stopped so count in the normalisation, not in the loss; row S6: OVERLONG
+    out_of_loss: tuple[StopReason, ...] = ()
     replay: ReplaySettings | None = None
     branching: Branching | None = None
 
@@ -95,17 +104,35 @@ class GrpoSettings(RolloutSettings):
 
     def check(self, table: str) -> None:
         if self.has_reference and self.kl.estimator == "k1":
-            raise UserError(f"{table}.kl.estimator 'k1' has no gradient in expectation as a term of the loss: take k2 or k3.")
+            raise UserError(
+                f"{table}.kl.estimator 'k1' has no gradient in expectation as a term of the loss:"
+                " take k2 or k3."
+            )
         if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):
-            raise UserError(f"{table}.out_of_loss is for episodes that a limit or a mistake ended, found '{min(pointless)}'.")
+            raise UserError(
+                f"{table}.out_of_loss is for episodes that a limit or a mistake ended, found"
+                f" '{min(pointless)}'."
+            )
         if self.filter.refill and self.filter.min_std is None:
-            raise UserError(f"{table}.filter.refill plays groups in place of dropped ones: give filter.min_std (0.0: those that agree).")
+            raise UserError(
+                f"{table}.filter.refill plays groups in place of dropped ones: give filter.min_std"
+                " (0.0: those that agree)."
+            )
         if self.replay is not None and self.replay.every == 1 and self.replay.share == 1:
-            raise UserError(f"{table}.replay with every = 1 and share = 1 may play old trips for ever: give every ≥ 2 or a smaller share.")
+            raise UserError(
+                f"{table}.replay with every = 1 and share = 1 may play old trips for ever: give"
+                " every ≥ 2 or a smaller share."
+            )
         if self.replay is not None and int(self.prompts * self.replay.share) < 1:
-            raise UserError(f"{table}.replay.share {self.replay.share} of {self.prompts} prompts is less than one.")
+            raise UserError(
+                f"{table}.replay.share {self.replay.share} of {self.prompts} prompts is less than"
+                " one."
+            )
         if self.branching is not None and self.branching.initial > self.group:
-            raise UserError(f"{table}.branching.initial must be at most the group's size ({self.group}), found {self.branching.initial}.")
+            raise UserError(
+                f"{table}.branching.initial must be at most the group's size ({self.group}), found"
+                f" {self.branching.initial}."
+            )
 
 
 class Grpo(RlLoop[GrpoSettings]):
@@ -114,7 +141,9 @@ class Grpo(RlLoop[GrpoSettings]):
     def set_up(self) -> None:
         settings = self.settings
         self.player.branching = settings.branching
-        self.reference = Decoder(copy.deepcopy(self.model).eval()) if settings.has_reference else None
+        self.reference = (
+            Decoder(copy.deepcopy(self.model).eval()) if settings.has_reference else None
+        )
         self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
         if self.replay is not None:
             self.kept = (*self.kept, "replay")
@@ -130,7 +159,9 @@ class Grpo(RlLoop[GrpoSettings]):
         correction: dict[str, float] = {}
         if kept:
             totals_PG, scored_PG = reward_table(kept)
-            advantages_PG = group_advantages(totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population)
+            advantages_PG = group_advantages(
+                totals_PG, scored_PG, settings.advantage.normalise, settings.advantage.population
+            )
             finer = [self.finer(group) for group in kept]
             rollouts = [
                 Rollout(episode, made, float(advantages_PG[p, g]), p, advantages_T=finer[p][g])
@@ -140,7 +171,11 @@ class Grpo(RlLoop[GrpoSettings]):
             ]
         if settings.importance.correction != "none":
             rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
-        figures = {**self.update(rollouts, scale), **correction, "trained_groups": len(kept) / len(groups)}
+        figures = {
+            **self.update(rollouts, scale),
+            **correction,
+            "trained_groups": len(kept) / len(groups),
+        }
 
         if self.replay is not None:
             self.replay.remember(groups)
@@ -148,7 +183,8 @@ class Grpo(RlLoop[GrpoSettings]):
         return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
 
     def explore(self) -> list[Group]:
-        """The step's groups: replayed trips first, then new ones; with a refill, more until enough of them have something to teach."""
+        """The step's groups: replayed trips first, then new ones; with a refill, more until enough
+        of them have something to teach."""
         settings, reward = self.settings, self.course.reward
         again = self.replay.due(self.step, settings.prompts) if self.replay is not None else []
         groups = self.player.play([*again, *self.draw(settings.prompts - len(again))], reward)
@@ -156,7 +192,9 @@ class Grpo(RlLoop[GrpoSettings]):
             group.replayed = True
         if settings.filter.refill and settings.filter.min_std is not None:
             for _ in range(settings.filter.max_rounds - 1):
-                missing = settings.prompts - sum(group.std() > settings.filter.min_std for group in groups)
+                missing = settings.prompts - sum(
+                    group.std() > settings.filter.min_std for group in groups
+                )
                 if missing <= 0:
                     break
                 groups += self.player.play(self.draw(missing), reward)
@@ -169,7 +207,8 @@ class Grpo(RlLoop[GrpoSettings]):
         return advantages_by_evidence(group, self.player.policy.chat)
 
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
-        """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times the learning rate."""
+        """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times
+        the learning rate."""
         seen, norms = Counter[str](), []
         for minibatch in self.minibatches(rollouts):
             if terms := self.learn(minibatch):
@@ -182,22 +221,26 @@ class Grpo(RlLoop[GrpoSettings]):
             "grad_norm": sum(norms) / len(norms),
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
-            "sampler_gap": seen["gap"] / n,  # mean |log-probability now − when it was sampled|, before and between updates
+            # mean |log-probability now − when it was sampled|, before and between updates
+            "sampler_gap": seen["gap"] / n,
             **({"kl": seen["kl"] / n} if self.settings.has_reference else {}),
         }
 
     def computes(self, rollout: Rollout) -> bool:
-        """Whether a rollout has a gradient: by its advantage, or because every token is regularised."""
+        """Whether a rollout has a gradient: by its advantage, or because every token is
+        regularised."""
         regularised = self.settings.has_reference or self.settings.entropy_bonus != 0
         return rollout.tokens > 0 and (rollout.teaches or regularised)
 
     def learn(self, minibatch: list[Rollout]) -> Counter[str]:
-        """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was nothing to learn."""
+        """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was
+        nothing to learn."""
         settings, seen = self.settings, Counter[str]()
         tokens, tokens_of = sum(r.tokens for r in minibatch), Counter[int]()
         for r in minibatch:
             tokens_of[r.group] += r.tokens
-        # Where only the advantage drives, episodes without one have no gradient; their tokens still count in the denominators.
+        # Where only the advantage drives, episodes without one have no gradient; their tokens still
+        # count in the denominators.
         live = [r for r in minibatch if self.computes(r)]
         live.sort(key=lambda r: len(r.episode.transcript.token_ids))
         for first in range(0, len(live), settings.rows):
@@ -212,9 +255,15 @@ class Grpo(RlLoop[GrpoSettings]):
                 len(tokens_of),
             )
             if settings.importance.correction != "none":
-                weights_NT = weights_NT * by_target([r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT)
-            advantages_NT = by_target([r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT)
-            loss, sums = policy_loss(self.decoder, batch, advantages_NT, weights_NT, settings, self.reference)
+                weights_NT = weights_NT * by_target(
+                    [r.weights_T or [1.0] * len(r.row[0]) for r in rows], weights_NT
+                )
+            advantages_NT = by_target(
+                [r.advantages_T or [r.advantage] * len(r.row[0]) for r in rows], weights_NT
+            )
+            loss, sums = policy_loss(
+                self.decoder, batch, advantages_NT, weights_NT, settings, self.reference
+            )
             loss.backward()
             seen.update(sums)
         return seen
@@ -222,21 +271,34 @@ class Grpo(RlLoop[GrpoSettings]):
 
 def reward_table(groups: Sequence[Group]) -> tuple[Tensor, Tensor]:
     """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
-    scored_PG = torch.tensor([[r is not None for r in group.rewards] for group in groups], dtype=torch.bool)
+    scored_PG = torch.tensor(
+        [[r is not None for r in group.rewards] for group in groups], dtype=torch.bool
+    )
     totals_PG = torch.tensor([[r.total if r else 0.0 for r in group.rewards] for group in groups])
     return totals_PG, scored_PG
 
 
 def policy_loss(
-    decoder: Decoder, batch: Batch, advantages_NT: Tensor, weights_NT: Tensor, settings: GrpoSettings, reference: Decoder | None = None
+    decoder: Decoder,
+    batch: Batch,
+    advantages_NT: Tensor,
+    weights_NT: Tensor,
+    settings: GrpoSettings,
+    reference: Decoder | None = None,
 ) -> tuple[Tensor, dict[str, float]]:
-    """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are ever looked at."""
+    """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are
+    ever looked at."""
     said_NT = batch.mask > 0
-    targets, logits = batch.targets[said_NT], said_logits(decoder, batch, settings)  # (tokens said, vocabulary)
+    # (tokens said, vocabulary)
+    targets, logits = batch.targets[said_NT], said_logits(decoder, batch, settings)
     logprobs = logprobs_of(logits, targets)
     old = batch.logprobs[said_NT]
     losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
-    sums = {"tokens": float(len(old)), "clipped": float(clipped.sum()), "gap": float((logprobs - old).detach().abs().sum())}
+    sums = {
+        "tokens": float(len(old)),
+        "clipped": float(clipped.sum()),
+        "gap": float((logprobs - old).detach().abs().sum()),
+    }
     with torch.set_grad_enabled(settings.entropy_bonus != 0):
         entropy = token_entropy(logits)
     sums["entropy"] = float(entropy.detach().sum())

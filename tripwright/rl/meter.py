@@ -1,4 +1,5 @@
-"""What the steps of a run cost: FLOPs, utilisation, speed, memory (row P12), summed over the whole run, kills included."""
+"""What the steps of a run cost: FLOPs, utilisation, speed, memory (row P12), summed over the whole
+run, kills included."""
 
 from __future__ import annotations
 
@@ -6,13 +7,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tripwright.inference.precision import precision_named
-from tripwright.learning.flops import Shape, mfu, peak_flops, peak_memory_mb, rollout_flops, update_flops
+from tripwright.learning.flops import (
+    Shape,
+    mfu,
+    peak_flops,
+    peak_memory_mb,
+    rollout_flops,
+    update_flops,
+)
 from tripwright.rl.rollouts import Group, Rollout
 from tripwright.transcript import Transcript
 
 
 class Meter:
-    """`flops_update_total` counts parameter updates alone, as the paper does; `flops_total` the rollouts as well."""
+    """`flops_update_total` counts parameter updates alone, as the paper does; `flops_total` the
+    rollouts as well."""
 
     def __init__(self, model: Any, dtype: str):
         self.shape, self.device = Shape.of(model.config), next(model.parameters()).device
@@ -20,13 +29,28 @@ class Meter:
         self.update_total = self.rollout_total = 0.0
 
     def step(
-        self, groups: Sequence[Group], rollouts: Sequence[Rollout], passes: int, seconds: float, update_seconds: float
+        self,
+        groups: Sequence[Group],
+        rollouts: Sequence[Rollout],
+        passes: int,
+        seconds: float,
+        update_seconds: float,
     ) -> dict[str, float]:
-        """`rollouts`: those whose gradients were computed. `seconds` of the whole step, `update_seconds` of its training."""
+        """`rollouts`: those whose gradients were computed. `seconds` of the whole step,
+        `update_seconds` of its training."""
         live = [r.episode.transcript for r in rollouts]
-        updated = update_flops(self.shape, [len(t.token_ids) for t in live], sum(sum(t.loss_mask) for t in live)) * passes
+        updated = (
+            update_flops(
+                self.shape, [len(t.token_ids) for t in live], sum(sum(t.loss_mask) for t in live)
+            )
+            * passes
+        )
         played = [e.transcript for group in groups for e in group.episodes]
-        rolled = rollout_flops(self.shape, [span for group in groups for span in spans(group)], sum(sum(t.loss_mask) for t in played))
+        rolled = rollout_flops(
+            self.shape,
+            [span for group in groups for span in spans(group)],
+            sum(sum(t.loss_mask) for t in played),
+        )
         self.update_total += updated
         self.rollout_total += rolled
         utilisation = mfu(updated, update_seconds, self.peak)
@@ -49,9 +73,13 @@ class Meter:
 
 
 def spans(group: Group) -> list[tuple[int, int]]:
-    """The positions that each row computed: the prompt once for the group, then everyone's own (from the fork on, if it is a branch)."""
+    """The positions that each row computed: the prompt once for the group, then everyone's own
+    (from the fork on, if it is a branch)."""
     prompt = len(group.episodes[0].transcript.segments[0].token_ids)
-    return [(0, prompt), *((_start(e.transcript, prompt), len(e.transcript.token_ids)) for e in group.episodes)]
+    return [
+        (0, prompt),
+        *((_start(e.transcript, prompt), len(e.transcript.token_ids)) for e in group.episodes),
+    ]
 
 
 def _start(transcript: Transcript, prompt: int) -> int:

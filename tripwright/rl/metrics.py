@@ -1,4 +1,5 @@
-"""What a step of reinforcement learning was like, in figures (rows D9, S11, P12, P14). Names and units: docs/training-metrics.md."""
+"""What a step of reinforcement learning was like, in figures (rows D9, S11, P12, P14). Names and
+units: docs/training-metrics.md."""
 
 from __future__ import annotations
 
@@ -15,12 +16,19 @@ from tripwright.rl.settings import OVERLONG
 from tripwright.rl.theory import variances
 from tripwright.transcript import StopReason
 
-MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)  # where a dialect ends an episode for them
+# where a dialect ends an episode for them
+MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)
 
 
 def describe(groups: Sequence[Group]) -> dict[str, Any]:
-    """Of every group that was played, dropped ones included: rewards and their parts, lengths, calls, why episodes stopped."""
-    episodes = [e for group in groups for e, r in zip(group.episodes, group.rewards, strict=True) if r is not None]
+    """Of every group that was played, dropped ones included: rewards and their parts, lengths,
+    calls, why episodes stopped."""
+    episodes = [
+        e
+        for group in groups
+        for e, r in zip(group.episodes, group.rewards, strict=True)
+        if r is not None
+    ]
     rewards = [r for group in groups for r in group.rewards if r is not None]
     played = sum(len(group.episodes) for group in groups)
     counts = {"episodes": played, "unscored": played - len(rewards)}
@@ -30,7 +38,10 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
     mean = sum(r.total for r in rewards) / n
     transcripts = [e.transcript for e in episodes]
     stops = Counter(str(t.stop_reason) for t in transcripts)
-    tokens, said = sum(len(t.token_ids) for t in transcripts), sum(sum(t.loss_mask) for t in transcripts)
+    tokens, said = (
+        sum(len(t.token_ids) for t in transcripts),
+        sum(sum(t.loss_mask) for t in transcripts),
+    )
     return {
         **counts,
         "reward_mean": mean,
@@ -50,27 +61,36 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         **domain_named(episodes[0].task.domain).figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
         "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
-        "solved_groups": sum(group.scored and all(episode.passed for episode in group.episodes) for group in groups) / len(groups),
+        "solved_groups": sum(
+            group.scored and all(episode.passed for episode in group.episodes) for group in groups
+        )
+        / len(groups),
         **_spread(groups),
         "constraints": constraint_rates(episodes),
     }
 
 
 def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> dict[str, float]:
-    """Means of the verdicts' terms, and of the reward's own parts that are none of them (a penalty, say)."""
+    """Means of the verdicts' terms, and of the reward's own parts that are none of them (a penalty,
+    say)."""
     n = len(episodes)
-    means = dict.fromkeys((name for e in episodes if e.verdict is not None for name in terms(e.verdict)), 0.0)
+    means = dict.fromkeys(
+        (name for e in episodes if e.verdict is not None for name in terms(e.verdict)), 0.0
+    )
     for episode in episodes:
         if episode.verdict is not None:
             for name, value in terms(episode.verdict).items():
                 means[name] += value
     own = dict.fromkeys(name for r in rewards for name in r.parts if name not in means)
     found = {"pass_rate" if name == PASS else name: total / n for name, total in means.items()}
-    return found | {f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own}
+    return found | {
+        f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own
+    }
 
 
 def _by_rules(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Pass rates under the sets of rules that are watched side by side, and the gap between the first two."""
+    """Pass rates under the sets of rules that are watched side by side, and the gap between the
+    first two."""
     compared = episodes[0].task.compared_rules
     rates = [sum(e.task.passes(e, rules) for e in episodes) / len(episodes) for rules in compared]
     found = {f"{rules}_pass_rate": rate for rules, rate in zip(compared, rates, strict=True)}
@@ -82,20 +102,37 @@ def _calls(episodes: list[Episode]) -> dict[str, Any]:
     turns = max(1, sum(e.transcript.turns for e in episodes))
     return {
         "tool_calls_mean": len(calls) / len(episodes),
-        **({"tool_call_accuracy": 1 - sum(call.error and call.fault is None for call in calls) / len(calls)} if calls else {}),
+        **(
+            {
+                "tool_call_accuracy": 1
+                - sum(call.error and call.fault is None for call in calls) / len(calls)
+            }
+            if calls
+            else {}
+        ),
         "faulty_calls": sum(call.fault is not None for call in calls),
-        "malformed_turns": sum(len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes) / turns,
+        "malformed_turns": sum(
+            len(e.transcript.problems) + (e.transcript.stop_reason in MISTAKES) for e in episodes
+        )
+        / turns,
     }
 
 
 def _spread(groups: Sequence[Group]) -> dict[str, float]:
-    """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and the covariance that it needs."""
+    """Lemma 2 (row P16) measured: variances of the dense and the sparse reward within groups, and
+    the covariance that it needs."""
     scored = [[episode for episode in group.episodes if episode.scored] for group in groups]
-    return variances([[(dense(episode).total, success(episode).total) for episode in episodes] for episodes in scored])
+    return variances(
+        [
+            [(dense(episode).total, success(episode).total) for episode in episodes]
+            for episodes in scored
+        ]
+    )
 
 
 def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Share of episodes passing each constraint, among those it applies to; undelivered and gated ones count as failed."""
+    """Share of episodes passing each constraint, among those it applies to; undelivered and gated
+    ones count as failed."""
     passed, asked = Counter[str](), Counter[str]()
     for episode in episodes:
         if episode.verdict is None:

@@ -1,11 +1,13 @@
-"""PPO with a value head, for comparison with the group-based methods: the same episodes, rewards, clip and tokens.
+"""PPO with a value head, for comparison with the group-based methods: the same episodes, rewards,
+clip and tokens.
 
-    trips → episodes → judge → reward at the episode's last own token → generalised advantages over the agent's own tokens → clipped
-    policy loss + value loss
+    trips → episodes → judge → reward at the episode's last own token → generalised advantages over
+    the agent's own tokens → clipped policy loss + value loss
 
-The value head is one linear layer on the policy's last hidden state, everywhere the first step's mean reward at the start. It looks at the
-position from which a token is sampled, so it never sees the token it judges. Tokens of tools are skipped: from one own token to the next
-is one step of the episode.
+The value head is one linear layer on the policy's last hidden state, everywhere the first step's
+mean reward at the start. It looks at the position from which a token is sampled, so it never sees
+the token it judges. Tokens of tools are skipped: from one own token to the next is one step of the
+episode.
 """
 
 from __future__ import annotations
@@ -22,7 +24,15 @@ from torch import Tensor, nn
 
 from tripwright.inference.precision import autocast, precision_named
 from tripwright.learning.batches import Batch, collate, logprobs_of
-from tripwright.rl.objectives import Clip, clipped_loss, gae, token_entropy, token_weights, value_loss, whiten
+from tripwright.rl.objectives import (
+    Clip,
+    clipped_loss,
+    gae,
+    token_entropy,
+    token_weights,
+    value_loss,
+    whiten,
+)
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.settings import RolloutSettings
@@ -34,7 +44,8 @@ class PpoSettings(RolloutSettings):
     clip: Clip = Clip(dual=None)
     aggregation: Literal["token-mean", "trajectory-mean"] = "token-mean"
     gamma: Annotated[float, Ge(0), Le(1)] = 1.0
-    # Below 1 an early token hears little of the reward at the end; whitened, that is a reason against it, in every episode.
+    # Below 1 an early token hears little of the reward at the end; whitened, that is a reason
+    # against it, in every episode.
     lam: Annotated[float, Ge(0), Le(1)] = 1.0
     value_weight: Annotated[float, Ge(0)] = 0.1
     value_clip: Annotated[float, Gt(0)] | None = 0.5
@@ -52,7 +63,9 @@ class Ppo(RlLoop[PpoSettings]):
         self.value_head = nn.Linear(self.model.config.hidden_size, 1, device=self.decoder.device)
         nn.init.zeros_(self.value_head.weight)
         nn.init.zeros_(self.value_head.bias)
-        self.value_optimizer = torch.optim.AdamW(self.value_head.parameters(), lr=self.settings.value_rate, weight_decay=0.0)
+        self.value_optimizer = torch.optim.AdamW(
+            self.value_head.parameters(), lr=self.settings.value_rate, weight_decay=0.0
+        )
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
@@ -68,16 +81,22 @@ class Ppo(RlLoop[PpoSettings]):
         return self.end_step(groups, rollouts, scale, self.update(rollouts, scale))
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
-        """Advantages from the values as they are now; then `passes` passes in `minibatches` optimizer steps each."""
+        """Advantages from the values as they are now; then `passes` passes in `minibatches`
+        optimizer steps each."""
         if not rollouts:
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
-        if not self.value_optimizer.state:  # its first step: else several would go into the usual reward, through the trunk they share
-            nn.init.constant_(self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts))
+        # its first step: else several would go into the usual reward, through the trunk they share
+        if not self.value_optimizer.state:
+            nn.init.constant_(
+                self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts)
+            )
         whole = collate([r.row for r in rollouts]).to(self.decoder.device)
         values_NT = self._values(whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
-        advantages_NT, returns_NT = gae(rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam)
+        advantages_NT, returns_NT = gae(
+            rewards_NT, values_NT, whole.mask, settings.gamma, settings.lam
+        )
         advantages_NT = whiten(advantages_NT, whole.mask)
         for minibatch in self.minibatches(range(len(rollouts))):
             minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
@@ -86,7 +105,9 @@ class Ppo(RlLoop[PpoSettings]):
                 at = minibatch[first : first + settings.rows]
                 batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
                 width = batch.ids.shape[1]
-                advantages, values, returns = (x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT))
+                advantages, values, returns = (
+                    x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT)
+                )
                 weights_NT = token_weights(batch.mask, settings.aggregation, len(minibatch), tokens)
                 loss, sums = self._loss(batch, advantages, values, returns, weights_NT)
                 loss.backward()
@@ -111,7 +132,12 @@ class Ppo(RlLoop[PpoSettings]):
         }
 
     def _loss(
-        self, batch: Batch, advantages_NT: Tensor, values_NT: Tensor, returns_NT: Tensor, weights_NT: Tensor
+        self,
+        batch: Batch,
+        advantages_NT: Tensor,
+        values_NT: Tensor,
+        returns_NT: Tensor,
+        weights_NT: Tensor,
     ) -> tuple[Tensor, dict[str, float]]:
         settings, said_NT = self.settings, batch.mask > 0
         hidden = self._hidden(batch)[said_NT]
@@ -139,7 +165,13 @@ class Ppo(RlLoop[PpoSettings]):
         parts = []
         for first in range(0, len(whole.ids), self.settings.rows):
             rows = slice(first, first + self.settings.rows)
-            batch = Batch(whole.ids[rows], whole.targets[rows], whole.mask[rows], whole.logprobs[rows], whole.real[rows])
+            batch = Batch(
+                whole.ids[rows],
+                whole.targets[rows],
+                whole.mask[rows],
+                whole.logprobs[rows],
+                whole.real[rows],
+            )
             parts.append(self.value_head(self._hidden(batch).float())[..., 0])
         return torch.cat(parts) * whole.mask
 

@@ -1,7 +1,8 @@
 """Rejection-sampling fine-tuning, the plain baseline: play, keep what the judge passes, imitate it.
 
-The same episodes as GRPO's, without advantages: cross-entropy on the agent's own tokens of passing episodes, each task with `keep` of them
-at most, identical ones once. What fails teaches nothing, and what passes already is taught again: that is the point of the comparison.
+The same episodes as GRPO's, without advantages: cross-entropy on the agent's own tokens of passing
+episodes, each task with `keep` of them at most, identical ones once. What fails teaches nothing,
+and what passes already is taught again: that is the point of the comparison.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tripwright.rl.settings import RolloutSettings
 
 @dataclass(frozen=True, kw_only=True)
 class RejectionSettings(RolloutSettings):
-    """`keep` bounds how many episodes of a group count, so that easy queries do not crowd out the others."""
+    """`keep` bounds how many episodes of a group count, so that easy queries do not crowd out the
+    others."""
 
     keep: Annotated[int, Ge(1)] = 2
 
@@ -34,7 +36,9 @@ class Rejection(RlLoop[RejectionSettings]):
         self.rolled = time.monotonic()
         rollouts = [r for p, group in enumerate(groups) for r in kept(group, p, self.settings.keep)]
         figures = self.update(rollouts, scale)
-        return self.end_step(groups, rollouts, scale, {**figures, "trained_episodes": len(rollouts)})
+        return self.end_step(
+            groups, rollouts, scale, {**figures, "trained_episodes": len(rollouts)}
+        )
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
         settings, norms, total, tokens_seen = self.settings, [], 0.0, 0
@@ -42,7 +46,9 @@ class Rejection(RlLoop[RejectionSettings]):
             minibatch.sort(key=lambda r: len(r.row[0]))
             tokens = sum(r.tokens for r in minibatch)
             for first in range(0, len(minibatch), settings.rows):
-                batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(self.decoder.device)
+                batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(
+                    self.decoder.device
+                )
                 said_NT = batch.mask > 0
                 with autocast(precision_named(settings.dtype), self.decoder.device.type):
                     logits = token_logits(self.decoder, batch, said_NT)
@@ -59,5 +65,7 @@ def kept(group: Group, number: int, most: int) -> list[Rollout]:
     found: dict[tuple[int, ...], Rollout] = {}
     for episode, made in zip(group.episodes, group.rewards, strict=True):
         if made is not None and episode.passed and episode.transcript.has_tokens:
-            found.setdefault(tuple(episode.transcript.token_ids), Rollout(episode, made, 1.0, number))
+            found.setdefault(
+                tuple(episode.transcript.token_ids), Rollout(episode, made, 1.0, number)
+            )
     return list(found.values())[:most]

@@ -1,4 +1,5 @@
-"""What the algorithms of reinforcement learning have in common: who plays, how far the run is, what a checkpoint holds."""
+"""What the algorithms of reinforcement learning have in common: who plays, how far the run is, what
+a checkpoint holds."""
 
 from __future__ import annotations
 
@@ -34,9 +35,11 @@ Item = TypeVar("Item")
 
 
 class RlLoop(ABC, Generic[S]):
-    """A `learning.loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on `trips`.
+    """A `learning.loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on
+    `trips`.
 
-    `faults` are of the rollouts' tools (row S9). `kept` are the attributes whose state a checkpoint holds, beside the model's.
+    `faults` are of the rollouts' tools (row S9). `kept` are the attributes whose state a checkpoint
+    holds, beside the model's.
     """
 
     kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
@@ -56,12 +59,19 @@ class RlLoop(ABC, Generic[S]):
         self.decoder = Decoder(model)
         self.optimizers = Optimizers(model, settings.optimizer)
         rows = settings.sampling_rows or settings.prompts * settings.group
-        sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads)
+        sampling = Sampling(
+            settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
+        )
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
         self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
-        rewards = [reward_named(named, trips.domain.rewards) for named in settings.curriculum.rewards]
-        self.course, self.clock = Course(settings.curriculum, rewards), Clock(settings.steps, settings.max_minutes)
+        rewards = [
+            reward_named(named, trips.domain.rewards) for named in settings.curriculum.rewards
+        ]
+        self.course, self.clock = (
+            Course(settings.curriculum, rewards),
+            Clock(settings.steps, settings.max_minutes),
+        )
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.began = self.rolled = 0.0
@@ -72,7 +82,8 @@ class RlLoop(ABC, Generic[S]):
 
     @abstractmethod
     def take_step(self) -> dict[str, Any]:
-        """Plays, rewards and learns from one step's groups, between `begin_step` and `end_step`; the step's metrics."""
+        """Plays, rewards and learns from one step's groups, between `begin_step` and `end_step`;
+        the step's metrics."""
 
     @property
     def progress(self) -> float:
@@ -89,22 +100,36 @@ class RlLoop(ABC, Generic[S]):
         return [(self.trips.position, next(self.trips)) for _ in range(count)]
 
     def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
-        """What each optimizer step of a step learns from: `passes` times all of the items, in a new order, in `minibatches` parts."""
+        """What each optimizer step of a step learns from: `passes` times all of the items, in a new
+        order, in `minibatches` parts."""
         for _ in range(self.settings.passes):
-            shuffled = [items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()]
-            size = max(1, -(-len(shuffled) // self.settings.minibatches))  # none at all where every rollout is unscored
+            shuffled = [
+                items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()
+            ]
+            # none at all where every rollout is unscored
+            size = max(1, -(-len(shuffled) // self.settings.minibatches))
             yield from (shuffled[start : start + size] for start in range(0, len(shuffled), size))
 
     def begin_step(self) -> float:
-        """Starts the step's watch and sets the curriculum's stage. The share of the learning rate that this step has."""
+        """Starts the step's watch and sets the curriculum's stage. The share of the learning rate
+        that this step has."""
         self.began = time.monotonic()
         self.course.begin(self.step, self.epochs)
         self.player.counted.clear()
         settings = self.settings
-        return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (1 - (1 - settings.final_rate) * self.progress)
+        return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (
+            1 - (1 - settings.final_rate) * self.progress
+        )
 
-    def end_step(self, groups: Sequence[Group], rollouts: Sequence[Rollout], scale: float, figures: dict[str, Any]) -> dict[str, Any]:
-        """Counts the step; what it was like, with `figures` of the update. `groups` were played, `rollouts` trained on."""
+    def end_step(
+        self,
+        groups: Sequence[Group],
+        rollouts: Sequence[Rollout],
+        scale: float,
+        figures: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Counts the step; what it was like, with `figures` of the update. `groups` were played,
+        `rollouts` trained on."""
         now, following = time.monotonic(), self.course.next_reward
         described = describe(groups)
         row = {
@@ -115,14 +140,19 @@ class RlLoop(ABC, Generic[S]):
             **({"epoch": self.epochs} if self.trips.per_epoch else {}),
             "rollout_seconds": self.rolled - self.began,
             "update_seconds": now - self.rolled,
-            **self.meter.step(groups, rollouts, self.settings.passes, now - self.began, now - self.rolled),
+            **self.meter.step(
+                groups, rollouts, self.settings.passes, now - self.began, now - self.rolled
+            ),
             **self.player.counted,
             **self.trips.place_figures(),
             "rows_per_pass": self.player.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
         if scored:  # a step of which nothing was scored says nothing about the stage
-            self.course.end(described["reward_mean"], sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0)
+            self.course.end(
+                described["reward_mean"],
+                sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0,
+            )
         self.step += 1
         return row
 
@@ -143,6 +173,7 @@ class RlLoop(ABC, Generic[S]):
 
 
 def said_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
-    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what ratios, entropy and KL are made of."""
+    """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
+    ratios, entropy and KL are made of."""
     with autocast(precision_named(settings.dtype), decoder.device.type):
         return token_logits(decoder, batch, batch.mask > 0) / settings.temperature

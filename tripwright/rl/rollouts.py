@@ -1,4 +1,5 @@
-"""Playing and rewarding: tasks in, groups of rewarded episodes out. What is learned from them is not said here."""
+"""Playing and rewarding: tasks in, groups of rewarded episodes out. What is learned from them is
+not said here."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Group:
     number: int
     task: Task
     episodes: list[Episode]
-    rewards: list[RewardBreakdown | None] = field(default_factory=list)  # None: our side failed, unscored (law 4)
+    # None: our side failed, unscored (law 4)
+    rewards: list[RewardBreakdown | None] = field(default_factory=list)
     replayed: bool = False
 
     @property
@@ -37,7 +39,10 @@ class Group:
     @property
     def solved(self) -> bool:
         """Whether any member passes what its reward asks for."""
-        return any(made is not None and made.passed(episode) for episode, made in zip(self.episodes, self.rewards, strict=True))
+        return any(
+            made is not None and made.passed(episode)
+            for episode, made in zip(self.episodes, self.rewards, strict=True)
+        )
 
     def rewarded(self, reward: Reward) -> list[RewardBreakdown | None]:
         """None: our side failed (law 4)."""
@@ -48,13 +53,18 @@ class Group:
         made = self.rewards if reward is None else self.rewarded(reward)
         totals = [r.total for r in made if r is not None]
         mean = sum(totals) / len(totals) if totals else 0.0
-        return (sum((t - mean) ** 2 for t in totals) / len(totals)) ** 0.5 if totals and min(totals) < max(totals) else 0.0
+        return (
+            (sum((t - mean) ** 2 for t in totals) / len(totals)) ** 0.5
+            if totals and min(totals) < max(totals)
+            else 0.0
+        )
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """One episode as an update sees it. `old_T` (one number per token id) are the log-probabilities that the ratio is taken to: the
-    sampler's, or the trainer's own where the difference between the two is corrected for by `weights_T`."""
+    """One episode as an update sees it. `old_T` (one number per token id) are the log-probabilities
+    that the ratio is taken to: the sampler's, or the trainer's own where the difference between the
+    two is corrected for by `weights_T`."""
 
     episode: Episode
     reward: RewardBreakdown
@@ -62,7 +72,8 @@ class Rollout:
     group: int = 0
     old_T: Sequence[float] | None = None
     weights_T: Sequence[float] | None = None
-    advantages_T: Sequence[float] | None = None  # of each token id, where credit is finer than the episode
+    # of each token id, where credit is finer than the episode
+    advantages_T: Sequence[float] | None = None
 
     @property
     def tokens(self) -> int:
@@ -83,7 +94,8 @@ class Rollout:
 
 @dataclass
 class Player:
-    """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row S9)."""
+    """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
+    S9)."""
 
     policy: LocalPolicy
     dialect: Dialect
@@ -92,21 +104,37 @@ class Player:
     faults: Faults | None = None
     branching: Branching | None = None
     tools: Tools | None = None
-    counted: Counter[str] = field(default_factory=Counter)  # what the engine computed since someone set it back
+    # what the engine computed since someone set it back
+    counted: Counter[str] = field(default_factory=Counter)
 
     def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[Group]:
-        """Group members are neighbours, so that they share their prompt's prefill; each has its own seed, the episode's id."""
+        """Group members are neighbours, so that they share their prompt's prefill; each has its own
+        seed, the episode's id."""
         opened = (
             [
-                open_session(task.renamed(f"{task.id}/{g}"), self.dialect, self.policy.chat, faults=self.faults, tools=self.tools)
+                open_session(
+                    task.renamed(f"{task.id}/{g}"),
+                    self.dialect,
+                    self.policy.chat,
+                    faults=self.faults,
+                    tools=self.tools,
+                )
                 for g in range(self.group)
             ]
             for _, task in tasks
         )
         played = self.policy.play_groups(opened, self.branching)
-        found = {episode.task.id: episode for episode in (close_session(session, self.rules) for session in played)}
-        self.counted.update({name: count for name, count in self.policy.figures.items() if name != "rows_per_pass"})
-        groups = [Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group)]) for number, task in tasks]
+        found = {
+            episode.task.id: episode
+            for episode in (close_session(session, self.rules) for session in played)
+        }
+        self.counted.update(
+            {name: count for name, count in self.policy.figures.items() if name != "rows_per_pass"}
+        )
+        groups = [
+            Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group)])
+            for number, task in tasks
+        ]
         for group in groups:
             group.rewards = group.rewarded(reward)
         return groups

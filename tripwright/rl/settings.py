@@ -1,4 +1,5 @@
-"""The settings that every algorithm of reinforcement learning has; those of one algorithm stand in its own file, beside its loop."""
+"""The settings that every algorithm of reinforcement learning has; those of one algorithm stand in
+its own file, beside its loop."""
 
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.transcript import StopReason
 
-OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)  # cut by a token limit: row S6's overlong rollouts
+# cut by a token limit: row S6's overlong rollouts
+OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolloutSettings:
-    """How long the stage is, what is played, what is rewarded, and the optimizer. The range of a number stands in its type."""
+    """How long the stage is, what is played, what is rewarded, and the optimizer. The range of a
+    number stands in its type."""
 
     steps: int | None = 500  # None: as many as `max_minutes` or `max_epochs` allow
     max_minutes: float | None = None
@@ -27,17 +30,24 @@ class RolloutSettings:
     minibatches: Annotated[int, Ge(1)] = 2  # optimizer steps per pass over the rollouts
     passes: Annotated[int, Ge(1)] = 1  # over the rollouts of a step (verl's ppo_epochs)
     rows: Annotated[int, Ge(1)] = 8  # episodes per forward pass of the update
-    sampling_rows: Annotated[int, Ge(1)] | None = None  # episodes played at once; None: all of a step's
-    tool_threads: Annotated[int, Ge(0)] = 0  # threads in which tools run while other episodes go on; for tools over HTTP
+    # episodes played at once; None: all of a step's
+    sampling_rows: Annotated[int, Ge(1)] | None = None
+    # threads in which tools run while other episodes go on; for tools over HTTP
+    tool_threads: Annotated[int, Ge(0)] = 0
     tools: str | None = None  # address of a tool server with the same world; None: in process
     temperature: Annotated[float, Gt(0)] = 1.0  # at 0 all members of a group are the same
-    final_rate: Annotated[float, Ge(0), Le(1)] = 1.0  # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
-    # Adam's first steps are as large as its largest: from a converged model they undo (measured at 3e-4)
+    # share of the learning rate left at the end of a linear decay; 1: constant (row P6)
+    final_rate: Annotated[float, Ge(0), Le(1)] = 1.0
+    # Adam's first steps are as large as its largest: from a converged model they undo (measured at
+    # 3e-4)
     warm_up_steps: Annotated[int, Ge(0)] = 5
-    rules: str = "strict"  # what the reward is made of: under official rules RL finds every hole of docs/judging.md
+    # what the reward is made of: under official rules RL finds every hole of docs/judging.md
+    rules: str = "strict"
     curriculum: Curriculum = Curriculum()
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
-    optimizer: OptimizerSettings = OptimizerSettings(name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01)
+    optimizer: OptimizerSettings = OptimizerSettings(
+        name="adamw", adamw_learning_rate=3e-4, weight_decay=0.01
+    )
 
     @property
     def has_reference(self) -> bool:
@@ -45,4 +55,5 @@ class RolloutSettings:
         return False
 
     def check(self, table: str) -> None:
-        """Raises UserError for settings of this algorithm that do not go together; `table` is the recipe's name for them."""
+        """Raises UserError for settings of this algorithm that do not go together; `table` is the
+        recipe's name for them."""

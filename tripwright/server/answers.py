@@ -1,8 +1,9 @@
 """A tool call as bytes in, bytes out: what the server answers, without any HTTP.
 
-A closed world's answer is a pure function of the wording (face, rows of a page), the tool and the body. Answers are therefore kept under
-the request's own bytes, in a cache bounded in bytes: a call that was asked before costs neither parsing nor look-ups. Live tools
-(a domain's `routes/`) are remembered by their sandbox instead.
+A closed world's answer is a pure function of the wording (face, rows of a page), the tool and the
+body. Answers are therefore kept under the request's own bytes, in a cache bounded in bytes: a call
+that was asked before costs neither parsing nor look-ups. Live tools (a domain's `routes/`) are
+remembered by their sandbox instead.
 """
 
 from __future__ import annotations
@@ -74,10 +75,12 @@ def _size(key: Key, answered: Answered) -> int:
 
 
 class Served(ABC):
-    """The tools of a server, for callers who choose the wording with each call. Raises UserError for a wording that does not exist.
+    """The tools of a server, for callers who choose the wording with each call. Raises UserError
+    for a wording that does not exist.
 
-    `what` and `about` say to people what is served, `manifest` to programs; `content_hash` differs where it differs. With `live`, a call
-    may take seconds, and raises ToolHostDown where nobody answers.
+    `what` and `about` say to people what is served, `manifest` to programs; `content_hash` differs
+    where it differs. With `live`, a call may take seconds, and raises ToolHostDown where nobody
+    answers.
     """
 
     live: ClassVar[bool]
@@ -116,7 +119,8 @@ class Served(ABC):
         return answered
 
     def call_named(self, body: bytes, query: bytes = b"") -> Answered:
-        """The same with the tool's name in the body: {"name": …, "arguments": …}. Any JSON value may be either."""
+        """The same with the tool's name in the body: {"name": …, "arguments": …}. Any JSON value
+        may be either."""
         key = (None, query, body)
         if (known := self.cache.get(key)) is not None:
             return known
@@ -124,7 +128,10 @@ class Served(ABC):
             call = json.loads(_text(body).removeprefix("\ufeff"))
             name, arguments = call["name"], call["arguments"]
         except (ValueError, RecursionError, LookupError, TypeError):
-            raise UserError('The body is no call: expected JSON like {"name": "get_cities", "arguments": {"state": "Texas"}}.') from None
+            raise UserError(
+                'The body is no call: expected JSON like {"name": "get_cities", "arguments":'
+                ' {"state": "Texas"}}.'
+            ) from None
         answered = self._answer(self.toolbox(query), name, arguments)
         self.cache.put(key, answered)
         return answered
@@ -143,29 +150,50 @@ class Served(ABC):
     def _answer(self, box: Tools, tool: Any, arguments: Any) -> Answered:
         answer = box.call(tool, arguments)
         body = json.dumps(answer.to_json(), separators=(",", ":"))
-        return Answered(body.encode("ascii"), box.face.offer.core_name(tool) or UNKNOWN_TOOL, answer.error)
+        return Answered(
+            body.encode("ascii"), box.face.offer.core_name(tool) or UNKNOWN_TOOL, answer.error
+        )
 
 
 class Answers(Served):
-    """The tools of a closed world, in the faces of all domains that live in such a one. `opened` is closed when the server ends."""
+    """The tools of a closed world, in the faces of all domains that live in such a one. `opened` is
+    closed when the server ends."""
 
     live = False
-    about = "The tools of a closed world, as an agent calls them. It does not change while it is served: equal calls get equal answers."
+    about = (
+        "The tools of a closed world, as an agent calls them. It does not change while it is"
+        " served: equal calls get equal answers."
+    )
 
-    def __init__(self, domain: Domain, place: Place, default_face: str, cache_bytes: int, opened: ExitStack):
+    def __init__(
+        self, domain: Domain, place: Place, default_face: str, cache_bytes: int, opened: ExitStack
+    ):
         self._domains = alike(domain)
-        super().__init__(faces({each.name: each for each in self._domains}), default_face, cache_bytes)
+        super().__init__(
+            faces({each.name: each for each in self._domains}), default_face, cache_bytes
+        )
         self._place, self._opened = place, opened
-        self.content_hash, self.what = str(place.identity.get("content_hash", "")), f"world '{place.where}'"
+        self.content_hash, self.what = (
+            str(place.identity.get("content_hash", "")),
+            f"world '{place.where}'",
+        )
 
     @property
     def manifest(self) -> Json:
-        told = self._place.source.manifest if isinstance(self._place.source, World) else self._place.identity
+        told = (
+            self._place.source.manifest
+            if isinstance(self._place.source, World)
+            else self._place.identity
+        )
         return {"name": self._place.where, **told, "content_hash": self.content_hash}
 
     @cached_property
     def samples(self) -> dict[str, Json]:
-        return {tool: arguments for domain in self._domains for tool, arguments in domain.samples(self._place.source).items()}
+        return {
+            tool: arguments
+            for domain in self._domains
+            for tool, arguments in domain.samples(self._place.source).items()
+        }
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
         return domain_of_face(face.name).tools(self._place.source, face, page_rows)
@@ -176,7 +204,9 @@ class Answers(Served):
 
 def core_tools(faces: Mapping[str, Face]) -> list[str]:
     """The tools of these faces by the core's names, without repetition."""
-    names = ((face, schema["function"]["name"]) for face in faces.values() for schema in face.schemas())
+    names = (
+        (face, schema["function"]["name"]) for face in faces.values() for schema in face.schemas()
+    )
     return list(dict.fromkeys(core for face, name in names if (core := face.offer.core_name(name))))
 
 
@@ -185,7 +215,10 @@ def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int |
     asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     for name, values in asked.items():
         if name not in WORDING_PARAMETERS:
-            raise UserError(f"Unknown parameter '{name}'. The parameters are {' and '.join(WORDING_PARAMETERS)}.")
+            raise UserError(
+                f"Unknown parameter '{name}'. The parameters are"
+                f" {' and '.join(WORDING_PARAMETERS)}."
+            )
         if len(values) > 1:
             raise UserError(f"Parameter '{name}' is given {len(values)} times, expected once.")
     face = face_named(asked["face"][0], faces).name if "face" in asked else None
@@ -193,12 +226,16 @@ def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int |
         return face, None
     text = asked["page_rows"][0]
     if not re.fullmatch("[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_PAGE_ROWS:
-        raise UserError(f"Parameter 'page_rows' must be a whole number from 1 to {MAX_PAGE_ROWS:,}, found '{text[:60]}'.")
+        raise UserError(
+            f"Parameter 'page_rows' must be a whole number from 1 to {MAX_PAGE_ROWS:,}, found"
+            f" '{text[:60]}'."
+        )
     return face, int(text)
 
 
 def _text(body: bytes) -> str:
-    """JSON may hold lone surrogates, and ours sends them as it got them; other bytes that are no UTF-8 become a mark."""
+    """JSON may hold lone surrogates, and ours sends them as it got them; other bytes that are no
+    UTF-8 become a mark."""
     try:
         return body.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

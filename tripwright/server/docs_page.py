@@ -1,4 +1,5 @@
-"""The description of the server as a page for people: no scripts, nothing from elsewhere, so it opens where there is no internet."""
+"""The description of the server as a page for people: no scripts, nothing from elsewhere, so it
+opens where there is no internet."""
 
 from __future__ import annotations
 
@@ -14,31 +15,48 @@ section { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent
 h2 { font-size: 1.05rem; margin: .4rem 0 } h2 code { font-weight: 600 } p { margin: .3rem 0 }
 pre { background: color-mix(in srgb, currentColor 7%, transparent); padding: .6rem .8rem; border-radius: 6px; overflow-x: auto }
 code, pre { font: .88rem ui-monospace, monospace } ul { margin: .3rem 0 } .faces { opacity: .7 }
-"""
+"""  # noqa: E501
 
 
 def docs_page(document: dict[str, Any], base_url: str) -> str:
     """HTML of an OpenAPI document; the commands in it go to `base_url`."""
-    operations = [(path, method, found) for path, methods in document["paths"].items() for method, found in methods.items()]
-    sections = "\n".join(_section(path, method, found, base_url.rstrip("/")) for path, method, found in operations)
+    operations = [
+        (path, method, found)
+        for path, methods in document["paths"].items()
+        for method, found in methods.items()
+    ]
+    sections = "\n".join(
+        _section(path, method, found, base_url.rstrip("/")) for path, method, found in operations
+    )
     info = document["info"]
-    about = "".join(f"<p>{escape(part)}</p>" for part in info["description"].replace("`", "").split("\n\n"))
+    about = "".join(
+        f"<p>{escape(part)}</p>" for part in info["description"].replace("`", "").split("\n\n")
+    )
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"'
+        f' content="width=device-width">'
         f"<title>{escape(info['title'])}</title><style>{_STYLE}</style><h1>{escape(info['title'])}</h1>{about}"
         f'<p>For programs: <a href="openapi.json">openapi.json</a></p>\n{sections}\n</html>\n'
     )
 
 
 def _section(path: str, method: str, operation: dict[str, Any], base_url: str) -> str:
-    parts = [f"<section><h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"]
+    parts = [
+        f"<section><h2><code>{method.upper()}"
+        f" {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>"
+    ]
     parts += [f"<p>{escape(operation['description'])}</p>"] if "description" in operation else []
     for parameter in operation.get("parameters", ()):
         if parameter["name"] == "face":
-            parts.append(f'<p class="faces">Faces: {escape(", ".join(parameter["schema"]["enum"]))}</p>')
+            parts.append(
+                f'<p class="faces">Faces: {escape(", ".join(parameter["schema"]["enum"]))}</p>'
+            )
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     for schema in content.get("schema", {}).get("anyOf", [content.get("schema", {})]):
-        rows = [_argument(name, found, schema["required"]) for name, found in schema.get("properties", {}).items()]
+        rows = [
+            _argument(name, found, schema["required"])
+            for name, found in schema.get("properties", {}).items()
+        ]
         parts += [f"<ul>{''.join(rows)}</ul>"] if rows else []
     for face, example in content.get("examples", {}).items():
         body = shlex.quote(json.dumps(example["value"], ensure_ascii=False))
@@ -51,4 +69,7 @@ def _argument(name: str, schema: dict[str, Any], required: list[str]) -> str:
     choices = f" One of {', '.join(schema['enum'])}." if "enum" in schema else ""
     optional = "" if name in required else " Optional."
     kind = f" ({schema['type']})" if "type" in schema else ""
-    return f"<li><code>{escape(name)}</code>{kind}: {escape(schema.get('description', '') + choices + optional)}</li>"
+    return (
+        f"<li><code>{escape(name)}</code>{kind}:"
+        f" {escape(schema.get('description', '') + choices + optional)}</li>"
+    )

@@ -1,4 +1,5 @@
-"""What a server says on stderr. Whoever read it may have left (`tripwright serve … 2>&1 | head -1`): the server goes on all the same."""
+"""What a server says on stderr. Whoever read it may have left (`tripwright serve … 2>&1 | head
+-1`): the server goes on all the same."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def _write(text: str) -> None:
 
 
 class Seldom:
-    """Says that something happened, at most once in `pause_seconds`, and how often it did meanwhile: a stranger cannot flood the log."""
+    """Says that something happened, at most once in `pause_seconds`, and how often it did
+    meanwhile: a stranger cannot flood the log."""
 
     def __init__(self, pause_seconds: float = PAUSE_SECONDS):
         self._pause_seconds = pause_seconds

@@ -1,8 +1,11 @@
-"""What a tool server counts, for Prometheus: one set of figures for all workers, whichever of them is asked.
+"""What a tool server counts, for Prometheus: one set of figures for all workers, whichever of them
+is asked.
 
-Each worker counts in a file of its own that is mapped into its memory, in a folder made anew for every server; an answer of /metrics adds
-the files up. The counts of a worker that died stay in the sum, because a counter must never fall. Every cell has one writer, so counting
-needs no lock: it costs a tenth of what prometheus_client's own files for several processes cost, which is felt in every call.
+Each worker counts in a file of its own that is mapped into its memory, in a folder made anew for
+every server; an answer of /metrics adds the files up. The counts of a worker that died stay in the
+sum, because a counter must never fall. Every cell has one writer, so counting needs no lock: it
+costs a tenth of what prometheus_client's own files for several processes cost, which is felt in
+every call.
 """
 
 from __future__ import annotations
@@ -22,18 +25,41 @@ from itertools import accumulate
 from pathlib import Path
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-UNKNOWN_TOOL = "unknown"  # one label for every name that is no tool: what is asked for may be any text that a model wrote
+# one label for every name that is no tool: what is asked for may be any text that a model wrote
+UNKNOWN_TOOL = "unknown"
 OUTCOMES = ("ok", "error")  # an `error` is an answer to the agent, such as an unknown city
 REFUSED_STATUS = (400, 413)
-SECONDS_BUCKETS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.1, 1.0, 5.0, 30.0)
+SECONDS_BUCKETS = (
+    1e-5,
+    2.5e-5,
+    5e-5,
+    1e-4,
+    2.5e-4,
+    5e-4,
+    1e-3,
+    2.5e-3,
+    5e-3,
+    0.01,
+    0.025,
+    0.1,
+    1.0,
+    5.0,
+    30.0,
+)
 
 _FOLDER_PREFIX, _LOCK = "tripwright-metrics-", "lock"
 _LIVE, _DEAD = ".live", ".dead"  # endings of the files of counts
-_SERIES_CELLS = len(SECONDS_BUCKETS) + 2  # calls by bucket, the last without limit, and the sum of their seconds
+# calls by bucket, the last without limit, and the sum of their seconds
+_SERIES_CELLS = len(SECONDS_BUCKETS) + 2
 
 
 class Metrics:
@@ -42,11 +68,16 @@ class Metrics:
     def __init__(self, tools: Iterable[str], folder: Path | None = None):
         self._folder = folder
         series = [(tool, outcome) for tool in (*tools, UNKNOWN_TOOL) for outcome in OUTCOMES]
-        self._series = {(tool, outcome == "error"): i * _SERIES_CELLS for i, (tool, outcome) in enumerate(series)}
+        self._series = {
+            (tool, outcome == "error"): i * _SERIES_CELLS
+            for i, (tool, outcome) in enumerate(series)
+        }
         first = len(series) * _SERIES_CELLS
         self._refused = {status: first + i for i, status in enumerate(REFUSED_STATUS)}
         others = first + len(REFUSED_STATUS)
-        self._faults, self._unanswered, self._hits, self._cache_bytes, self._memory = range(others, others + 5)
+        self._faults, self._unanswered, self._hits, self._cache_bytes, self._memory = range(
+            others, others + 5
+        )
         self._cells = _cells(self._memory + 1, folder)
 
     def called(self, tool: str, error: bool, seconds: float) -> None:
@@ -79,26 +110,51 @@ class Metrics:
         total = [sum(cells) for cells in zip(*(cells for _, cells in workers), strict=True)]
         seconds = HistogramMetricFamily(
             "tripwright_tool_seconds",
-            "Seconds from a call's headers to its answer. The count is the number of calls; an 'error' is an answer to the agent.",
+            "Seconds from a call's headers to its answer. The count is the number of calls; an"
+            " 'error' is an answer to the agent.",
             labels=["tool", "outcome"],
         )
         bounds = [*map(str, SECONDS_BUCKETS), "+Inf"]
         for (tool, error), first in self._series.items():
             *counts, elapsed = total[first : first + _SERIES_CELLS]
-            seconds.add_metric([tool, OUTCOMES[error]], list(zip(bounds, accumulate(counts), strict=True)), elapsed)
+            seconds.add_metric(
+                [tool, OUTCOMES[error]], list(zip(bounds, accumulate(counts), strict=True)), elapsed
+            )
         yield seconds
-        refused = CounterMetricFamily("tripwright_refused_requests", "Requests that reached no tool, by status.", labels=["status"])
+        refused = CounterMetricFamily(
+            "tripwright_refused_requests",
+            "Requests that reached no tool, by status.",
+            labels=["status"],
+        )
         for status, cell in self._refused.items():
             refused.add_metric([str(status)], total[cell])
         yield refused
-        yield CounterMetricFamily("tripwright_server_faults", "Calls that failed for a fault of the server.", total[self._faults])
-        yield CounterMetricFamily("tripwright_unanswered_calls", "Calls that a live service did not answer.", total[self._unanswered])
-        yield CounterMetricFamily("tripwright_answer_cache_hits", "Calls answered from a cache, some seconds ago.", total[self._hits])
+        yield CounterMetricFamily(
+            "tripwright_server_faults",
+            "Calls that failed for a fault of the server.",
+            total[self._faults],
+        )
+        yield CounterMetricFamily(
+            "tripwright_unanswered_calls",
+            "Calls that a live service did not answer.",
+            total[self._unanswered],
+        )
+        yield CounterMetricFamily(
+            "tripwright_answer_cache_hits",
+            "Calls answered from a cache, some seconds ago.",
+            total[self._hits],
+        )
         live = {pid: cells for pid, cells in workers if pid is not None}
         cache = sum(cells[self._cache_bytes] for cells in live.values())
-        yield GaugeMetricFamily("tripwright_answer_cache_bytes", "Size of the caches of answers, some seconds ago.", cache)
+        yield GaugeMetricFamily(
+            "tripwright_answer_cache_bytes",
+            "Size of the caches of answers, some seconds ago.",
+            cache,
+        )
         memory = GaugeMetricFamily(
-            "tripwright_worker_memory_bytes", "Memory of a worker (PSS: with its share of shared pages), some seconds ago.", labels=["pid"]
+            "tripwright_worker_memory_bytes",
+            "Memory of a worker (PSS: with its share of shared pages), some seconds ago.",
+            labels=["pid"],
         )
         for pid, cells in live.items():
             memory.add_metric([pid], cells[self._memory])
@@ -111,7 +167,10 @@ class Metrics:
         while True:
             try:
                 return [
-                    (path.stem if path.suffix == _LIVE else None, memoryview(path.read_bytes()).cast("d"))
+                    (
+                        path.stem if path.suffix == _LIVE else None,
+                        memoryview(path.read_bytes()).cast("d"),
+                    )
                     for path in sorted(self._folder.iterdir())
                     if path.suffix in (_LIVE, _DEAD) and path.stat().st_size
                 ]
@@ -137,7 +196,8 @@ def _cells(count: int, folder: Path | None) -> memoryview[float]:
 
 
 def memory_bytes() -> int:
-    """The proportional set size of this process, or its peak resident size where the system does not tell."""
+    """The proportional set size of this process, or its peak resident size where the system does
+    not tell."""
     try:
         with open("/proc/self/smaps_rollup", encoding="ascii") as lines:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
@@ -148,7 +208,8 @@ def memory_bytes() -> int:
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """A new folder for the counts of one server, gone afterwards. Folders of killed servers are swept first: theirs are unlocked."""
+    """A new folder for the counts of one server, gone afterwards. Folders of killed servers are
+    swept first: theirs are unlocked."""
     parent = Path(tempfile.gettempdir())
     for stale in parent.glob(f"{_FOLDER_PREFIX}*"):
         _sweep(stale)

@@ -1,10 +1,12 @@
 """The labelling page of a human study and what it asks: the ASGI app of one worker (row D10).
 
-Raters are blind: nothing here reads the study's key, and no answer says what another rater said. The page is for people one trusts, on
-this machine: there are no passwords. Text from transcripts reaches the browser as JSON values and becomes text nodes there, and the
-Content-Security-Policy lets the page load nothing but its own files.
+Raters are blind: nothing here reads the study's key, and no answer says what another rater said.
+The page is for people one trusts, on this machine: there are no passwords. Text from transcripts
+reaches the browser as JSON values and becomes text nodes there, and the Content-Security-Policy
+lets the page load nothing but its own files.
 
-The server keeps no state: labels are on disk before they are acknowledged, and are read from there. It may be killed at any moment.
+The server keeps no state: labels are on disk before they are acknowledged, and are read from there.
+It may be killed at any moment.
 """
 
 from __future__ import annotations
@@ -32,11 +34,19 @@ from tripwright.evals.study.view import item_view
 
 MOST_BODY_BYTES = 65_536
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-PAGE = {"": "index.html", "study.css": "study.css", "study.js": "study.js", "draw.js": "draw.js", "saving.js": "saving.js"}
+PAGE = {
+    "": "index.html",
+    "study.css": "study.css",
+    "study.js": "study.js",
+    "draw.js": "draw.js",
+    "saving.js": "saving.js",
+}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
+        " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -44,7 +54,8 @@ HEADERS = {
 
 
 def make_app(study: str, local_only: bool = True) -> ASGIApp:
-    """What a worker runs. `local_only`: refuse pages of other sites that give their own name to this machine's address."""
+    """What a worker runs. `local_only`: refuse pages of other sites that give their own name to
+    this machine's address."""
     found = StudyPages(Study.open(Path(study)))
     return Starlette(
         routes=[
@@ -71,13 +82,24 @@ class StudyPages:
         return Response(self._files[path], media_type=TYPES[Path(PAGE[path]).suffix])
 
     async def about(self, _: Request) -> Response:
-        return JSONResponse({"items": len(self.study.items), "dimensions": [asdict(each) for each in self.study.dimensions]})
+        return JSONResponse(
+            {
+                "items": len(self.study.items),
+                "dimensions": [asdict(each) for each in self.study.dimensions],
+            }
+        )
 
     async def rater(self, request: Request) -> Response:
         """Where a rater stands: the items in their order and what they said so far."""
         name = rater_name(request.query_params.get("name"))
         labels = (await run_in_threadpool(read, self.study)).get(name, {})
-        return JSONResponse({"rater": name, "order": self.study.order(name), "labels": {item: _said(one) for item, one in labels.items()}})
+        return JSONResponse(
+            {
+                "rater": name,
+                "order": self.study.order(name),
+                "labels": {item: _said(one) for item, one in labels.items()},
+            }
+        )
 
     async def item(self, request: Request) -> Response:
         name = request.path_params["item"]
@@ -86,9 +108,16 @@ class StudyPages:
         return JSONResponse(self._views[name])
 
     async def label(self, request: Request) -> Response:
-        """Takes {"rater", "item", "values", "note"}, all that the rater says of the item; answers when it is on disk."""
+        """Takes {"rater", "item", "values", "note"}, all that the rater says of the item; answers
+        when it is on disk."""
         said = _object(await _body(request))
-        label = checked(self.study, said.get("item"), said.get("rater"), said.get("values"), said.get("note", ""))
+        label = checked(
+            self.study,
+            said.get("item"),
+            said.get("rater"),
+            said.get("values"),
+            said.get("note", ""),
+        )
         written = await run_in_threadpool(append, self.study, label)
         return JSONResponse({"saved": written.at})
 
@@ -106,7 +135,10 @@ class _Guard:
 
         async def guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *((k.lower().encode(), v.encode()) for k, v in HEADERS.items())]
+                message["headers"] = [
+                    *message["headers"],
+                    *((k.lower().encode(), v.encode()) for k, v in HEADERS.items()),
+                ]
             await send(message)
 
         if refusal := self._objection(Request(scope)):
@@ -118,9 +150,15 @@ class _Guard:
         host = urlsplit(f"//{request.headers.get('host', '')}").hostname
         if self._local_only and host not in LOOPBACK:
             return "Open this page by its address on this machine."
-        if request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and request.url.path != "/":
+        if (
+            request.headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+            and request.url.path != "/"
+        ):
             return "Another site's page asked."
-        if request.method == "PUT" and request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        if (
+            request.method == "PUT"
+            and request.headers.get("content-type", "").partition(";")[0] != "application/json"
+        ):
             return "Labels come as application/json."
         return None
 

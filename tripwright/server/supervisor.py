@@ -1,12 +1,15 @@
-"""Several worker processes behind one port: they start, are replaced when they die, and stop when those who wait have been answered.
+"""Several worker processes behind one port: they start, are replaced when they die, and stop when
+those who wait have been answered.
 
-The port is opened here, once, and every worker accepts from it. Parent and worker hold the two ends of a socket pair, and that is all
-they know of each other: the worker writes `ready` into it, and whoever sees it closed knows that the other is gone, even after kill -9.
-So a dead worker is replaced at once, and orphaned workers stop and free the port.
+The port is opened here, once, and every worker accepts from it. Parent and worker hold the two ends
+of a socket pair, and that is all they know of each other: the worker writes `ready` into it, and
+whoever sees it closed knows that the other is gone, even after kill -9. So a dead worker is
+replaced at once, and orphaned workers stop and free the port.
 
-A stop: no new connections are made (closing.py), the workers accept those that are there, answer what was asked on them and say with each
-answer that it was the connection's last (worker.py). What may still be lost is a request that is on its way over the network while the
-idle connection it was sent on is being closed, as HTTP allows; clients try such a one again.
+A stop: no new connections are made (closing.py), the workers accept those that are there, answer
+what was asked on them and say with each answer that it was the connection's last (worker.py). What
+may still be lost is a request that is on its way over the network while the idle connection it was
+sent on is being closed, as HTTP allows; clients try such a one again.
 """
 
 from __future__ import annotations
@@ -35,8 +38,9 @@ GRACE_SECONDS = 10  # for the requests in flight when the server is told to stop
 LONGEST_PAUSE_SECONDS = 30.0  # before a worker that keeps dying is started again
 BACKLOG = 2048
 _CHILD = (
-    "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings.pop('path'); "
-    f"from {worker_main.__module__} import {worker_main.__name__}; {worker_main.__name__}(**settings)"
+    "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings.pop('path');"
+    f" from {worker_main.__module__} import {worker_main.__name__};"
+    f" {worker_main.__name__}(**settings)"
 )
 
 
@@ -50,13 +54,23 @@ def open_port(host: str, port: int) -> socket.socket:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
             return socket.create_server((host, port), family=family, backlog=BACKLOG)
         except socket.gaierror:
-            raise UserError(f"Host '{host}' is no address of this machine: expected one like 127.0.0.1 or 0.0.0.0.") from None
+            raise UserError(
+                f"Host '{host}' is no address of this machine: expected one like 127.0.0.1 or"
+                " 0.0.0.0."
+            ) from None
         except OSError as error:
             if error.errno == errno.EADDRINUSE and time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            why = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be opened ({os.strerror(error.errno or 0)})"
-            raise UserError(f"Port {port} of {host} {why}. Choose another with --port; --port 0 takes any free one.") from None
+            why = (
+                "is already in use"
+                if error.errno == errno.EADDRINUSE
+                else f"cannot be opened ({os.strerror(error.errno or 0)})"
+            )
+            raise UserError(
+                f"Port {port} of {host} {why}. Choose another with --port; --port 0 takes any free"
+                " one."
+            ) from None
 
 
 def url_of(listener: socket.socket) -> str:
@@ -75,8 +89,8 @@ class _Worker:
 
 
 class Supervisor:
-    """Runs `count` workers until a signal arrives. `app` names a function, "module:function", that makes the ASGI app of a worker from
-    `arguments` (JSON values)."""
+    """Runs `count` workers until a signal arrives. `app` names a function, "module:function", that
+    makes the ASGI app of a worker from `arguments` (JSON values)."""
 
     def __init__(
         self,
@@ -86,7 +100,12 @@ class Supervisor:
         count: int,
         on_death: Callable[[int], None] = lambda pid: None,
     ):
-        self._settings = {"app": app, "arguments": dict(arguments), "path": sys.path, "grace_seconds": GRACE_SECONDS}
+        self._settings = {
+            "app": app,
+            "arguments": dict(arguments),
+            "path": sys.path,
+            "grace_seconds": GRACE_SECONDS,
+        }
         self._listener, self._count = listener, count
         self._on_death = on_death
         self._workers: dict[int, _Worker] = {}  # by the descriptor of our end of the channel
@@ -96,8 +115,8 @@ class Supervisor:
         self._pause_seconds = 0.0
 
     def run(self, announce: Callable[[], None]) -> int:
-        """Calls `announce` once, when all workers serve. Returns the exit code: 0 after SIGTERM, 130 after Ctrl-C, or that of a worker
-        that could not start."""
+        """Calls `announce` once, when all workers serve. Returns the exit code: 0 after SIGTERM,
+        130 after Ctrl-C, or that of a worker that could not start."""
         with self._signals() as signals:
             self._selector.register(signals, selectors.EVENT_READ)
             try:
@@ -111,7 +130,11 @@ class Supervisor:
                         if failed is not None:
                             return failed
                     self._restart_due()
-                    if not self._announced and len(self._workers) == self._count and all(w.ready for w in self._workers.values()):
+                    if (
+                        not self._announced
+                        and len(self._workers) == self._count
+                        and all(w.ready for w in self._workers.values())
+                    ):
                         self._announced = True
                         announce()
             finally:
@@ -119,9 +142,13 @@ class Supervisor:
 
     def _start_worker(self) -> None:
         ours, theirs = socket.socketpair()
-        settings = self._settings | {"listener_fd": self._listener.fileno(), "channel_fd": theirs.fileno()}
+        settings = self._settings | {
+            "listener_fd": self._listener.fileno(),
+            "channel_fd": theirs.fileno(),
+        }
         with theirs:
-            # In its own process group, so that Ctrl-C reaches the parent alone and the workers stop in order.
+            # In its own process group, so that Ctrl-C reaches the parent alone and the workers stop
+            # in order.
             process = subprocess.Popen(
                 [sys.executable, "-c", _CHILD, json.dumps(settings)],
                 pass_fds=(self._listener.fileno(), theirs.fileno()),
@@ -140,10 +167,17 @@ class Supervisor:
         if not self._announced:
             return code if code > 0 else 1
         lived_seconds = time.monotonic() - worker.started
-        self._pause_seconds = 0.0 if worker.ready and lived_seconds > 5 else min(2 * self._pause_seconds + 1, LONGEST_PAUSE_SECONDS)
+        self._pause_seconds = (
+            0.0
+            if worker.ready and lived_seconds > 5
+            else min(2 * self._pause_seconds + 1, LONGEST_PAUSE_SECONDS)
+        )
         self._restart_at.append(time.monotonic() + self._pause_seconds)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        say(f"tripwright: worker {worker.process.pid} {how}; another one starts in {self._pause_seconds:g} s")
+        say(
+            f"tripwright: worker {worker.process.pid} {how}; another one starts in"
+            f" {self._pause_seconds:g} s"
+        )
         return None
 
     def _bury(self, worker: _Worker) -> int:
@@ -168,7 +202,8 @@ class Supervisor:
             self._start_worker()
 
     def _stop_all(self, signals: socket.socket) -> None:
-        """Requests that were sent are answered first. Ends within the grace, or at once where a second signal asks for it."""
+        """Requests that were sent are answered first. Ends within the grace, or at once where a
+        second signal asks for it."""
         ignore_new_connections(self._listener)
         self._listener.close()  # the workers still accept from it those that came before
         for worker in self._workers.values():
@@ -194,7 +229,9 @@ class Supervisor:
         def handle(number: int, _: Any) -> None:
             writing.send(bytes([number]))
 
-        before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {
+            number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)
+        }
         try:
             yield reading
         finally:

@@ -1,8 +1,10 @@
-"""The tools over HTTP: the ASGI app of one worker. What it answers is documented by the server itself, at /docs and /openapi.json.
+"""The tools over HTTP: the ASGI app of one worker. What it answers is documented by the server
+itself, at /docs and /openapi.json.
 
-No request leaves anything behind but counts and cached answers, so any number of workers may serve one port. Tool calls take a short
-way past the router, which would cost as much as a cached answer. A closed world's run on the event loop, since none blocks for longer than
-a look-up; live ones wait for their services in threads.
+No request leaves anything behind but counts and cached answers, so any number of workers may serve
+one port. Tool calls take a short way past the router, which would cost as much as a cached answer.
+A closed world's run on the event loop, since none blocks for longer than a look-up; live ones wait
+for their services in threads.
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ class ToolsApp:
                 Route("/health", self._health),
                 Route("/world", self._world),
                 Route("/tools", self._schemas),
-                Route("/tools", _Posted(self), methods=["POST"]),  # for the router's 405; calls do not come this way
+                # for the router's 405; calls do not come this way
+                Route("/tools", _Posted(self), methods=["POST"]),
                 Route("/tools/{name:path}", _Posted(self), methods=["POST"]),
                 Route("/metrics", self._metrics_page),
                 Route("/openapi.json", self._openapi),
@@ -84,7 +87,11 @@ class ToolsApp:
         )
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST" and scope["path"].startswith("/tools"):
+        if (
+            scope["type"] == "http"
+            and scope["method"] == "POST"
+            and scope["path"].startswith("/tools")
+        ):
             path = scope["path"]
             if path == "/tools" or path[6] == "/":
                 await self.call(scope, receive, send)
@@ -92,7 +99,8 @@ class ToolsApp:
         await self._pages(scope, receive, send)
 
     async def call(self, scope: Message, receive: Receive, send: Send) -> None:
-        """A tool call: POST /tools/NAME with the arguments, or POST /tools with the name in the body."""
+        """A tool call: POST /tools/NAME with the arguments, or POST /tools with the name in the
+        body."""
         started = time.perf_counter()
         path, query = scope["path"], scope["query_string"]
         headers = [(b"content-type", b"application/json"), self._world_header]
@@ -102,7 +110,9 @@ class ToolsApp:
             if self._threads is None:
                 answered = self._answered(path, request, query)
             else:
-                answered = await asyncio.get_running_loop().run_in_executor(self._threads, self._answered, path, request, query)
+                answered = await asyncio.get_running_loop().run_in_executor(
+                    self._threads, self._answered, path, request, query
+                )
             body = answered.body
             self.metrics.called(answered.tool, answered.error, time.perf_counter() - started)
         except _Disconnected:
@@ -111,7 +121,11 @@ class ToolsApp:
             status, body = 503, _detail(str(fault))
             self.metrics.unanswered()
         except (_Refused, UserError) as problem:
-            status, detail = (problem.status, problem.detail) if isinstance(problem, _Refused) else (400, str(problem))
+            status, detail = (
+                (problem.status, problem.detail)
+                if isinstance(problem, _Refused)
+                else (400, str(problem))
+            )
             body = _detail(detail)
             self.metrics.refused(status)
         except Exception:
@@ -123,7 +137,11 @@ class ToolsApp:
         await send({"type": "http.response.body", "body": body})
 
     def _answered(self, path: str, request: bytes, query: bytes) -> Answered:
-        return self.answers.call(path[7:], request, query) if len(path) > 6 else self.answers.call_named(request, query)
+        return (
+            self.answers.call(path[7:], request, query)
+            if len(path) > 6
+            else self.answers.call_named(request, query)
+        )
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -154,7 +172,9 @@ class ToolsApp:
             box = self.answers.toolbox(request.scope["query_string"])
         except UserError as error:
             raise HTTPException(400, str(error)) from None
-        return JSONResponse({"face": box.face.name, "faces": list(self.answers.faces), "schemas": box.schemas})
+        return JSONResponse(
+            {"face": box.face.name, "faces": list(self.answers.faces), "schemas": box.schemas}
+        )
 
     async def _metrics_page(self, _: Request) -> Response:
         self._sample()

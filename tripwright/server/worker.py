@@ -1,4 +1,5 @@
-"""One process of a server: uvicorn with an ASGI app, on a port that the supervisor opened. See supervisor.py for who stops whom."""
+"""One process of a server: uvicorn with an ASGI app, on a port that the supervisor opened. See
+supervisor.py for who stops whom."""
 
 from __future__ import annotations
 
@@ -20,35 +21,46 @@ from tripwright.errors import UserError
 from tripwright.server.closing import readable
 from tripwright.server.log import Seldom, say
 
-KEEP_ALIVE_SECONDS = 75  # an agent thinks between two calls, and its connection should still be there
-DRAIN_SECONDS = 0.5  # at a stop: for clients that have a connection, or are getting one, to ask once more
-SETTLE_SECONDS = 0.1  # from the last connection accepted to the closing of those on which nothing was asked
+# an agent thinks between two calls, and its connection should still be there
+KEEP_ALIVE_SECONDS = 75
+# at a stop: for clients that have a connection, or are getting one, to ask once more
+DRAIN_SECONDS = 0.5
+# from the last connection accepted to the closing of those on which nothing was asked
+SETTLE_SECONDS = 0.1
 _RUBBISH = Seldom()
 
 
 class _Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
-        """As in uvicorn, but the log says who sent what is no HTTP, and cannot be flooded with it."""
+        """As in uvicorn, but the log says who sent what is no HTTP, and cannot be flooded with
+        it."""
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            return  # the request itself was read, and is answered as if it asked for no other protocol
+            # the request itself was read, and is answered as if it asked for no other protocol
+            return
         except httptools.HttpParserError:
             peer = f"{self.client[0]}:{self.client[1]}" if self.client else "a client"
             _RUBBISH.say(f"tripwright: {peer} sent what is no HTTP request")
             self.send_400_response("Invalid HTTP request received.")
 
     def finish_soon(self) -> None:
-        """The request that is being answered is the last of this connection, and its answer says so."""
+        """The request that is being answered is the last of this connection, and its answer says
+        so."""
         if self.cycle is not None:
             self.cycle.keep_alive = False
 
     def shutdown(self) -> None:
-        """Closes the connection unless there is something left to answer: uvicorn would drop a request that has arrived but is not read."""
+        """Closes the connection unless there is something left to answer: uvicorn would drop a
+        request that has arrived but is not read."""
         last_scope = self.cycle.scope if self.cycle is not None else None
         answered = self.cycle is None or self.cycle.response_complete
-        if answered and self.scope is last_scope and not readable(self.transport.get_extra_info("socket").fileno()):
+        if (
+            answered
+            and self.scope is last_scope
+            and not readable(self.transport.get_extra_info("socket").fileno())
+        ):
             self.transport.close()
         else:
             self.finish_soon()
@@ -65,7 +77,8 @@ class _Server(uvicorn.Server):
             accepting.close()
 
     async def drain(self, listener: socket.socket) -> None:
-        """Every answer from now on is the last of its connection. Accepts until no connection waits, then lets uvicorn stop."""
+        """Every answer from now on is the last of its connection. Accepts until no connection
+        waits, then lets uvicorn stop."""
         closing = [(b"connection", b"close")]
         self.config.encoded_headers = self.config.encoded_headers + closing
         self.server_state.default_headers = self.server_state.default_headers + closing
@@ -80,7 +93,9 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def main(app: str, arguments: dict[str, Any], listener_fd: int, channel_fd: int, grace_seconds: int) -> None:
+def main(
+    app: str, arguments: dict[str, Any], listener_fd: int, channel_fd: int, grace_seconds: int
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     module, _, function = app.partition(":")
     try:
@@ -103,7 +118,9 @@ def main(app: str, arguments: dict[str, Any], listener_fd: int, channel_fd: int,
     )
     server = _Server(config)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(server, socket.socket(fileno=listener_fd), socket.socket(fileno=channel_fd)))
+        runner.run(
+            _serve(server, socket.socket(fileno=listener_fd), socket.socket(fileno=channel_fd))
+        )
 
 
 async def _serve(server: _Server, listener: socket.socket, channel: socket.socket) -> None:
@@ -117,7 +134,8 @@ async def _serve(server: _Server, listener: socket.socket, channel: socket.socke
             server.should_exit = True
 
     def orphaned() -> None:
-        """The supervisor is gone: the port must be free for its successor before the last requests are answered."""
+        """The supervisor is gone: the port must be free for its successor before the last requests
+        are answered."""
         loop.remove_reader(channel)
         server.stop_accepting()
         server.should_exit = True

@@ -1,7 +1,9 @@
-"""The copy warm-up: random token strings repeated once, their length doubling as soon as each is learned.
+"""The copy warm-up: random token strings repeated once, their length doubling as soon as each is
+learned.
 
-Planning from tool answers is copying names out of context. A small model does not find the copying circuit from transcripts alone in
-minutes (measured: no progress in 2M tokens); from short repeated strings it finds it in about one minute.
+Planning from tool answers is copying names out of context. A small model does not find the copying
+circuit from transcripts alone in minutes (measured: no progress in 2M tokens); from short repeated
+strings it finds it in about one minute.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no
 
 @dataclass(frozen=True)
 class CopySettings:
-    lengths: tuple[Annotated[int, Ge(2)], ...] = (16, 32, 64, 128, 256)  # from 8 it takes a third longer (docs/log.md)
+    # from 8 it takes a third longer (docs/log.md)
+    lengths: tuple[Annotated[int, Ge(2)], ...] = (16, 32, 64, 128, 256)
     learned_at: Annotated[float, Gt(0)] = 0.3  # loss on the repetition at which the length doubles
     tokens_per_step: Annotated[int, Ge(1)] = 2048
     max_steps: Annotated[int, Ge(1)] = 900
@@ -32,12 +35,14 @@ class CopySettings:
 
 
 class Copying:
-    """The warm-up as a `Loop`: trains in place, and ends when the longest length is learned, or at `max_steps`."""
+    """The warm-up as a `Loop`: trains in place, and ends when the longest length is learned, or at
+    `max_steps`."""
 
     def __init__(self, model: Any, settings: CopySettings, seed: int):
         self.model, self.settings = model, settings
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
-        self.rng = torch.Generator().manual_seed(seed)  # on the CPU: the same strings whatever trains on them
+        # on the CPU: the same strings whatever trains on them
+        self.rng = torch.Generator().manual_seed(seed)
         self.clock = Clock(settings.max_steps, None)
         self.step, self.tokens = 0, 0
         self.level, self.smoothed = 0, UNKNOWN  # which length, and the loss on it
@@ -69,7 +74,9 @@ class Copying:
         """Of the repetition alone, and how many tokens were read."""
         rows = max(1, self.settings.tokens_per_step // (2 * length))
         device = self.optimizers.parameters[0].device
-        once = torch.randint(0, self.model.config.vocab_size, (rows, length), generator=self.rng).to(device)
+        once = torch.randint(
+            0, self.model.config.vocab_size, (rows, length), generator=self.rng
+        ).to(device)
         ids = torch.cat((once, once), dim=1)
         positions = torch.arange(2 * length - 1, device=device).expand(rows, -1)
         with autocast(precision_named(self.settings.dtype), self.decoder.device.type):

@@ -1,4 +1,5 @@
-"""A file of conversations, or so many of the expert's, as a source for fine-tuning (rows S4, D6): given in a new order every epoch.
+"""A file of conversations, or so many of the expert's, as a source for fine-tuning (rows S4, D6):
+given in a new order every epoch.
 
 Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why.
 """
@@ -30,7 +31,8 @@ class Row:
 
 @dataclass
 class Figures:
-    """Of a file: conversations read; how many are used, of these how many were cut; why the others are not; tokens used and trained on."""
+    """Of a file: conversations read; how many are used, of these how many were cut; why the others
+    are not; tokens used and trained on."""
 
     read: int = 0
     used: int = 0
@@ -50,11 +52,15 @@ class Figures:
         out = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
         cut = f" {self.cut} were cut to {most_tokens} tokens." if self.cut else ""
         left = f" Left out: {out}." if out else ""
-        return f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens} of them the assistant's.{cut}{left}"
+        return (
+            f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens}"
+            f" of them the assistant's.{cut}{left}"
+        )
 
 
 class FileSamples:
-    """A `sft.Source`: the order of epoch e depends on the seed and e alone, so that any position can be jumped to."""
+    """A `sft.Source`: the order of epoch e depends on the seed and e alone, so that any position
+    can be jumped to."""
 
     def __init__(self, rows: list[Row], figures: Figures, seed: int, epochs: float | None = None):
         self.rows, self.figures, self.seed = rows, figures, seed
@@ -73,7 +79,10 @@ class FileSamples:
         if self.most is not None and self.position >= self.most:
             raise StopIteration
         if self._order[0] != self.epoch:
-            self._order = self.epoch, random.Random(f"{self.seed}-{self.epoch}").sample(range(self.count), self.count)
+            self._order = (
+                self.epoch,
+                random.Random(f"{self.seed}-{self.epoch}").sample(range(self.count), self.count),
+            )
         row = self.rows[self._order[1][self.position % self.count]]
         self.position += 1
         return row
@@ -85,34 +94,53 @@ class FileSamples:
         self.position = state["position"]
 
 
-def file_samples(settings: SftSettings, dialect: Dialect, tokenizer: Any, positions: int, seed: int) -> FileSamples:
-    """The source of `[sft] data`. `positions`: how many the model has. Raises UserError where the file holds nothing to train on."""
+def file_samples(
+    settings: SftSettings, dialect: Dialect, tokenizer: Any, positions: int, seed: int
+) -> FileSamples:
+    """The source of `[sft] data`. `positions`: how many the model has. Raises UserError where the
+    file holds nothing to train on."""
     most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
     rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
     return FileSamples(rows, figures, seed, settings.max_epochs)
 
 
-def expert_samples(transcripts: Iterable[Transcript], settings: SftSettings, seed: int) -> FileSamples:
+def expert_samples(
+    transcripts: Iterable[Transcript], settings: SftSettings, seed: int
+) -> FileSamples:
     """The first `settings.expert_transcripts` of the expert's, read in epochs as a file's are."""
-    rows = [Row(list(t.token_ids), list(t.loss_mask)) for t in itertools.islice(transcripts, settings.expert_transcripts)]
+    rows = [
+        Row(list(t.token_ids), list(t.loss_mask))
+        for t in itertools.islice(transcripts, settings.expert_transcripts)
+    ]
     tokens, said = sum(len(row.token_ids) for row in rows), sum(sum(row.loss_mask) for row in rows)
-    return FileSamples(rows, Figures(len(rows), len(rows), tokens=tokens, trained_tokens=said), seed, settings.max_epochs)
+    return FileSamples(
+        rows,
+        Figures(len(rows), len(rows), tokens=tokens, trained_tokens=said),
+        seed,
+        settings.max_epochs,
+    )
 
 
-def read_rows(settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int) -> tuple[list[Row], Figures]:
+def read_rows(
+    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+) -> tuple[list[Row], Figures]:
     """`schemas`: the tools that the template is given for an episode whose line does not say."""
     encoder, figures, rows = Encoder(tokenizer, schemas), Figures(), []
     for conversation in read_conversations(settings.data or ""):
         figures.read += 1
-        if conversation.transcript is not None and conversation.transcript.stop_reason == StopReason.UNSCORED:
+        if (
+            conversation.transcript is not None
+            and conversation.transcript.stop_reason == StopReason.UNSCORED
+        ):
             figures.unscored += 1
             continue
         row = encoder.encode(conversation)
         if len(row.token_ids) > most_tokens:
             if settings.too_long == "refuse":
                 raise UserError(
-                    f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are allowed. Raise sft.max_tokens and the dialect's "
-                    'context_tokens, or set sft.too_long to "drop" or "cut".'
+                    f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are allowed."
+                    " Raise sft.max_tokens and the dialect's context_tokens, or set sft.too_long"
+                    ' to "drop" or "cut".'
                 )
             if settings.too_long == "drop":
                 figures.too_long += 1
@@ -143,22 +171,39 @@ class Encoder:
             if conversation.transcript is not None:
                 return self._of_transcript(conversation.transcript, conversation)
             if conversation.token_ids is not None:
-                self._check_ids(conversation.token_ids, [m["content"] for m in conversation.messages if m["role"] == "assistant"])
+                self._check_ids(
+                    conversation.token_ids,
+                    [m["content"] for m in conversation.messages if m["role"] == "assistant"],
+                )
                 return Row(conversation.token_ids, conversation.loss_mask or [])
-            return Row(*self.masks.encode(conversation.messages, conversation.tools, conversation.train))
+            return Row(
+                *self.masks.encode(conversation.messages, conversation.tools, conversation.train)
+            )
         except UserError as error:
             raise UserError(f"{conversation.where}: {error}") from None
 
     def _of_transcript(self, transcript: Transcript, conversation: Conversation) -> Row:
         said = [(segment.role, segment.text) for segment in transcript.segments]
         if transcript.has_tokens:
-            self._check_ids(transcript.token_ids, [text for role, text in said if role == "assistant"])
+            self._check_ids(
+                transcript.token_ids, [text for role, text in said if role == "assistant"]
+            )
             return Row(transcript.token_ids, transcript.loss_mask)
         roles = [role for role, _ in said]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
-            raise UserError(f"a transcript begins with system and user and goes on with assistant and tool; found {', '.join(roles[:4])}.")
+            raise UserError(
+                "a transcript begins with system and user and goes on with assistant and tool;"
+                f" found {', '.join(roles[:4])}."
+            )
         chat = self._chat(conversation.tools if conversation.says_tools else self.schemas)
-        return Row(*as_episode(chat, said, [True] * len(said), cut=transcript.stop_reason == StopReason.MAX_TURN_TOKENS))
+        return Row(
+            *as_episode(
+                chat,
+                said,
+                [True] * len(said),
+                cut=transcript.stop_reason == StopReason.MAX_TURN_TOKENS,
+            )
+        )
 
     def _chat(self, tools: list[dict[str, Any]] | None) -> ChatFormat:
         key = repr(tools)
@@ -168,5 +213,10 @@ class Encoder:
 
     def _check_ids(self, ids: list[int], said: list[str]) -> None:
         """Ids mean something to the tokenizer that made them alone."""
-        if max(ids, default=0) >= len(self.tokenizer) or (said and said[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)):
-            raise UserError("its token ids are of another tokenizer than this model's. Export the texts alone, or start from that model.")
+        if max(ids, default=0) >= len(self.tokenizer) or (
+            said and said[-1] not in self.tokenizer.decode(ids, skip_special_tokens=False)
+        ):
+            raise UserError(
+                "its token ids are of another tokenizer than this model's. Export the texts alone,"
+                " or start from that model."
+            )

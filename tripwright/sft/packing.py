@@ -1,8 +1,10 @@
-"""Several transcripts in one row without padding: each attends to itself alone, and its positions begin at 0 again.
+"""Several transcripts in one row without padding: each attends to itself alone, and its positions
+begin at 0 again.
 
-Everything but attention looks at one token at a time, so the transcripts of a step are laid end to end in one long row and only
-attention is told where each begins. It runs on each transcript's own square, so nothing is computed across them. The decoder asks the
-cache it is given how to attend; `Blocks` is such a "cache" that keeps nothing. Loss and gradients are those of the unpacked rows.
+Everything but attention looks at one token at a time, so the transcripts of a step are laid end to
+end in one long row and only attention is told where each begins. It runs on each transcript's own
+square, so nothing is computed across them. The decoder asks the cache it is given how to attend;
+`Blocks` is such a "cache" that keeps nothing. Loss and gradients are those of the unpacked rows.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from tripwright.learning.batches import Batch
 
 
 class Blocks(Cache):
-    """`lengths`: tokens of each transcript, in the order in which they lie in the row; what comes after them is padding."""
+    """`lengths`: tokens of each transcript, in the order in which they lie in the row; what comes
+    after them is padding."""
 
     def __init__(self, lengths: Sequence[int]):
         self.lengths = list(lengths)
@@ -36,12 +39,19 @@ class _BlockView(CacheView):
         gqa = q.shape[1] != k.shape[1]
         parts = [part.split(self.lengths, dim=2) for part in (q, k, v)]
         return torch.cat(
-            [F.scaled_dot_product_attention(a, b, c, is_causal=True, enable_gqa=gqa) for a, b, c in zip(*parts, strict=True)], dim=2
+            [
+                F.scaled_dot_product_attention(a, b, c, is_causal=True, enable_gqa=gqa)
+                for a, b, c in zip(*parts, strict=True)
+            ],
+            dim=2,
         )
 
 
-def pack(rows: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: int = 0) -> tuple[Batch, Tensor, Blocks]:
-    """(token ids, loss mask) of each transcript → one row, its positions, and who may attend to whom."""
+def pack(
+    rows: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: int = 0
+) -> tuple[Batch, Tensor, Blocks]:
+    """(token ids, loss mask) of each transcript → one row, its positions, and who may attend to
+    whom."""
     lengths = [len(ids) - 1 for ids, _ in rows]
     padding = round_up(sum(lengths)) - sum(lengths)
 

@@ -1,8 +1,10 @@
-"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6), a small weight on what it read.
+"""Supervised fine-tuning: cross-entropy on what the agent emitted (rows S4, D6), a small weight on
+what it read.
 
-The weight on observations is an option (0 masks them, as the papers do); a little of it teaches a model made from nothing the
-language of the tools. Where the transcripts come from is the source's affair: an endless stream of the expert's, in which nothing is
-seen twice, or a file that is read for some epochs (`data`).
+The weight on observations is an option (0 masks them, as the papers do); a little of it teaches a
+model made from nothing the language of the tools. Where the transcripts come from is the source's
+affair: an endless stream of the expert's, in which nothing is seen twice, or a file that is read
+for some epochs (`data`).
 """
 
 from __future__ import annotations
@@ -26,18 +28,22 @@ from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.sft.packing import pack
 
-POOL = 8  # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step would be padding
+# steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
+# would be padding
+POOL = 8
 TOO_LONG = ("drop", "cut", "refuse")
 
 
 @dataclass(frozen=True)
 class SftSettings:
-    """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached first ends the stage."""
+    """`data` None: the expert's transcripts, on fresh trips or some number of them. What is reached
+    first ends the stage."""
 
     steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
     rows_per_step: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
     observation_weight: float = 0.1
-    max_minutes: float | None = None  # the learning rate follows whichever of steps, epochs and minutes is furthest
+    # the learning rate follows whichever of steps, epochs and minutes is furthest
+    max_minutes: float | None = None
     dtype: str = AUTO  # of matrix products; one of inference.precision.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings()
     data: str | None = None  # a file of transcripts or messages; see `data`
@@ -58,10 +64,14 @@ class SftSettings:
             raise UserError("max_tokens is of a file: give data as well.")
         if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
             raise UserError(
-                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end the endless stream otherwise."
+                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end"
+                " the endless stream otherwise."
             )
         if self.data is not None and self.expert_transcripts is not None:
-            raise UserError("data and expert_transcripts exclude each other: the transcripts are a file's or the expert's.")
+            raise UserError(
+                "data and expert_transcripts exclude each other: the transcripts are a file's or"
+                " the expert's."
+            )
         if self.max_epochs is not None and self.max_epochs <= 0:
             raise UserError(f"max_epochs must be above 0, found {self.max_epochs}.")
         if self.rows is not None and self.rows < 1:
@@ -69,13 +79,19 @@ class SftSettings:
         if self.max_tokens is not None and self.max_tokens < 2:
             raise UserError(f"max_tokens must be at least 2, found {self.max_tokens}.")
         if not 0 <= self.observation_weight <= 1:
-            raise UserError(f"observation_weight is a share, from 0 to 1; found {self.observation_weight}.")
+            raise UserError(
+                f"observation_weight is a share, from 0 to 1; found {self.observation_weight}."
+            )
         if not 0 <= self.warm_up < 1 or not 0 <= self.final_rate <= 1:
-            raise UserError(f"warm_up is from 0 to below 1 and final_rate from 0 to 1; found {self.warm_up} and {self.final_rate}.")
+            raise UserError(
+                f"warm_up is from 0 to below 1 and final_rate from 0 to 1; found {self.warm_up} and"
+                f" {self.final_rate}."
+            )
 
 
 class Sample(Protocol):
-    """What is trained on: a `Transcript`, or a `data.Row`. The mask is 1 where the agent emitted the token."""
+    """What is trained on: a `Transcript`, or a `data.Row`. The mask is 1 where the agent emitted
+    the token."""
 
     @property
     def token_ids(self) -> Sequence[int]: ...
@@ -93,7 +109,8 @@ class Source(Protocol):
 
 
 class FineTuning:
-    """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there are no epochs."""
+    """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there
+    are no epochs."""
 
     def __init__(self, model: Any, source: Source, settings: SftSettings):
         self.model, self.settings = model, settings
@@ -112,7 +129,9 @@ class FineTuning:
         return 1.0 if progress < 1 and self.batches.over else progress
 
     def take_step(self) -> dict[str, Any]:
-        scale = warm_up_and_decay(self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate)
+        scale = warm_up_and_decay(
+            self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
+        )
         samples, given = next(self.batches), self.settings.optimizer
         weights, sums = self._total_weight(samples), Sums()
         size = self.settings.rows or len(samples)
@@ -124,7 +143,9 @@ class FineTuning:
             "loss": sums.said_nll / max(1.0, sums.said),
             "observation_loss": sums.read_nll / max(1.0, sums.read),
             "grad_norm": norm,
-            "learning_rate": (given.learning_rate if given.name == "muon" else given.adamw_learning_rate) * scale,
+            "learning_rate": (
+                (given.learning_rate if given.name == "muon" else given.adamw_learning_rate) * scale
+            ),
             "tokens": self.tokens,
             "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
             "padding": 1 - sums.tokens / max(1, sums.places),
@@ -135,16 +156,25 @@ class FineTuning:
 
     def _total_weight(self, samples: Sequence[Sample]) -> float:
         said = sum(sum(sample.loss_mask[1:]) for sample in samples)
-        return said + self.settings.observation_weight * (sum(len(sample.token_ids) - 1 for sample in samples) - said)
+        return said + self.settings.observation_weight * (
+            sum(len(sample.token_ids) - 1 for sample in samples) - said
+        )
 
     def _backward(self, samples: Sequence[Sample], weights: float, sums: Sums) -> None:
         """Adds the gradient of these samples' share of the step's loss."""
         positions, blocks = None, None
         if self.settings.packing:
-            batch, positions, blocks = pack([(sample.token_ids, sample.loss_mask) for sample in samples])
+            batch, positions, blocks = pack(
+                [(sample.token_ids, sample.loss_mask) for sample in samples]
+            )
             positions = positions.to(self.decoder.device)
         else:
-            batch = collate([(sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids)) for sample in samples])
+            batch = collate(
+                [
+                    (sample.token_ids, sample.loss_mask, [0.0] * len(sample.token_ids))
+                    for sample in samples
+                ]
+            )
         batch = batch.to(self.decoder.device)
         with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
             logits = token_logits(self.decoder, batch, batch.real, positions, blocks)
@@ -193,9 +223,11 @@ class Sums:
 
 
 class BatchesOfLikeLength:
-    """Batches of `rows` samples, cut from pools of POOL batches that are sorted by length and then shuffled.
+    """Batches of `rows` samples, cut from pools of POOL batches that are sorted by length and then
+    shuffled.
 
-    The state is that of the source where the present pool began, with the batch's place in the pool: a pool is drawn again, not kept.
+    The state is that of the source where the present pool began, with the batch's place in the
+    pool: a pool is drawn again, not kept.
     """
 
     def __init__(self, source: Source, rows: int):
@@ -222,7 +254,10 @@ class BatchesOfLikeLength:
 
     def _draw(self) -> None:
         self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
-        drawn = sorted(itertools.islice(iter(self.source), POOL * self.rows), key=lambda sample: len(sample.token_ids))
+        drawn = sorted(
+            itertools.islice(iter(self.source), POOL * self.rows),
+            key=lambda sample: len(sample.token_ids),
+        )
         self.pool = [drawn[i : i + self.rows] for i in range(0, len(drawn), self.rows)]
         random.Random(self.number).shuffle(self.pool)
 

@@ -1,9 +1,12 @@
-"""Fine-tuning with TRL's SFTTrainer: the way for models that need a GPU, or several (under `accelerate launch`).
+"""Fine-tuning with TRL's SFTTrainer: the way for models that need a GPU, or several (under
+`accelerate launch`).
 
-The same `[sft]` table and the same files as `sft`. TRL writes the tokens and the masks itself from messages (`assistant_only_loss`), where
-it can: its templates train on a turn's stop token, on the line break after it, and on the empty thoughts that Qwen3's template writes. The
-tokens are ours (`chat_masks`), given to TRL as labels, where a file brings its own ids, where turns have structured calls (Arrow would fill
-their arguments with nulls), and where TRL knows no way to mark the template's assistant turns. Measured with TRL 1.16.
+The same `[sft]` table and the same files as `sft`. TRL writes the tokens and the masks itself from
+messages (`assistant_only_loss`), where it can: its templates train on a turn's stop token, on the
+line break after it, and on the empty thoughts that Qwen3's template writes. The tokens are ours
+(`chat_masks`), given to TRL as labels, where a file brings its own ids, where turns have structured
+calls (Arrow would fill their arguments with nulls), and where TRL knows no way to mark the
+template's assistant turns. Measured with TRL 1.16.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how
 
 @dataclass(frozen=True)
 class TrlRows:
-    """Rows of a data set. `masked`: TRL makes tokens and masks from `messages`; else the rows have `input_ids` and `labels`."""
+    """Rows of a data set. `masked`: TRL makes tokens and masks from `messages`; else the rows have
+    `input_ids` and `labels`."""
 
     rows: list[dict[str, Any]]
     masked: bool
@@ -42,8 +46,11 @@ class TrlRows:
     why: str = ""  # not masked: because of what
 
 
-def fine_tune_with_trl(settings: SftSettings, pretrained: str, dialect: Dialect, seed: int, out: str | Path) -> Path:
-    """The fine-tuned model's folder, OUT/model/sft; metrics go to OUT/metrics.jsonl. Goes on from the last checkpoint under OUT/trl.
+def fine_tune_with_trl(
+    settings: SftSettings, pretrained: str, dialect: Dialect, seed: int, out: str | Path
+) -> Path:
+    """The fine-tuned model's folder, OUT/model/sft; metrics go to OUT/metrics.jsonl. Goes on from
+    the last checkpoint under OUT/trl.
 
     Raises UserError before anything is loaded for what TRL cannot do.
     """
@@ -53,11 +60,18 @@ def fine_tune_with_trl(settings: SftSettings, pretrained: str, dialect: Dialect,
     if saved.is_dir():
         return saved
     model, tokenizer = load_model(pretrained)
-    most_tokens = min(settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings)
+    most_tokens = min(
+        settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
+    )
     made = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
-    print(f"sft: {made.figures.line(most_tokens)}{' Tokens and masks are ours: ' + made.why + '.' if made.why else ''}", file=sys.stderr)
+    print(
+        "sft:"
+        f" {made.figures.line(most_tokens)}{' Tokens and masks are ours: ' + made.why + '.' if made.why else ''}",  # noqa: E501
+        file=sys.stderr,
+    )
     trainer = trl.SFTTrainer(
-        model=model.float(),  # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
+        # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
+        model=model.float(),
         processing_class=tokenizer,
         args=trl.SFTConfig(**trl_settings(settings, folder, most_tokens, seed, made.masked)),
         train_dataset=datasets.Dataset.from_list(made.rows),
@@ -77,22 +91,39 @@ def fine_tune_with_trl(settings: SftSettings, pretrained: str, dialect: Dialect,
 def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
     """Raises UserError for what TRL does not do, with what to write instead."""
     if settings.data is None:
-        raise UserError("TRL fine-tunes on a file: give [sft] data (make one with 'tripwright run' and 'tripwright data collect').")
+        raise UserError(
+            "TRL fine-tunes on a file: give [sft] data (make one with 'tripwright run' and"
+            " 'tripwright data collect')."
+        )
     if pretrained is None:
-        raise UserError("TRL fine-tunes a model that exists: give [model] pretrained, a folder or a name.")
+        raise UserError(
+            "TRL fine-tunes a model that exists: give [model] pretrained, a folder or a name."
+        )
     if settings.optimizer.name != "adamw":
-        raise UserError(f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to \"adamw\".")
+        raise UserError(
+            f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to"
+            ' "adamw".'
+        )
     if settings.observation_weight != 0:
         raise UserError(
-            f"TRL trains on the assistant's tokens alone: set sft.observation_weight to 0, found {settings.observation_weight}."
+            "TRL trains on the assistant's tokens alone: set sft.observation_weight to 0, found"
+            f" {settings.observation_weight}."
         )
     if settings.max_minutes is not None:
-        raise UserError('TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to "none".')
+        raise UserError(
+            "TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to"
+            ' "none".'
+        )
     if settings.rows_per_step % (settings.rows or settings.rows_per_step):
-        raise UserError(f"sft.rows_per_step ({settings.rows_per_step}) must be a multiple of sft.rows ({settings.rows}) for TRL.")
+        raise UserError(
+            f"sft.rows_per_step ({settings.rows_per_step}) must be a multiple of sft.rows"
+            f" ({settings.rows}) for TRL."
+        )
 
 
-def trl_settings(settings: SftSettings, folder: Path, most_tokens: int, seed: int, masked: bool) -> dict[str, Any]:
+def trl_settings(
+    settings: SftSettings, folder: Path, most_tokens: int, seed: int, masked: bool
+) -> dict[str, Any]:
     """Ours in TRL's words. `rows_per_step` counts one process; under several each has its own."""
     rate, cuda = settings.optimizer, torch.cuda.is_available()
     rows = settings.rows or settings.rows_per_step
@@ -128,28 +159,50 @@ def trl_settings(settings: SftSettings, folder: Path, most_tokens: int, seed: in
     }
 
 
-def rows_for_trl(settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int) -> TrlRows:
-    """The file's conversations as TRL's rows. Raises UserError where it holds nothing to train on."""
+def rows_for_trl(
+    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+) -> TrlRows:
+    """The file's conversations as TRL's rows. Raises UserError where it holds nothing to train
+    on."""
     conversations = [c for c in read_conversations(settings.data or "") if not _unscored(c)]
     template, why = _training_template(tokenizer)
-    if any(c.token_ids is not None or (c.transcript is not None and c.transcript.has_tokens) for c in conversations):
+    if any(
+        c.token_ids is not None or (c.transcript is not None and c.transcript.has_tokens)
+        for c in conversations
+    ):
         why = "the file brings its own ids"
     elif any(message.get("tool_calls") for c in conversations for message in c.messages):
         why = "the turns have structured calls"
     elif any(
-        c.train is not None and not all(kept for kept, m in zip(c.train, c.messages, strict=True) if m["role"] == "assistant")
+        c.train is not None
+        and not all(
+            kept for kept, m in zip(c.train, c.messages, strict=True) if m["role"] == "assistant"
+        )
         for c in conversations
     ):
         why = "some turns of the assistant are left out"
     if why:
         found, figures = read_rows(settings, tokenizer, schemas, most_tokens)
-        labels = [[t if kept else -100 for t, kept in zip(row.token_ids, row.loss_mask, strict=True)] for row in found]
-        return TrlRows([{"input_ids": r.token_ids, "labels": x} for r, x in zip(found, labels, strict=True)], False, figures, why)
+        labels = [
+            [t if kept else -100 for t, kept in zip(row.token_ids, row.loss_mask, strict=True)]
+            for row in found
+        ]
+        return TrlRows(
+            [{"input_ids": r.token_ids, "labels": x} for r, x in zip(found, labels, strict=True)],
+            False,
+            figures,
+            why,
+        )
     return _message_rows(conversations, settings, tokenizer, schemas, most_tokens, template)
 
 
 def _message_rows(
-    conversations: list[Conversation], settings: SftSettings, tokenizer: Any, schemas: Any, most_tokens: int, template: str | None
+    conversations: list[Conversation],
+    settings: SftSettings,
+    tokenizer: Any,
+    schemas: Any,
+    most_tokens: int,
+    template: str | None,
 ) -> TrlRows:
     rows, figures = [], Figures()
     for conversation in conversations:
@@ -157,18 +210,28 @@ def _message_rows(
         messages = conversation.messages
         tools = conversation.tools
         if conversation.transcript is not None:
-            messages = [{"role": s.role, "content": s.text} for s in conversation.transcript.segments]
+            messages = [
+                {"role": s.role, "content": s.text} for s in conversation.transcript.segments
+            ]
             tools = conversation.tools if conversation.says_tools else schemas
         if not any(message["role"] == "assistant" for message in messages):
             figures.without_turns += 1
             continue
         encoded = tokenizer.apply_chat_template(
-            messages, tools=tools, chat_template=template, tokenize=True, return_dict=True, return_assistant_tokens_mask=True
+            messages,
+            tools=tools,
+            chat_template=template,
+            tokenize=True,
+            return_dict=True,
+            return_assistant_tokens_mask=True,
         )
         length, mask = len(encoded["input_ids"]), encoded["assistant_masks"]
         if length > most_tokens and settings.too_long != "cut":
             if settings.too_long == "refuse":
-                raise UserError(f"{conversation.where}: {length} tokens, {most_tokens} are allowed (sft.max_tokens, sft.too_long).")
+                raise UserError(
+                    f"{conversation.where}: {length} tokens, {most_tokens} are allowed"
+                    " (sft.max_tokens, sft.too_long)."
+                )
             figures.too_long += 1
             continue
         if not any(mask[1:most_tokens]):
@@ -178,7 +241,12 @@ def _message_rows(
         figures.used += 1
         figures.tokens += min(length, most_tokens)
         figures.trained_tokens += sum(mask[:most_tokens])
-        rows.append({"messages": messages, "tools": json.dumps(tools, ensure_ascii=False) if tools else None})
+        rows.append(
+            {
+                "messages": messages,
+                "tools": json.dumps(tools, ensure_ascii=False) if tools else None,
+            }
+        )
     if not rows:
         raise UserError(f"'{settings.data}' holds nothing to train on: {figures.line(most_tokens)}")
     if not any(row["tools"] for row in rows):
@@ -187,11 +255,15 @@ def _message_rows(
 
 
 def _unscored(conversation: Conversation) -> bool:
-    return conversation.transcript is not None and conversation.transcript.stop_reason == StopReason.UNSCORED
+    return (
+        conversation.transcript is not None
+        and conversation.transcript.stop_reason == StopReason.UNSCORED
+    )
 
 
 def _training_template(tokenizer: Any) -> tuple[str | None, str]:
-    """(the template with markers that TRL would take, None where the tokenizer's own has them; why there is none)."""
+    """(the template with markers that TRL would take, None where the tokenizer's own has them; why
+    there is none)."""
     from trl.chat_template_utils import get_training_chat_template, has_generation_markers
 
     if has_generation_markers(tokenizer.chat_template or ""):
@@ -207,7 +279,9 @@ def _libraries() -> tuple[Any, Any]:
         import datasets
         import trl
     except ModuleNotFoundError as error:
-        raise UserError(f"The engine 'trl' needs the package '{error.name}': pip install 'tripwright[trl]'.") from None
+        raise UserError(
+            f"The engine 'trl' needs the package '{error.name}': pip install 'tripwright[trl]'."
+        ) from None
     datasets.disable_progress_bars()
     return trl, datasets
 
@@ -224,12 +298,19 @@ def _metrics_callback(path: Path) -> Any:
                 self.before = rewind_metrics(path, "sft", state.global_step)
                 self.journal = Journal(path)
 
-        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        def on_log(
+            self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any
+        ) -> None:
             if not state.is_world_process_zero or not logs or "loss" not in logs:
                 return
             seconds = round(self.before + time.monotonic() - self.began, 2)
-            row = {**{k: v for k, v in logs.items() if k != "num_tokens"}, "tokens": logs.get("num_tokens")}
-            self.journal.append({"stage": "sft", "step": state.global_step, "seconds": seconds, **row})
+            row = {
+                **{k: v for k, v in logs.items() if k != "num_tokens"},
+                "tokens": logs.get("num_tokens"),
+            }
+            self.journal.append(
+                {"stage": "sft", "step": state.global_step, "seconds": seconds, **row}
+            )
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.is_world_process_zero:

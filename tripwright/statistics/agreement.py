@@ -1,8 +1,10 @@
-"""How far a judge can be trusted: its agreement with a reference (the rule form, or people's labels), beyond what chance gives.
+"""How far a judge can be trusted: its agreement with a reference (the rule form, or people's
+labels), beyond what chance gives.
 
-Cohen's kappa is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters with these habits would reach by luck. A judge that
-passes everything agrees with a file of nine passes in ten in 90% and has a kappa of 0. The interval resamples whole items (transcripts),
-because the turns of one transcript stand and fall together. No I/O.
+Cohen's kappa is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters with these habits
+would reach by luck. A judge that passes everything agrees with a file of nine passes in ten in 90%
+and has a kappa of 0. The interval resamples whole items (transcripts), because the turns of one
+transcript stand and fall together. No I/O.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ Pair = tuple[Hashable, Hashable]  # what the judge says, what the reference says
 
 
 class Agreement(TypedDict):
-    """`confusion` counts [reference][judge], both in the order of `labels`. `kappa` is None where both say one and the same thing always:
-    then chance explains everything, and nothing was measured. The same holds for resamples; `resamples_undefined` is their share."""
+    """`confusion` counts [reference][judge], both in the order of `labels`. `kappa` is None where
+    both say one and the same thing always: then chance explains everything, and nothing was
+    measured. The same holds for resamples; `resamples_undefined` is their share."""
 
     items: int  # transcripts
     n: int  # pairs
@@ -34,7 +37,8 @@ class Agreement(TypedDict):
 
 
 def cohens_kappa(pairs: Sequence[Pair]) -> float | None:
-    """Unweighted, for any number of labels; None without pairs, or where both raters have one label, the same."""
+    """Unweighted, for any number of labels; None without pairs, or where both raters have one
+    label, the same."""
     return _kappa(Counter(pairs))
 
 
@@ -50,8 +54,14 @@ def _kappa(cells: Counter[Pair]) -> float | None:
     return (observed - by_chance) / (n * n - by_chance) if n * n > by_chance else None
 
 
-def agreement(items: Sequence[Sequence[Pair]], labels: Sequence[Hashable] = (True, False), seed: int = 0, n: int = RESAMPLES) -> Agreement:
-    """`items` holds the pairs of each transcript: one at trajectory level, one per turn at turn level, none where a side is silent.
+def agreement(
+    items: Sequence[Sequence[Pair]],
+    labels: Sequence[Hashable] = (True, False),
+    seed: int = 0,
+    n: int = RESAMPLES,
+) -> Agreement:
+    """`items` holds the pairs of each transcript: one at trajectory level, one per turn at turn
+    level, none where a side is silent.
 
     Raises ValueError for a label that is not in `labels`.
     """
@@ -65,13 +75,16 @@ def agreement(items: Sequence[Sequence[Pair]], labels: Sequence[Hashable] = (Tru
         confusion[places[truth]][places[judge]] += 1
     low, high, undefined = _interval(counted, seed, n)
     right = [(sum(judge == truth for judge, truth in item), len(item)) for item in counted]
-    alone = all(of == 1 for _, of in right)  # then items are independent trials, and Wilson's interval is theirs
+    # then items are independent trials, and Wilson's interval is theirs
+    alone = all(of == 1 for _, of in right)
     return {
         "items": len(counted),
         "n": len(pairs),
         "labels": [_word(label) for label in labels],
         "confusion": confusion,
-        "accuracy": rate(sum(k for k, _ in right), len(right)) if alone else clustered_rate(right, seed, n),
+        "accuracy": rate(sum(k for k, _ in right), len(right))
+        if alone
+        else clustered_rate(right, seed, n),
         "kappa": cohens_kappa(pairs),
         "low": low,
         "high": high,
@@ -79,19 +92,24 @@ def agreement(items: Sequence[Sequence[Pair]], labels: Sequence[Hashable] = (Tru
     }
 
 
-def _interval(items: Sequence[Sequence[Pair]], seed: int, n: int) -> tuple[float | None, float | None, float]:
+def _interval(
+    items: Sequence[Sequence[Pair]], seed: int, n: int
+) -> tuple[float | None, float | None, float]:
     """Percentile bootstrap over items: (low, high, share of resamples without a kappa)."""
     if len(items) < 2:
         return None, None, 0.0
     if cohens_kappa([pair for item in items for pair in item]) is None:
         return None, None, 1.0
     rng = Random(seed)
-    # Items with the same pairs are one kind, and a resample only counts kinds: a thousand transcripts have a handful.
+    # Items with the same pairs are one kind, and a resample only counts kinds: a thousand
+    # transcripts have a handful.
     kinds = Counter(frozenset(Counter(item).items()) for item in items)
     shapes, cumulated, found = list(kinds), list(accumulate(kinds.values())), list[float | None]()
     for _ in range(n):
         cells = Counter[Pair]()
-        for place, times in Counter(rng.choices(range(len(shapes)), cum_weights=cumulated, k=len(items))).items():
+        for place, times in Counter(
+            rng.choices(range(len(shapes)), cum_weights=cumulated, k=len(items))
+        ).items():
             for pair, count in shapes[place]:
                 cells[pair] += count * times
         found.append(_kappa(cells))
@@ -105,4 +123,8 @@ def _interval(items: Sequence[Sequence[Pair]], seed: int, n: int) -> tuple[float
 
 
 def _word(label: Any) -> str:
-    return {True: "pass", False: "fail", None: "not asked"}[label] if label is None or isinstance(label, bool) else str(label)
+    return (
+        {True: "pass", False: "fail", None: "not asked"}[label]
+        if label is None or isinstance(label, bool)
+        else str(label)
+    )

@@ -1,9 +1,10 @@
 """Tests of two runs on the same queries (row B5). All are two-sided.
 
-One test serves every figure: if the two runs were equally good, each query's difference could as well have had the other sign. Counting the
-choices of signs that give a sum at least as far from zero is the exact sign-flip (permutation) test; where all differences are +1 and −1
-it is McNemar's exact test, so one sample and several samples of a query are tested alike. With many tests in a table, Holm's procedure
-keeps the chance of any false alarm below 5%.
+One test serves every figure: if the two runs were equally good, each query's difference could as
+well have had the other sign. Counting the choices of signs that give a sum at least as far from
+zero is the exact sign-flip (permutation) test; where all differences are +1 and −1 it is McNemar's
+exact test, so one sample and several samples of a query are tested alike. With many tests in a
+table, Holm's procedure keeps the chance of any false alarm below 5%.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ BISECTIONS = 60
 
 
 def sign_flip(differences: Sequence[Fraction | int], seed: int = 0) -> float:
-    """p-value of "the two runs are equally good", from one difference per query. Exact, or of FLIPS random choices where all are too many.
+    """p-value of "the two runs are equally good", from one difference per query. Exact, or of FLIPS
+    random choices where all are too many.
 
-    With random choices p = (1 + as far or farther) / (1 + FLIPS), which is never 0 and never too small (Phipson and Smyth 2010).
+    With random choices p = (1 + as far or farther) / (1 + FLIPS), which is never 0 and never too
+    small (Phipson and Smyth 2010).
     """
     whole = _whole([Fraction(d) for d in differences if d])
     sizes, observed, total = Counter(map(abs, whole)), abs(sum(whole)), sum(map(abs, whole))
@@ -39,7 +42,9 @@ def sign_flip(differences: Sequence[Fraction | int], seed: int = 0) -> float:
         return _exact(sizes, observed)
     rng, as_far = Random(seed), 0
     for _ in range(FLIPS):
-        flipped = sum(size * (2 * rng.getrandbits(count).bit_count() - count) for size, count in sizes.items())
+        flipped = sum(
+            size * (2 * rng.getrandbits(count).bit_count() - count) for size, count in sizes.items()
+        )
         as_far += abs(flipped) >= observed
     return (1 + as_far) / (1 + FLIPS)
 
@@ -55,9 +60,10 @@ def _whole(differences: list[Fraction]) -> list[int]:
 def _exact(sizes: Counter[int], observed: int) -> float:
     """Share of the 2^m choices of signs whose sum is at least `observed` from zero.
 
-    The choices whose positive differences add up to j are the coefficient of x^j in Π (1 + x^size)^count; the sum is then 2j − total. All
-    coefficients stand in one long integer, in fields of `width` bits (x = 2^width): products of integers are products of polynomials, and
-    a remainder by 2^width − 1 is the sum of the fields.
+    The choices whose positive differences add up to j are the coefficient of x^j in Π (1 +
+    x^size)^count; the sum is then 2j − total. All coefficients stand in one long integer, in fields
+    of `width` bits (x = 2^width): products of integers are products of polynomials, and a remainder
+    by 2^width − 1 is the sum of the fields.
     """
     count = sum(sizes.values())
     total = sum(size * times for size, times in sizes.items())
@@ -69,17 +75,23 @@ def _exact(sizes: Counter[int], observed: int) -> float:
 
 
 def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """Tango's score interval of (gained − lost) / n, the difference of two rates on the same n queries (Tango 1998, Stat. Med. 17:891).
+    """Tango's score interval of (gained − lost) / n, the difference of two rates on the same n
+    queries (Tango 1998, Stat. Med. 17:891).
 
-    Its ends are the differences δ whose score statistic (gained − lost − nδ) / √(n(2q + δ(1 − δ))) is ±z, with q the likeliest share of
-    lost queries under δ. Like Wilson's it is not empty where no query differs: then it is ±z² / (n + z²). With n = 0: (−1, 1).
+    Its ends are the differences δ whose score statistic (gained − lost − nδ) / √(n(2q + δ(1 − δ)))
+    is ±z, with q the likeliest share of lost queries under δ. Like Wilson's it is not empty where
+    no query differs: then it is ±z² / (n + z²). With n = 0: (−1, 1).
     """
     if gained < 0 or lost < 0 or gained + lost > n:
-        raise ValueError(f"a paired interval needs gained + lost <= n, found {gained}, {lost} and n = {n}")
+        raise ValueError(
+            f"a paired interval needs gained + lost <= n, found {gained}, {lost} and n = {n}"
+        )
     if n == 0:
         return Interval(-1.0, 1.0)
     z, found = NormalDist().inv_cdf(0.5 + confidence / 2), (gained - lost) / n
-    return Interval(_score_end(gained, lost, n, found, -1.0, z), _score_end(gained, lost, n, found, 1.0, z))
+    return Interval(
+        _score_end(gained, lost, n, found, -1.0, z), _score_end(gained, lost, n, found, 1.0, z)
+    )
 
 
 def _score_end(gained: int, lost: int, n: int, found: float, end: float, z: float) -> float:
@@ -106,7 +118,8 @@ def _score(gained: int, lost: int, n: int, delta: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values, in the order given: the i-th smallest of m times (m − i + 1), never smaller than one before it (Holm 1979)."""
+    """Adjusted p-values, in the order given: the i-th smallest of m times (m − i + 1), never
+    smaller than one before it (Holm 1979)."""
     adjusted, largest = [1.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))

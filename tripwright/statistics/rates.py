@@ -1,9 +1,12 @@
-"""Intervals and tests for every number we print (row B5): a rate without its interval is an anecdote.
+"""Intervals and tests for every number we print (row B5): a rate without its interval is an
+anecdote.
 
-The subtle thing: the unit is the *query*, not the check. Thirteen checks of one plan stand and fall together, so a micro rate gets
-its interval by resampling queries (`clustered_rate`), and two agents on the same queries are compared pair by pair (`paired_bootstrap`,
-`mcnemar_exact`); their separate intervals may overlap although the difference is certain. Percentile bootstraps are seeded, hence
-reproducible; they know nothing beyond the sample, so with fewer than some ten queries they are too narrow. No numpy, no I/O.
+The subtle thing: the unit is the *query*, not the check. Thirteen checks of one plan stand and fall
+together, so a micro rate gets its interval by resampling queries (`clustered_rate`), and two agents
+on the same queries are compared pair by pair (`paired_bootstrap`, `mcnemar_exact`); their separate
+intervals may overlap although the difference is certain. Percentile bootstraps are seeded, hence
+reproducible; they know nothing beyond the sample, so with fewer than some ten queries they are too
+narrow. No numpy, no I/O.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ class PairedDifference(NamedTuple):
 
 
 class Rate(TypedDict):
-    """A share in score.json: k of n. `value` is None where n is 0: nothing was measured, which is not a rate of zero."""
+    """A share in score.json: k of n. `value` is None where n is 0: nothing was measured, which is
+    not a rate of zero."""
 
     value: float | None
     low: float
@@ -51,9 +55,11 @@ class Mean(TypedDict):
 
 
 def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of k successes in n independent trials. Unlike k/n ± z·se it stays in [0, 1] and is not empty at k = 0 or n.
+    """Wilson's score interval of k successes in n independent trials. Unlike k/n ± z·se it stays in
+    [0, 1] and is not empty at k = 0 or n.
 
-    centre = (p + z²/2n) / (1 + z²/n),  half width = z/(1 + z²/n) · √(p(1−p)/n + z²/4n²).  With n = 0 anything is possible: (0, 1).
+    centre = (p + z²/2n) / (1 + z²/n),  half width = z/(1 + z²/n) · √(p(1−p)/n + z²/4n²).  With n =
+    0 anything is possible: (0, 1).
     """
     if not 0 <= k <= n:
         raise ValueError(f"wilson needs 0 <= k <= n, found k = {k}, n = {n}")
@@ -66,7 +72,9 @@ def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     centre = (p + z * z / (2 * n)) / shrink
     half = z / shrink * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     # The ends are exact at k = 0 and k = n; floating point would leave them at 1e-17 or 1 - 1e-16.
-    return Interval(0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half))
+    return Interval(
+        0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half)
+    )
 
 
 def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> Interval:
@@ -79,19 +87,29 @@ def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> In
     return Interval(quantile(means, (1 - CONFIDENCE) / 2), quantile(means, (1 + CONFIDENCE) / 2))
 
 
-def paired_bootstrap(before: Sequence[float], after: Sequence[float], seed: int, n: int = RESAMPLES) -> PairedDifference:
-    """Mean of after[i] − before[i], where both belong to query i, with its bootstrap interval over queries."""
+def paired_bootstrap(
+    before: Sequence[float], after: Sequence[float], seed: int, n: int = RESAMPLES
+) -> PairedDifference:
+    """Mean of after[i] − before[i], where both belong to query i, with its bootstrap interval over
+    queries."""
     if len(before) != len(after):
-        raise ValueError(f"a paired comparison needs the same queries on both sides, found {len(before)} before and {len(after)} after")
+        raise ValueError(
+            f"a paired comparison needs the same queries on both sides, found {len(before)} before"
+            f" and {len(after)} after"
+        )
     differences = [a - b for b, a in zip(before, after, strict=True)]
     _check(differences, n)
-    return PairedDifference(math.fsum(differences) / len(differences), *bootstrap_mean(differences, seed, n))
+    return PairedDifference(
+        math.fsum(differences) / len(differences), *bootstrap_mean(differences, seed, n)
+    )
 
 
 def mcnemar_exact(b: int, c: int) -> float:
-    """Two-sided exact McNemar p-value. b queries passed only before, c only after; queries where both agree carry no evidence.
+    """Two-sided exact McNemar p-value. b queries passed only before, c only after; queries where
+    both agree carry no evidence.
 
-    Under "no difference" b is binomial(b + c, ½):  p = min(1, 2 · Σ_{i ≤ min(b, c)} C(b+c, i) / 2^(b+c)).
+    Under "no difference" b is binomial(b + c, ½):  p = min(1, 2 · Σ_{i ≤ min(b, c)} C(b+c, i) /
+    2^(b+c)).
     """
     if b < 0 or c < 0:
         raise ValueError(f"counts cannot be negative, found b = {b}, c = {c}")
@@ -107,9 +125,11 @@ def rate(k: int, n: int) -> Rate:
 
 
 def clustered_rate(counts: Sequence[tuple[int, int]], seed: int, n: int = RESAMPLES) -> Rate:
-    """Σk / Σn over queries that each hold k of n checks: the micro rates of T4. The interval resamples whole queries.
+    """Σk / Σn over queries that each hold k of n checks: the micro rates of T4. The interval
+    resamples whole queries.
 
-    Where all queries agree a bootstrap has no spread; then the interval is Wilson's with one trial per query.
+    Where all queries agree a bootstrap has no spread; then the interval is Wilson's with one trial
+    per query.
     """
     if any(not 0 <= k <= of for k, of in counts):
         raise ValueError("clustered_rate needs pairs (k, n) with 0 <= k <= n")
@@ -122,7 +142,13 @@ def clustered_rate(counts: Sequence[tuple[int, int]], seed: int, n: int = RESAMP
         drawn = (rng.choices(asked, k=len(asked)) for _ in range(n))
         rates = sorted(sum(k for k, _ in sample) / sum(of for _, of in sample) for sample in drawn)
         low, high = quantile(rates, (1 - CONFIDENCE) / 2), quantile(rates, (1 + CONFIDENCE) / 2)
-    return {"value": k_all / n_all if n_all else None, "low": low, "high": high, "k": k_all, "n": n_all}
+    return {
+        "value": k_all / n_all if n_all else None,
+        "low": low,
+        "high": high,
+        "k": k_all,
+        "n": n_all,
+    }
 
 
 def mean(values: Sequence[float], seed: int) -> Mean:
@@ -137,7 +163,9 @@ def _check(values: Sequence[float], n: int) -> None:
     if not values:
         raise ValueError("a bootstrap needs at least one value")
     if not all(math.isfinite(v) for v in values):
-        raise ValueError("a bootstrap needs finite values; a NaN would silently become the interval")
+        raise ValueError(
+            "a bootstrap needs finite values; a NaN would silently become the interval"
+        )
     if n < 1:
         raise ValueError(f"a bootstrap needs at least one resample, found n = {n}")
 

@@ -1,7 +1,9 @@
-"""What several samples of one query say: would one of k pass, would all of k, and do they agree at all (row B5)?
+"""What several samples of one query say: would one of k pass, would all of k, and do they agree at
+all (row B5)?
 
-Each estimator is unbiased for k samples drawn afresh, from all n ≥ k that there are; taking the first k of them would waste the others.
-One number per query; intervals come from resampling queries (`stats.mean`), because samples of a query are no evidence about others.
+Each estimator is unbiased for k samples drawn afresh, from all n ≥ k that there are; taking the
+first k of them would waste the others. One number per query; intervals come from resampling queries
+(`stats.mean`), because samples of a query are no evidence about others.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from math import comb
 
 
 def pass_at_k(n: int, passed: int, k: int) -> Fraction:
-    """Chance that at least one of k samples passes, where `passed` of n did:  1 − C(n − passed, k) / C(n, k)  (Chen et al. 2021, eq. 1)."""
+    """Chance that at least one of k samples passes, where `passed` of n did:  1 − C(n − passed, k)
+    / C(n, k)  (Chen et al. 2021, eq. 1)."""
     _check(n, passed, k)
     return 1 - Fraction(comb(n - passed, k), comb(n, k))
 
 
 def pass_hat_k(n: int, passed: int, k: int) -> Fraction:
-    """Chance that all of k samples pass, pass^k:  C(passed, k) / C(n, k)  (Yao et al. 2024, τ-bench, section 4)."""
+    """Chance that all of k samples pass, pass^k:  C(passed, k) / C(n, k)  (Yao et al. 2024,
+    τ-bench, section 4)."""
     _check(n, passed, k)
     return Fraction(comb(passed, k), comb(n, k))
 
@@ -34,10 +38,14 @@ def expected_best(values: Sequence[Fraction], k: int) -> Fraction:
 
 
 def expected_worst(values: Sequence[Fraction], k: int) -> Fraction:
-    """Mean of the worst of k samples, over all choices of k of them. Of zeros and ones it is pass^k."""
+    """Mean of the worst of k samples, over all choices of k of them. Of zeros and ones it is
+    pass^k."""
     return -expected_best([-value for value in values], k)
 
 
 def _check(n: int, passed: int, k: int) -> None:
     if not 0 <= passed <= n or not 1 <= k <= n:
-        raise ValueError(f"k samples of n need 1 <= k <= n and 0 <= passed <= n, found k = {k}, n = {n}, passed = {passed}")
+        raise ValueError(
+            f"k samples of n need 1 <= k <= n and 0 <= passed <= n, found k = {k}, n = {n}, passed"
+            f" = {passed}"
+        )

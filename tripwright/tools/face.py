@@ -1,7 +1,8 @@
-"""A face: how the tools look to a model. It is data (names of tools and arguments, words of values, columns, sentences) and one
-function that writes results as text.
+"""A face: how the tools look to a model. It is data (names of tools and arguments, words of values,
+columns, sentences) and one function that writes results as text.
 
-What every face has from here: cheapest-first sorting, pages, answers as data, and the choice of its own sentence for what went wrong.
+What every face has from here: cheapest-first sorting, pages, answers as data, and the choice of its
+own sentence for what went wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from tripwright.transcript import Rows
 
 
 def number(value: float) -> int | float:
-    """Whole numbers without ".0", others with the noise of binary fractions (0.1 + 0.2) cut at 12 digits."""
+    """Whole numbers without ".0", others with the noise of binary fractions (0.1 + 0.2) cut at 12
+    digits."""
     return int(value) if float(value).is_integer() else float(f"{value:.12g}")
 
 
@@ -30,7 +32,8 @@ def as_it_is(value: Any) -> Any:
 
 
 class Column(NamedTuple):
-    """What a face calls a field of a record, and how it writes its value. `name`: what rows call it, if not by the field."""
+    """What a face calls a field of a record, and how it writes its value. `name`: what rows call
+    it, if not by the field."""
 
     label: str
     field: str  # "" for what is no record's, such as the number of a row
@@ -42,12 +45,14 @@ class Column(NamedTuple):
         return list(values if self.form is as_it_is else map(self.form, values))
 
 
-_UNITS = {"usd": "USD", "miles": "miles", "km": "km", "minutes": "minutes", "nights": "nights"}  # last word of a field → its unit
+# last word of a field → its unit
+_UNITS = {"usd": "USD", "miles": "miles", "km": "km", "minutes": "minutes", "nights": "nights"}
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`heading` and `row` are sentences for faces that write sentences: of a heading's record and {count}, of a row's labels and {n}."""
+    """`heading` and `row` are sentences for faces that write sentences: of a heading's record and
+    {count}, of a row's labels and {n}."""
 
     columns: tuple[Column, ...]
     cheapest_first: str | None = None  # the field of the price; None keeps the file order
@@ -63,7 +68,9 @@ class Table:
     def values(self) -> Callable[[Any], tuple[Any, ...]]:
         """From a record to its values in the order of the columns, as the record has them."""
         fields = [column.field for column in self.columns]
-        return attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
+        return (
+            attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
+        )
 
     @cached_property
     def fields(self) -> dict[str, Column]:
@@ -72,18 +79,30 @@ class Table:
 
     @cached_property
     def units(self) -> dict[str, str]:
-        return {name: _UNITS[word] for name in self.fields if (word := name.rpartition("_")[2]) in _UNITS}
+        return {
+            name: _UNITS[word]
+            for name in self.fields
+            if (word := name.rpartition("_")[2]) in _UNITS
+        }
 
     @cached_property
     def of_all(self) -> tuple[str, ...]:
         """The fields that the heading says once, of all rows."""
-        return tuple(name for _, name, _, _ in Formatter().parse(self.heading) if name and name != "count")
+        return tuple(
+            name for _, name, _, _ in Formatter().parse(self.heading) if name and name != "count"
+        )
 
     def rows(self, records: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
         """The values of each record, as this face writes them."""
         columns = [column.of(records) for column in self.fields.values()]
         if self.decimals is not None:
-            columns = [[round(value, self.decimals) if isinstance(value, float) else value for value in column] for column in columns]
+            columns = [
+                [
+                    round(value, self.decimals) if isinstance(value, float) else value
+                    for value in column
+                ]
+                for column in columns
+            ]
         return tuple(zip(*columns, strict=True))
 
     def named(self, record: Any) -> dict[str, Any]:
@@ -91,7 +110,8 @@ class Table:
 
 
 class Page(NamedTuple):
-    """What a search found, or one page of it. `first` is the number of its first row among all `total`, from 1."""
+    """What a search found, or one page of it. `first` is the number of its first row among all
+    `total`, from 1."""
 
     records: Sequence[Any]
     first: int
@@ -101,7 +121,8 @@ class Page(NamedTuple):
 
     @property
     def place(self) -> str:
-        """'Rows 13-24 of 340, page 2 of 29.' and what to ask for next; empty where the answer is whole."""
+        """'Rows 13-24 of 340, page 2 of 29.' and what to ask for next; empty where the answer is
+        whole."""
         if self.pages == 1:
             return ""
         last = self.first + len(self.records) - 1
@@ -121,8 +142,9 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class Pieces:
-    """The text of an answer in pieces, `between` standing between rows. Rows that are `closed` (by a bracket) show by themselves that they
-    are whole; of others, only what follows shows that no digit is missing."""
+    """The text of an answer in pieces, `between` standing between rows. Rows that are `closed` (by
+    a bracket) show by themselves that they are whole; of others, only what follows shows that no
+    digit is missing."""
 
     head: str
     rows: Sequence[str] = ()
@@ -151,16 +173,19 @@ Sentences = Mapping[ErrorKind, str]
 class Face:
     """`named` lists the tools that are offered, in the order in which they are shown.
 
-    `sentences` are the face's own words for what went wrong, tool by tool of the core ("" for every tool). They may use the arguments of
-    the call by the core's names (in the face's words), what the error says besides, and {problem}, the core's own sentence, which is also
-    what stands where a face has no sentence.
+    `sentences` are the face's own words for what went wrong, tool by tool of the core ("" for every
+    tool). They may use the arguments of the call by the core's names (in the face's words), what
+    the error says besides, and {problem}, the core's own sentence, which is also what stands where
+    a face has no sentence.
     """
 
     name: str
     write: Callable[[Face, Written], Pieces]
-    tables: Mapping[type, Table]  # record type → its columns; a result that has several `records` says so by this name
+    # record type → its columns; a result that has several `records` says so by this name
+    tables: Mapping[type, Table]
     named: Mapping[str, Named]
-    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # argument of the core → the core's word → the face's
+    # argument of the core → the core's word → the face's
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
     core: type[Core] = Core
 
@@ -174,13 +199,22 @@ class Face:
     def answer(self, result: Any, page: int = 1, page_rows: int | None = None) -> ToolAnswer:
         """A tool's result as this face writes it; of a list longer than `page_rows`, one page.
 
-        Tables keep the file order among equal prices. Raises ToolError for a page that is not there.
+        Tables keep the file order among equal prices. Raises ToolError for a page that is not
+        there.
         """
-        return self.written(_page_of(self.in_order(result), page, page_rows) if isinstance(result, list) else result)
+        return self.written(
+            _page_of(self.in_order(result), page, page_rows) if isinstance(result, list) else result
+        )
 
     def written(self, result: Written) -> ToolAnswer:
         pieces = self.write(self, result)
-        return ToolAnswer(pieces.text, isinstance(result, Refusal), None, partial(self.rows, result), pieces.row_ends)
+        return ToolAnswer(
+            pieces.text,
+            isinstance(result, Refusal),
+            None,
+            partial(self.rows, result),
+            pieces.row_ends,
+        )
 
     def rows(self, result: Written) -> Rows:
         """The same as data. Records that this face has no table for count as text."""
@@ -201,8 +235,12 @@ class Face:
             fields = tuple(dict.fromkeys(name for row in named for name in row))
             values = tuple(tuple(map(row.get, fields)) for row in named)
         about = {name: getattr(records[0], name) for name in table.of_all}
-        first, total, page, pages = result[1:5] if isinstance(result, Page) else (1, len(records), 1, 1)
-        return Rows(type(records[0]).__name__, fields, values, units, about, first, total, page, pages)
+        first, total, page, pages = (
+            result[1:5] if isinstance(result, Page) else (1, len(records), 1, 1)
+        )
+        return Rows(
+            type(records[0]).__name__, fields, values, units, about, first, total, page, pages
+        )
 
     def in_order(self, records: list[Any]) -> list[Any]:
         price = self.tables[type(records[0])].cheapest_first if records else None
@@ -212,7 +250,8 @@ class Face:
         return self.written(Refusal(message, kind))
 
     def refusal(self, error: ToolError, asked: Asked | None, tool: str | None) -> ToolAnswer:
-        """What went wrong, in this face's words. `tool` is the core's name of what was called, `asked` the call as far as it was read.
+        """What went wrong, in this face's words. `tool` is the core's name of what was called,
+        `asked` the call as far as it was read.
 
         Where a face has one sentence for several kinds of error, the first of them is recorded.
         """
@@ -222,12 +261,20 @@ class Face:
         if sentence is None:
             return self.error(str(error), error.kind)
         kind = next(kind for kind, each in sentences.items() if each == sentence)
-        said = {core: harmless(self.words.get(core, {}).get(value, value)) for core, value in asked.arguments.items()} if asked else {}
+        said = (
+            {
+                core: harmless(self.words.get(core, {}).get(value, value))
+                for core, value in asked.arguments.items()
+            }
+            if asked
+            else {}
+        )
         return self.error(sentence.format_map({**said, **error.said, "problem": str(error)}), kind)
 
     @cached_property
     def empty(self) -> ToolAnswer:
-        """An answer without information, used as the control that a policy plans from what it reads and not from memory."""
+        """An answer without information, used as the control that a policy plans from what it reads
+        and not from memory."""
         return self.written(NOTHING)
 
 

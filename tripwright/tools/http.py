@@ -1,4 +1,5 @@
-"""One HTTP attempt at an interface of somebody else's: JSON back, or a ProviderFault that says what happened without saying any secret."""
+"""One HTTP attempt at an interface of somebody else's: JSON back, or a ProviderFault that says what
+happened without saying any secret."""
 
 from __future__ import annotations
 
@@ -14,13 +15,17 @@ from tripwright.llm.urls import shown_url
 if TYPE_CHECKING:
     import httpx2
 
-FaultKind = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"]
+FaultKind = Literal[
+    "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
+]
 SHOWN_CHARACTERS = 200  # of a foreign message
-USER_AGENT = f"tripwright/{__version__}"  # vendors of open data refuse clients that do not say who they are
+# vendors of open data refuse clients that do not say who they are
+USER_AGENT = f"tripwright/{__version__}"
 
 
 class ProviderFault(Exception):
-    """Our side could not answer. `retry_after_s` is what the provider asked to be left alone for."""
+    """Our side could not answer. `retry_after_s` is what the provider asked to be left alone
+    for."""
 
     def __init__(self, kind: FaultKind, message: str, retry_after_s: float | None = None):
         super().__init__(message)
@@ -29,9 +34,16 @@ class ProviderFault(Exception):
 
 
 class HttpCaller:
-    """Threads may share one. `secrets` never appear in a message: a vendor may repeat a key, and a URL may hold one."""
+    """Threads may share one. `secrets` never appear in a message: a vendor may repeat a key, and a
+    URL may hold one."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str] | None = None, timeout_s: float = 20.0, secrets: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        base_url: str,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float = 20.0,
+        secrets: tuple[str, ...] = (),
+    ):
         self._url = base_url.rstrip("/")
         self.base_url = shown_url(self._url)  # as messages and settings say it
         self._headers = {"user-agent": USER_AGENT, "accept": "application/json", **(headers or {})}
@@ -52,20 +64,29 @@ class HttpCaller:
         body: Any = None,
         form: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON of a 2xx answer. Raises ProviderFault; a 4xx that is the call's own fault is `Refused`, with the vendor's JSON."""
+        """The JSON of a 2xx answer. Raises ProviderFault; a 4xx that is the call's own fault is
+        `Refused`, with the vendor's JSON."""
         import httpx2
 
         try:
-            response = self._client.request(method, self._url + path, params=parameters, json=body, data=form)
+            response = self._client.request(
+                method, self._url + path, params=parameters, json=body, data=form
+            )
         except httpx2.TimeoutException:
-            raise ProviderFault("timeout", f"{self.base_url} did not answer within {self._timeout_s:g} s.") from None
+            raise ProviderFault(
+                "timeout", f"{self.base_url} did not answer within {self._timeout_s:g} s."
+            ) from None
         except (httpx2.TransportError, httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise ProviderFault("connection", f"{self.base_url} cannot be reached: {self.shown(error)}") from None
+            raise ProviderFault(
+                "connection", f"{self.base_url} cannot be reached: {self.shown(error)}"
+            ) from None
         if response.is_success:
             try:
                 return response.json()
             except (ValueError, RecursionError):
-                raise ProviderFault("bad_response", f"{self.base_url} answered no JSON: {self.shown(response.text)}") from None
+                raise ProviderFault(
+                    "bad_response", f"{self.base_url} answered no JSON: {self.shown(response.text)}"
+                ) from None
         raise self._problem(response)
 
     def _problem(self, response: httpx2.Response) -> Exception:
@@ -97,7 +118,11 @@ class HttpCaller:
     def _client(self) -> httpx2.Client:
         import httpx2
 
-        return httpx2.Client(timeout=self._timeout_s, headers=self._headers, verify=self.base_url.startswith("https://"))
+        return httpx2.Client(
+            timeout=self._timeout_s,
+            headers=self._headers,
+            verify=self.base_url.startswith("https://"),
+        )
 
     def close(self) -> None:
         if "_client" in self.__dict__:
@@ -105,7 +130,8 @@ class HttpCaller:
 
 
 class Refused(Exception):
-    """A 4xx about the call itself. A client turns it into an answer (`Found`, refused) or, where it makes no sense, into a fault."""
+    """A 4xx about the call itself. A client turns it into an answer (`Found`, refused) or, where it
+    makes no sense, into a fault."""
 
     def __init__(self, status: int, message: str, body: Any):
         super().__init__(message)
@@ -113,8 +139,9 @@ class Refused(Exception):
 
 
 def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | None:
-    """Seconds that a vendor asks for: `Retry-After` (a number or a date), else, of one who says that its limit is reached,
-    `ratelimit-reset` (seconds, or a date as Duffel sends): others send that with every answer."""
+    """Seconds that a vendor asks for: `Retry-After` (a number or a date), else, of one who says
+    that its limit is reached, `ratelimit-reset` (seconds, or a date as Duffel sends): others send
+    that with every answer."""
     for name in ("retry-after", "ratelimit-reset") if limited else ("retry-after",):
         if not (said := headers.get(name)):
             continue

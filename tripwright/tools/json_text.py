@@ -1,7 +1,8 @@
 """Results as JSON text, for faces whose models were taught to read it.
 
-The text is what `json.dumps` gives, but tables are put together from texts of their values: an answer of many rows is what a tool server
-spends its time on, and the same prices, times and kinds of rooms come again and again.
+The text is what `json.dumps` gives, but tables are put together from texts of their values: an
+answer of many rows is what a tool server spends its time on, and the same prices, times and kinds
+of rooms come again and again.
 """
 
 from __future__ import annotations
@@ -19,20 +20,26 @@ _REMEMBERED = 4096  # texts of values, for each column
 
 
 def write_objects(face: Face, result: Written) -> Pieces:
-    """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and says where it stands. A result that is
-    no list is one object."""
+    """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and
+    says where it stands. A result that is no list is one object."""
     match result:
         case Page(records=records, pages=1):
             return Pieces("[", _filled(_object_form, face, records), ", ", "]")
         case Page(records=records):
-            return Pieces('{"rows": [', _filled(_object_form, face, records), ", ", f"], {json.dumps(_place(result))[1:]}")
+            return Pieces(
+                '{"rows": [',
+                _filled(_object_form, face, records),
+                ", ",
+                f"], {json.dumps(_place(result))[1:]}",
+            )
         case Refusal(problem=problem):
             return Pieces(json.dumps({"error": problem}, ensure_ascii=False))
     return Pieces("", _filled(_object_form, face, [result]))
 
 
 def write_arrays(face: Face, result: Written) -> Pieces:
-    """{"rows": [[…], …]} without spaces, values in the order of the columns. A result that is no list is one object, with labels."""
+    """{"rows": [[…], …]} without spaces, values in the order of the columns. A result that is no
+    list is one object, with labels."""
     match result:
         case Page(records=records, pages=pages):
             tail = f"],{_tight(_place(result))[1:]}" if pages > 1 else "]}"
@@ -76,12 +83,17 @@ def _value_writers(table: Table, record: Any) -> tuple[Callable[[Any], str], ...
     """Column by column, from a record's value to its JSON text."""
     is_text = {name for name, kind in get_type_hints(record).items() if kind is str}
     return tuple(
-        encode_basestring if column.form is as_it_is and column.field in is_text else _remembering(column.form) for column in table.columns
+        encode_basestring
+        if column.form is as_it_is and column.field in is_text
+        else _remembering(column.form)
+        for column in table.columns
     )
 
 
 def _remembering(form: Callable[[Any], Any]) -> Callable[[Any], str]:
-    return lru_cache(_REMEMBERED, typed=True)(lambda value: json.dumps(form(value), ensure_ascii=False))
+    return lru_cache(_REMEMBERED, typed=True)(
+        lambda value: json.dumps(form(value), ensure_ascii=False)
+    )
 
 
 def _place(page: Page) -> dict[str, int]:

@@ -1,8 +1,10 @@
-"""The tools of a server (`tripwright serve tools`) with the interface of a ToolBox: an episode does not notice where its tools run.
+"""The tools of a server (`tripwright serve tools`) with the interface of a ToolBox: an episode does
+not notice where its tools run.
 
-Whose fault it was stays visible (law 4). A mistake of the model's comes back as an answer, as from a ToolBox. A server that cannot be
-reached, fails, or suddenly has another world is our side: it is asked again with growing pauses, and then `call` raises ToolHostDown.
-Calls change nothing on the server, so asking twice is safe. Threads may share one RemoteToolBox and with it its connections.
+Whose fault it was stays visible (law 4). A mistake of the model's comes back as an answer, as from
+a ToolBox. A server that cannot be reached, fails, or suddenly has another world is our side: it is
+asked again with growing pauses, and then `call` raises ToolHostDown. Calls change nothing on the
+server, so asking twice is safe. Threads may share one RemoteToolBox and with it its connections.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ PASSING_STATUS = {408, 429}  # and all from 500
 
 
 class RemoteToolBox:
-    """Asks the server once at the start: raises UserError where it cannot be reached, has no such face, or serves another world than the
-    one whose content hash is expected."""
+    """Asks the server once at the start: raises UserError where it cannot be reached, has no such
+    face, or serves another world than the one whose content hash is expected."""
 
     def __init__(
         self,
@@ -47,9 +49,15 @@ class RemoteToolBox:
         import httpx2  # a quarter of a second to import: only for those who use a server
 
         if not is_address(base_url):
-            raise UserError(f"Tool server '{shown_url(base_url)}' is not a URL: expected one like http://localhost:8321.")
+            raise UserError(
+                f"Tool server '{shown_url(base_url)}' is not a URL: expected one like"
+                " http://localhost:8321."
+            )
         if timeout_seconds <= 0 or max_retries < 0 or first_wait_seconds < 0:
-            raise UserError("A tool server needs timeout_seconds > 0, max_retries >= 0 and first_wait_seconds >= 0.")
+            raise UserError(
+                "A tool server needs timeout_seconds > 0, max_retries >= 0 and first_wait_seconds"
+                " >= 0."
+            )
         if page_rows is not None and page_rows < 1:
             raise ValueError(f"a page has at least 1 row, found {page_rows}")
         self._url = base_url.rstrip("/")
@@ -57,22 +65,33 @@ class RemoteToolBox:
         self.face = face
         self.page_rows = page_rows
         self._max_retries, self._first_wait_seconds = max_retries, first_wait_seconds
-        self._query = urlencode({"face": self.face.name} | ({"page_rows": page_rows} if page_rows is not None else {}))
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0)
+        self._query = urlencode(
+            {"face": self.face.name} | ({"page_rows": page_rows} if page_rows is not None else {})
+        )
+        limits = httpx2.Limits(
+            max_connections=None, max_keepalive_connections=None, keepalive_expiry=30.0
+        )
         # Reading the certificates takes longer than a hundred calls: only for those who need them.
-        self._client = httpx2.Client(timeout=timeout_seconds, limits=limits, verify=base_url.startswith("https://"))
+        self._client = httpx2.Client(
+            timeout=timeout_seconds, limits=limits, verify=base_url.startswith("https://")
+        )
         try:
             self.world = self._get("/world")  # the manifest: name, rows, content hash
             self._schemas = self._get(f"/tools?{self._query}")["schemas"]
             self._world_hash = str(self.world["content_hash"])
         except ToolHostDown as error:
-            raise UserError(f"{error} Start a server with 'tripwright serve tools --world DIR'.") from None
+            raise UserError(
+                f"{error} Start a server with 'tripwright serve tools --world DIR'."
+            ) from None
         except (LookupError, TypeError):
-            raise UserError(f"{self.base_url} is not a server of tools: expected the URL that 'tripwright serve tools' prints.") from None
+            raise UserError(
+                f"{self.base_url} is not a server of tools: expected the URL that 'tripwright serve"
+                " tools' prints."
+            ) from None
         if world_hash is not None and world_hash != self._world_hash:
             raise UserError(
-                f"{self.base_url} serves another world: expected content hash {world_hash}, found {self._world_hash} "
-                f"(world '{self.world.get('name')}')."
+                f"{self.base_url} serves another world: expected content hash {world_hash}, found"
+                f" {self._world_hash} (world '{self.world.get('name')}')."
             )
 
     @property
@@ -82,7 +101,8 @@ class RemoteToolBox:
         return copy
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
-        """Answers one tool call. `arguments` is an object or the JSON text of one. Raises ToolHostDown."""
+        """Answers one tool call. `arguments` is an object or the JSON text of one. Raises
+        ToolHostDown."""
         try:
             text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
             content = json.dumps({"name": name, "arguments": text})
@@ -90,15 +110,21 @@ class RemoteToolBox:
             return self.face.error("The arguments are not valid JSON.", "not_json")
         response, found = self._ask("POST", f"/tools?{self._query}", content)
         if response.status_code == 413:  # no model means to write so much
-            return self.face.error(f"The arguments are too long: {len(text):,} characters.", "too_long")
+            return self.face.error(
+                f"The arguments are too long: {len(text):,} characters.", "too_long"
+            )
         if response.status_code != 200:
-            raise ToolHostDown(f"{self.base_url} answered {response.status_code}: {_detail(response)}")
+            raise ToolHostDown(
+                f"{self.base_url} answered {response.status_code}: {_detail(response)}"
+            )
         if response.headers.get(WORLD_HEADER) != self._world_hash:
             raise ToolHostDown(f"{self.base_url} has another world than at the start.")
         try:
             return ToolAnswer.from_json(found)
         except (LookupError, TypeError):
-            raise ToolHostDown(f"{self.base_url} answered JSON that is no tool's answer: {_shown(response.text)}") from None
+            raise ToolHostDown(
+                f"{self.base_url} answered JSON that is no tool's answer: {_shown(response.text)}"
+            ) from None
 
     def close(self) -> None:
         """Ends the connections; a call afterwards fails."""
@@ -107,17 +133,25 @@ class RemoteToolBox:
     def _get(self, path: str) -> dict[str, Any]:
         response, found = self._ask("GET", path)
         if response.status_code != 200:
-            raise UserError(f"{self.base_url}{path.partition('?')[0]} answered {response.status_code}: {_detail(response)}")
+            raise UserError(
+                f"{self.base_url}{path.partition('?')[0]} answered {response.status_code}:"
+                f" {_detail(response)}"
+            )
         return found
 
-    def _ask(self, method: str, path: str, content: str | None = None) -> tuple[httpx2.Response, dict[str, Any]]:
-        """The first answer that is not a passing fault, and its JSON if its status is 200. Raises ToolHostDown after the last attempt."""
+    def _ask(
+        self, method: str, path: str, content: str | None = None
+    ) -> tuple[httpx2.Response, dict[str, Any]]:
+        """The first answer that is not a passing fault, and its JSON if its status is 200. Raises
+        ToolHostDown after the last attempt."""
         import httpx2
 
         headers = {"content-type": "application/json"} if content is not None else {}
         for attempt in range(1, self._max_retries + 2):
             try:
-                response = self._client.request(method, self._url + path, content=content, headers=headers)
+                response = self._client.request(
+                    method, self._url + path, content=content, headers=headers
+                )
                 if response.status_code >= 500 or response.status_code in PASSING_STATUS:
                     fault = f"answered {response.status_code}: {_detail(response)}"
                 elif response.status_code != 200:
@@ -134,11 +168,18 @@ class RemoteToolBox:
                 raise UserError(f"Tool server '{self.base_url}' is not a URL: {error}.") from None
             if attempt <= self._max_retries:
                 time.sleep(self._wait_seconds(attempt))
-        raise ToolHostDown(f"{self.base_url} {fault} ({attempt} attempts)" if attempt > 1 else f"{self.base_url} {fault}")
+        raise ToolHostDown(
+            f"{self.base_url} {fault} ({attempt} attempts)"
+            if attempt > 1
+            else f"{self.base_url} {fault}"
+        )
 
     def _wait_seconds(self, attempt: int) -> float:
-        jitter = 0.75 + 0.5 * random.random()  # many episodes fail at the same moment and must not come back at the same moment
-        return min(self._first_wait_seconds * 2.0 ** min(attempt - 1, 20) * jitter, LONGEST_WAIT_SECONDS)
+        # many episodes fail at the same moment and must not come back at the same moment
+        jitter = 0.75 + 0.5 * random.random()
+        return min(
+            self._first_wait_seconds * 2.0 ** min(attempt - 1, 20) * jitter, LONGEST_WAIT_SECONDS
+        )
 
 
 def _object(response: httpx2.Response) -> dict[str, Any] | None:

@@ -1,7 +1,9 @@
-"""From methods to what a model is shown and may call: signature and docstring are the only definition of a tool, and the names of a
-face are laid over them. A parameter with a default is an optional argument.
+"""From methods to what a model is shown and may call: signature and docstring are the only
+definition of a tool, and the names of a face are laid over them. A parameter with a default is an
+optional argument.
 
-`page` is no argument of a tool: it chooses among the rows that a search found, so it is offered here, where answers are given in pages.
+`page` is no argument of a tool: it chooses among the rows that a search found, so it is offered
+here, where answers are given in pages.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ _PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null
 
 
 class Core:
-    """What a class of tools says of them besides its methods, which are the tools: those that do not begin with "_".
+    """What a class of tools says of them besides its methods, which are the tools: those that do
+    not begin with "_".
 
-    `RECORDS`: tool → the type of the rows that it answers with. `DATED`: tool → its argument that is a day, for tools whose answers of
-    yesterday are out of date.
+    `RECORDS`: tool → the type of the rows that it answers with. `DATED`: tool → its argument that
+    is a day, for tools whose answers of yesterday are out of date.
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {}
@@ -33,19 +36,28 @@ class Core:
 
     @classmethod
     def of_world(cls, world: Any, called: Callable[[str], str] = str) -> Any:
-        """The tools over a closed world. `called` tells what a tool is called by whoever reads its errors."""
+        """The tools over a closed world. `called` tells what a tool is called by whoever reads its
+        errors."""
         raise NotImplementedError(f"{cls.__name__} answers from no world")
 
 
 def tool_functions(tools: type) -> dict[str, Callable[..., Any]]:
-    """Name → unbound method, in order of definition, those that a subclass adds last. Class methods are no tools."""
-    members = {name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()}
-    return {name: member for name, member in members.items() if inspect.isfunction(member) and not name.startswith("_")}
+    """Name → unbound method, in order of definition, those that a subclass adds last. Class methods
+    are no tools."""
+    members = {
+        name: member for kind in reversed(tools.__mro__) for name, member in vars(kind).items()
+    }
+    return {
+        name: member
+        for name, member in members.items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
 
 
 @dataclass(frozen=True)
 class Named:
-    """What a face calls one tool, and those of its arguments that it names otherwise than the core does."""
+    """What a face calls one tool, and those of its arguments that it names otherwise than the core
+    does."""
 
     name: str
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -80,13 +92,20 @@ class _Tool:
 class Offer:
     """The tools of a face: their schemas, and how a call is read.
 
-    `words` says, argument by argument of the core, which word a face has for a value (`{"mode": {"self-driving": "driving"}}`).
+    `words` says, argument by argument of the core, which word a face has for a value (`{"mode":
+    {"self-driving": "driving"}}`).
     """
 
     def __init__(
-        self, functions: Mapping[str, Callable[..., Any]], named: Mapping[str, Named], words: Mapping[str, Mapping[str, str]] | None = None
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        named: Mapping[str, Named],
+        words: Mapping[str, Mapping[str, str]] | None = None,
     ):
-        self._tools = {name.name: _offered(core, functions[core], name, words or {}) for core, name in named.items()}
+        self._tools = {
+            name.name: _offered(core, functions[core], name, words or {})
+            for core, name in named.items()
+        }
         self._names = {tool.core: name for name, tool in self._tools.items()}
 
     def core_name(self, name: object) -> str | None:
@@ -105,24 +124,34 @@ class Offer:
         for said, argument in self._tools[name].arguments.items():
             if argument.core in arguments:
                 value = written.pop(argument.core)
-                words = (word for word, core_word in (argument.choices or {}).items() if core_word == value)
+                words = (
+                    word
+                    for word, core_word in (argument.choices or {}).items()
+                    if core_word == value
+                )
                 written[said] = next(words, value)
         return name, written
 
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
-        """The tools in the JSON function format of OpenAI. A fresh copy each time: callers may edit it."""
+        """The tools in the JSON function format of OpenAI. A fresh copy each time: callers may edit
+        it."""
         return [_schema(name, tool, paged and tool.has_rows) for name, tool in self._tools.items()]
 
     def read(self, name: object, arguments: Mapping[str, Any], paged: bool = False) -> Asked:
         """Raises ToolError for any mistake of the caller's."""
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            raise ToolError(f"Unknown tool {quoted(name)}. The tools are {', '.join(self._tools)}.", "unknown_tool")
+            raise ToolError(
+                f"Unknown tool {quoted(name)}. The tools are {', '.join(self._tools)}.",
+                "unknown_tool",
+            )
         paged = paged and tool.has_rows
         if arguments.keys() != tool.arguments.keys():
             _check_names(name, tool, arguments, paged)
         read = {
-            argument.core: _checked(said, argument, arguments[said]) if said in arguments else argument.default
+            argument.core: _checked(said, argument, arguments[said])
+            if said in arguments
+            else argument.default
             for said, argument in tool.arguments.items()
         }
         return Asked(tool.core, read, _page(arguments[PAGE]) if paged and PAGE in arguments else 1)
@@ -133,29 +162,45 @@ def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged:
     for given in arguments:
         if given not in tool.arguments and not (paged and given == PAGE):
             raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
-    if missing := [said for said, argument in tool.arguments.items() if argument.required and said not in arguments]:
+    if missing := [
+        said
+        for said, argument in tool.arguments.items()
+        if argument.required and said not in arguments
+    ]:
         argument = "argument" if len(missing) == 1 else "arguments"
-        raise ToolError(f"Missing {argument} {', '.join(quoted(said) for said in missing)}. {takes}", "missing_argument")
+        raise ToolError(
+            f"Missing {argument} {', '.join(quoted(said) for said in missing)}. {takes}",
+            "missing_argument",
+        )
 
 
-def _offered(core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]) -> _Tool:
+def _offered(
+    core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]
+) -> _Tool:
     description, described = _docstring(function)
     hints = get_type_hints(function)
     arguments = {}
-    for parameter, written in list(inspect.signature(function).parameters.items())[1:]:  # without self
+    # without self
+    for parameter, written in list(inspect.signature(function).parameters.items())[1:]:
         kind, choices = hints[parameter], None
         if get_origin(kind) is Literal:
-            choices = {words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)}
+            choices = {
+                words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)
+            }
         required = written.default is inspect.Parameter.empty
         default = None if required else written.default
-        arguments[named.arguments.get(parameter, parameter)] = _Argument(parameter, kind, described[parameter], choices, default, required)
+        arguments[named.arguments.get(parameter, parameter)] = _Argument(
+            parameter, kind, described[parameter], choices, default, required
+        )
     return _Tool(core, description, arguments, has_rows=get_origin(hints["return"]) is list)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """(description, argument → description) of a Google-style docstring whose arguments take one line each."""
+    """(description, argument → description) of a Google-style docstring; the further lines of an
+    argument are indented deeper than its first."""
     description, _, listed = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-    arguments = dict(line.strip().split(": ", 1) for line in listed.splitlines() if line.strip())
+    unfolded = re.sub(r"\n {5,}", " ", listed)
+    arguments = dict(line.strip().split(": ", 1) for line in unfolded.splitlines() if line.strip())
     return " ".join(description.split()), arguments
 
 
@@ -163,23 +208,35 @@ def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     for said, argument in tool.arguments.items():
         if argument.choices is not None:
-            properties[said] = {"type": "string", "enum": list(argument.choices), "description": argument.description}
+            properties[said] = {
+                "type": "string",
+                "enum": list(argument.choices),
+                "description": argument.description,
+            }
         else:
-            properties[said] = {"type": _JSON_TYPES[argument.kind], "description": argument.description}
+            properties[said] = {
+                "type": _JSON_TYPES[argument.kind],
+                "description": argument.description,
+            }
         if not argument.required:
             properties[said]["default"] = argument.default
     required = [said for said, argument in tool.arguments.items() if argument.required]
     if paged:
         properties[PAGE] = {"type": "integer", "minimum": 1, "description": _PAGE_DESCRIPTION}
     schema = {"type": "object", "properties": properties, "required": required}
-    return {"type": "function", "function": {"name": name, "description": tool.description, "parameters": schema}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": tool.description, "parameters": schema},
+    }
 
 
 def _checked(said: str, argument: _Argument, value: Any) -> Any:
     if argument.choices is not None:
         if not isinstance(value, str) or value not in argument.choices:
             accepted = " or ".join(f"'{choice}'" for choice in argument.choices)
-            raise ToolError(f"Argument '{said}' must be {accepted}, found {quoted(value)}.", "wrong_type")
+            raise ToolError(
+                f"Argument '{said}' must be {accepted}, found {quoted(value)}.", "wrong_type"
+            )
         return argument.choices[value]
     if type(value) is not argument.kind:
         raise _wrong_type(said, argument.kind, value)
@@ -199,7 +256,9 @@ def _wrong_type(said: str, kind: type, value: Any) -> ToolError:
     shown = "" if value is None else f" {quoted(value)}"
     wanted = _JSON_TYPES[kind]
     article = "an" if wanted[0] in "aeiou" else "a"
-    return ToolError(f"Argument '{said}' must be {article} {wanted}, found {found}{shown}.", "wrong_type")
+    return ToolError(
+        f"Argument '{said}' must be {article} {wanted}, found {found}{shown}.", "wrong_type"
+    )
 
 
 def known_date(date: str) -> calendar_date:
@@ -209,4 +268,6 @@ def known_date(date: str) -> calendar_date:
     try:
         return calendar_date.fromisoformat(date)
     except ValueError:
-        raise ToolError(f"Date {quoted(date)} is not a day of the calendar.", "no_such_day") from None
+        raise ToolError(
+            f"Date {quoted(date)} is not a day of the calendar.", "no_such_day"
+        ) from None

@@ -1,6 +1,8 @@
-"""The tools of one episode: JSON in, text and rows out. A mistake of the model's is an answer (`error`), never an exception (law 4).
+"""The tools of one episode: JSON in, text and rows out. A mistake of the model's is an answer
+(`error`), never an exception (law 4).
 
-With `emptied`, every answer, errors included, becomes the face's empty one: a policy that still plans well has memorised the world.
+With `emptied`, every answer, errors included, becomes the face's empty one: a policy that still
+plans well has memorised the world.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from tripwright.world.store import World
 
 
 class ToolHostDown(Exception):
-    """Our side could not answer (a tool server is dead): raised by `call`, and the episode ends unscored (law 4)."""
+    """Our side could not answer (a tool server is dead): raised by `call`, and the episode ends
+    unscored (law 4)."""
 
 
 class Tools(Protocol):
@@ -39,7 +42,9 @@ class AnswerBox:
     """Tools at hand behind a face. With `page_rows`, longer answers come in pages of so
     many rows."""
 
-    def __init__(self, tools: object, face: Face, *, page_rows: int | None = None, emptied: bool = False):
+    def __init__(
+        self, tools: object, face: Face, *, page_rows: int | None = None, emptied: bool = False
+    ):
         if page_rows is not None and page_rows < 1:
             raise ValueError(f"a page has at least 1 row, found {page_rows}")
         self.face, self.page_rows, self.emptied = face, page_rows, emptied
@@ -55,7 +60,9 @@ class AnswerBox:
             return self.face.empty
         asked: Asked | None = None
         try:
-            asked = self.face.offer.read(name, read_arguments(arguments), paged=self.page_rows is not None)
+            asked = self.face.offer.read(
+                name, read_arguments(arguments), paged=self.page_rows is not None
+            )
             result = getattr(self._tools, asked.tool)(**asked.arguments)
             return self.face.answer(result, asked.page, self.page_rows)
         except ToolError as error:
@@ -65,8 +72,15 @@ class AnswerBox:
 class ToolBox(AnswerBox):
     """Tools that answer from a world at hand."""
 
-    def __init__(self, world: World, face: Face, *, page_rows: int | None = None, emptied: bool = False):
-        super().__init__(face.core.of_world(world, face.offer.name_of), face, page_rows=page_rows, emptied=emptied)
+    def __init__(
+        self, world: World, face: Face, *, page_rows: int | None = None, emptied: bool = False
+    ):
+        super().__init__(
+            face.core.of_world(world, face.offer.name_of),
+            face,
+            page_rows=page_rows,
+            emptied=emptied,
+        )
         self.world = world
 
 
@@ -74,10 +88,18 @@ def read_arguments(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
     """Raises ToolError for what is no JSON object."""
     if isinstance(arguments, str):
         try:
-            arguments = json.loads(arguments.removeprefix("\ufeff"))  # a byte order mark, as some programs put before a file
-        except (ValueError, RecursionError) as error:  # ValueError covers JSONDecodeError and integers of thousands of digits
-            why = f" ({error.msg} at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
+            # a byte order mark, as some programs put before a file
+            arguments = json.loads(arguments.removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            # ValueError covers JSONDecodeError and integers of thousands of digits
+            why = (
+                f" ({error.msg} at character {error.pos})"
+                if isinstance(error, json.JSONDecodeError)
+                else ""
+            )
             raise ToolError(f"The arguments are not valid JSON{why}.", "not_json") from None
     if not isinstance(arguments, Mapping):
-        raise ToolError(f"The arguments must be a JSON object, found {quoted(arguments)}.", "not_json")
+        raise ToolError(
+            f"The arguments must be a JSON object, found {quoted(arguments)}.", "not_json"
+        )
     return arguments

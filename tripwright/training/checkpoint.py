@@ -1,10 +1,12 @@
 """Checkpoints of one stage: written whole or not at all, checked before they are believed (row B6).
 
-    RUN/checkpoints/<stage>/step-000050/state.pt        what the next steps depend on, as tensors, numbers and texts
-    RUN/checkpoints/<stage>/step-000050/manifest.json   step, seconds, the hash of state.pt, and what the state belongs to
+    RUN/checkpoints/<stage>/step-000050/state.pt        what the next steps depend on, as tensors,
+    numbers and texts RUN/checkpoints/<stage>/step-000050/manifest.json   step, seconds, the hash of
+    state.pt, and what the state belongs to
 
-A checkpoint is written beside its place, forced to disk and moved there, so a kill leaves the one before. One that is damaged all the
-same (a disk that was full, a copy cut short) is told and passed over.
+A checkpoint is written beside its place, forced to disk and moved there, so a kill leaves the one
+before. One that is damaged all the same (a disk that was full, a copy cut short) is told and passed
+over.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ CONTAINERS = (dict, OrderedDict, Counter, list, tuple)
 
 @dataclass(frozen=True)
 class CheckpointSettings:
-    """A checkpoint is due after so many steps or minutes, whichever comes first (None: not by that), and at Ctrl-C or SIGTERM.
+    """A checkpoint is due after so many steps or minutes, whichever comes first (None: not by
+    that), and at Ctrl-C or SIGTERM.
 
     None of this changes what is trained: it may be changed when a run is continued.
     """
@@ -44,9 +47,13 @@ class CheckpointSettings:
 
     def __post_init__(self) -> None:
         if self.every_steps is not None and self.every_steps < 1:
-            raise UserError(f"checkpoint.every_steps must be at least 1 or none, found {self.every_steps}.")
+            raise UserError(
+                f"checkpoint.every_steps must be at least 1 or none, found {self.every_steps}."
+            )
         if self.every_minutes is not None and not self.every_minutes > 0:
-            raise UserError(f"checkpoint.every_minutes must be above 0 or none, found {self.every_minutes}.")
+            raise UserError(
+                f"checkpoint.every_minutes must be above 0 or none, found {self.every_minutes}."
+            )
         if self.keep < 1:
             raise UserError(f"checkpoint.keep must be at least 1, found {self.keep}.")
 
@@ -64,8 +71,11 @@ class Checkpoint:
     manifest: dict[str, Any]
 
     def state(self) -> dict[str, Any]:
-        """On the CPU, whatever it was saved from. Only tensors and plain values are read: a checkpoint runs no code."""
-        state: dict[str, Any] = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
+        """On the CPU, whatever it was saved from. Only tensors and plain values are read: a
+        checkpoint runs no code."""
+        state: dict[str, Any] = torch.load(
+            self.folder / STATE, map_location="cpu", weights_only=True
+        )
         return state
 
 
@@ -76,7 +86,8 @@ class Checkpoints:
         self.folder, self.keep = folder, keep
 
     def write(self, step: int, state: Mapping[str, Any], facts: Mapping[str, Any]) -> Path:
-        """Writes the state after `step`; `facts` go into the manifest. Then only the `keep` newest are left."""
+        """Writes the state after `step`; `facts` go into the manifest. Then only the `keep` newest
+        are left."""
         check_plain(state)
         place = self.folder / f"step-{step:06d}"
         partial = place.with_name(place.name + PARTIAL)
@@ -100,14 +111,19 @@ class Checkpoints:
         return place
 
     def newest(self) -> Checkpoint | None:
-        """The newest that is whole. What lies beyond it (half written, damaged) is removed, damage with a word on stderr."""
+        """The newest that is whole. What lies beyond it (half written, damaged) is removed, damage
+        with a word on stderr."""
         for partial in self.folder.glob(f"step-*{PARTIAL}"):
             shutil.rmtree(partial)
         for place in self._places():
             try:
                 return Checkpoint(place, _sound_manifest(place))
             except ValueError as damage:
-                print(f"'{place}' is damaged ({damage}): it is removed, and the checkpoint before it is used", file=sys.stderr)
+                print(
+                    f"'{place}' is damaged ({damage}): it is removed, and the checkpoint before it"
+                    " is used",
+                    file=sys.stderr,
+                )
                 shutil.rmtree(place)
         return None
 
@@ -119,7 +135,11 @@ class Checkpoints:
 
     def _places(self) -> list[Path]:
         """Newest first."""
-        found = [place for place in self.folder.glob("step-*") if place.is_dir() and place.name[5:].isdigit()]
+        found = [
+            place
+            for place in self.folder.glob("step-*")
+            if place.is_dir() and place.name[5:].isdigit()
+        ]
         return sorted(found, key=lambda place: int(place.name[5:]), reverse=True)
 
 
@@ -152,11 +172,15 @@ def _sync_folder(folder: Path) -> None:
 
 
 def check_plain(value: Any, where: str = "state") -> None:
-    """Raises TypeError for what could be written and not be read again: better before the run than when it is needed."""
+    """Raises TypeError for what could be written and not be read again: better before the run than
+    when it is needed."""
     if type(value) in LEAVES:
         return
     if type(value) not in CONTAINERS:
-        raise TypeError(f"{where} is a {type(value).__name__}: a checkpoint holds tensors, numbers and texts, in lists and dicts")
+        raise TypeError(
+            f"{where} is a {type(value).__name__}: a checkpoint holds tensors, numbers and texts,"
+            " in lists and dicts"
+        )
     if isinstance(value, dict):
         for key, inner in value.items():
             check_plain(key, f"a key of {where}")
@@ -170,17 +194,23 @@ def check_plain(value: Any, where: str = "state") -> None:
 
 
 def process_generators() -> dict[str, Any]:
-    """States of torch's and Python's own generators. A loop draws from generators of its own; a model's dropout does not."""
+    """States of torch's and Python's own generators. A loop draws from generators of its own; a
+    model's dropout does not."""
     version, words, gauss = random.getstate()
     devices = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    return {"torch": torch.get_rng_state(), "cuda": devices, "python": [version, list(words), gauss]}
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": devices,
+        "python": [version, list(words), gauss],
+    }
 
 
 def set_process_generators(state: dict[str, Any]) -> None:
     version, words, gauss = state["python"]
     random.setstate((version, tuple(words), gauss))
     torch.set_rng_state(state["torch"])
-    if len(state["cuda"]) == torch.cuda.device_count():  # on another machine there is nothing to go on from
+    # on another machine there is nothing to go on from
+    if len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(state["cuda"])
 
 

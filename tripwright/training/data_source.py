@@ -1,4 +1,5 @@
-"""What a recipe trains on: the stream of trips of each of its stages, and hashes of the data by content."""
+"""What a recipe trains on: the stream of trips of each of its stages, and hashes of the data by
+content."""
 
 from __future__ import annotations
 
@@ -16,8 +17,9 @@ from tripwright.learning.trips import GeneratedTrips, GivenTrips, RepeatedTrips,
 from tripwright.runs import TRANSCRIPTS
 from tripwright.training.recipe_tables import Recipe
 
-# Generated worlds are numbered by their seed. Each stage draws from its own range of training worlds, so that no stage repeats another's
-# trips, and no examination asks about a world that was trained in.
+# Generated worlds are numbered by their seed. Each stage draws from its own range of training
+# worlds, so that no stage repeats another's trips, and no examination asks about a world that was
+# trained in.
 TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
 MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
@@ -29,31 +31,54 @@ def trips_of(recipe: Recipe, stage: int) -> Trips:
     every_group = (
         stage == RL
         and recipe.rl is not None
-        and any(named in domain.ungated for named in recipe.rl.settings.curriculum.rewards if isinstance(named, str))
+        and any(
+            named in domain.ungated
+            for named in recipe.rl.settings.curriculum.rewards
+            if isinstance(named, str)
+        )
     )
     if data.queries is not None:
         numbered = list(domain.read(Path(data.queries)))
         requests = [request for _, request in numbered]
         if not requests:
-            raise UserError(f"'{data.queries}' holds no requests. Expected {domain.title}, as '{domain.made_by}' writes them.")
+            raise UserError(
+                f"'{data.queries}' holds no requests. Expected {domain.title}, as"
+                f" '{domain.made_by}' writes them."
+            )
         place = place_of(recipe)
         domain.check_requests(numbered, place, Path(data.queries))
-        return Trips(domain, GivenTrips(place.source, requests, recipe.seed), len(requests), place.figures, every_group)
+        return Trips(
+            domain,
+            GivenTrips(place.source, requests, recipe.seed),
+            len(requests),
+            place.figures,
+            every_group,
+        )
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
-    generated = GeneratedTrips(domain, data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix)
+    generated = GeneratedTrips(
+        domain, data.scale, TRAINING_WORLDS + WORLDS_APART * stage, data.queries_per_world, mix
+    )
     if stage == RL and data.rl_trips is not None:
-        return Trips(domain, RepeatedTrips(generated, data.rl_trips, recipe.seed), data.rl_trips, every_group=every_group)
+        return Trips(
+            domain,
+            RepeatedTrips(generated, data.rl_trips, recipe.seed),
+            data.rl_trips,
+            every_group=every_group,
+        )
     return Trips(domain, generated, every_group=every_group)
 
 
 def place_of(recipe: Recipe) -> Place:
-    """What answers the tools of a recipe that names its requests: its world, or live services, opened once for all stages."""
+    """What answers the tools of a recipe that names its requests: its world, or live services,
+    opened once for all stages."""
     world = Path(recipe.data.world) if recipe.data.world is not None else None
     if recipe.live is None:
         return _opened(recipe.domain.name, PlaceOptions(world))
     live = recipe.live
     services = Path(live.services) if live.services is not None else None
-    return _opened_once(recipe.domain.name, PlaceOptions(world, services, live.store, live.snapshot, live.replay))
+    return _opened_once(
+        recipe.domain.name, PlaceOptions(world, services, live.store, live.snapshot, live.replay)
+    )
 
 
 def _opened(domain: str, options: PlaceOptions) -> Place:
@@ -68,7 +93,8 @@ _opened_once = cache(_opened)
 
 
 def data_identity(recipe: Recipe) -> dict[str, Any]:
-    """Hashes that change when the recipe would train on something else: of the world and files it names, of what the generator makes."""
+    """Hashes that change when the recipe would train on something else: of the world and files it
+    names, of what the generator makes."""
     identity: dict[str, Any] = {}
     if recipe.sft is not None and recipe.sft.data is not None:
         data = Path(recipe.sft.data)
@@ -77,7 +103,9 @@ def data_identity(recipe: Recipe) -> dict[str, Any]:
         identity["generator"] = generator_fingerprint(recipe.domain.name, recipe.data.scale)
         return identity
     place = place_of(recipe).identity
-    identity |= {"world": recipe.domain.same_place(place)} if recipe.live is None else {"live": place}
+    identity |= (
+        {"world": recipe.domain.same_place(place)} if recipe.live is None else {"live": place}
+    )
     return identity | {"queries": file_hash(recipe.data.queries)}
 
 
@@ -91,10 +119,13 @@ def file_hash(path: str | Path) -> str:
 
 @cache
 def generator_fingerprint(domain: str, scale: str) -> str:
-    """Of the first world, its first requests, and the settings of `scale`: a generator that was changed makes others."""
+    """Of the first world, its first requests, and the settings of `scale`: a generator that was
+    changed makes others."""
     made = domain_named(domain)
     if scale not in made.scales:
         raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(made.scales)}.")
     world = made.world(next(iter(made.scales)), TRAINING_WORLDS)
     requests = [request.record() for request in made.draw(None)(world, 4, TRAINING_WORLDS)]
-    return hashlib.sha256(f"{getattr(world, 'content_hash', '')} {requests} {made.scales[scale]}".encode()).hexdigest()
+    return hashlib.sha256(
+        f"{getattr(world, 'content_hash', '')} {requests} {made.scales[scale]}".encode()
+    ).hexdigest()

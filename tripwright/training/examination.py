@@ -1,4 +1,5 @@
-"""What a trained run passes in generated worlds that no stage ever trains in: greedy, and once with every tool answer emptied.
+"""What a trained run passes in generated worlds that no stage ever trains in: greedy, and once with
+every tool answer emptied.
 
     RUN/eval/queries.jsonl       the requests of the exam
     RUN/eval/conditions.json     what two examinations must have in common to be compared
@@ -45,17 +46,25 @@ CONDITIONS = "conditions.json"
 
 
 def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> list[str]:
-    """Examines every stage that is finished in the run folder, the last one also with emptied tools, and writes the report. Lines to read:
-    pass rates, RL against the cold start, and the last stage against another run that was examined.
+    """Examines every stage that is finished in the run folder, the last one also with emptied
+    tools, and writes the report. Lines to read: pass rates, RL against the cold start, and the last
+    stage against another run that was examined.
 
-    Raises UserError where nothing was trained, and where the other run was examined under other conditions.
+    Raises UserError where nothing was trained, and where the other run was examined under other
+    conditions.
     """
     stages = [stage for stage in EXAM_OF if (folder / "model" / stage).is_dir()]
     if not stages:
-        raise UserError(f"'{folder}' holds no trained model (model/sft or model/rl). Train first: tripwright train or sft, with --out.")
+        raise UserError(
+            f"'{folder}' holds no trained model (model/sft or model/rl). Train first: tripwright"
+            " train or sft, with --out."
+        )
     if recipe.data.queries is not None:
         model = folder / "model" / stages[-1]
-        raise UserError(f"Recipe '{recipe.name}' trains on requests of its own: play them with tripwright run --model {model}.")
+        raise UserError(
+            f"Recipe '{recipe.name}' trains on requests of its own: play them with tripwright run"
+            f" --model {model}."
+        )
     run = RunFolder(folder, recipe)
     other = _last_evaluation(against, run) if against is not None else None
     with run.alone():
@@ -68,7 +77,9 @@ def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> list[s
         if len(stages) > 1:
             lines.append(change("RL against the cold start", compare_stages(run)))
         if other is not None:
-            lines.append(change(f"against {other}", compare(other, _evaluation(run, EXAM_OF[stages[-1]]))))
+            lines.append(
+                change(f"against {other}", compare(other, _evaluation(run, EXAM_OF[stages[-1]])))
+            )
         return [*lines, f"report {write_report(run.folder)}"]
 
 
@@ -77,35 +88,57 @@ def examine(recipe: Recipe, folder: Path, against: Path | None = None) -> list[s
 
 def requests_of_exam(recipe: Recipe, count: int) -> list[Task]:
     """The first `count` requests of the exam, in worlds that no stage trains in."""
-    trips = GeneratedTrips(recipe.domain, recipe.data.scale, UNSEEN_WORLDS, recipe.evaluation.per_world, recipe.mix)
+    trips = GeneratedTrips(
+        recipe.domain, recipe.data.scale, UNSEEN_WORLDS, recipe.evaluation.per_world, recipe.mix
+    )
     tasks = (recipe.domain.task("", *trips.at(number)) for number in range(count))
     return [task.renamed(f"{task.where}-{number:04d}") for number, task in enumerate(tasks)]
 
 
 def conditions(recipe: Recipe) -> dict[str, Any]:
     """What two examinations must have in common to be compared."""
-    settings = {key: value for key, value in dataclasses.asdict(recipe.evaluation).items() if key not in ("rows", "dtype")}
+    settings = {
+        key: value
+        for key, value in dataclasses.asdict(recipe.evaluation).items()
+        if key not in ("rows", "dtype")
+    }
     generator = generator_fingerprint(recipe.domain.name, recipe.data.scale)
-    asked = {"scale": recipe.data.scale, "mix": dataclasses.asdict(recipe.mix), "generator": generator}
+    asked = {
+        "scale": recipe.data.scale,
+        "mix": dataclasses.asdict(recipe.mix),
+        "generator": generator,
+    }
     plain: dict[str, Any] = json.loads(json.dumps({**settings, **asked}))
     return plain
 
 
 def settle(run: RunFolder) -> list[Task]:
-    """The exam, written down with its conditions. Raises UserError where the run was examined under others."""
+    """The exam, written down with its conditions. Raises UserError where the run was examined under
+    others."""
     folder, exam = run.folder / "eval", requests_of_exam(run.recipe, run.recipe.evaluation.queries)
     folder.mkdir(exist_ok=True)
-    if (folder / CONDITIONS).is_file() and (differing := changes(json_object(folder / CONDITIONS) or {}, conditions(run.recipe))):
-        advice = f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine anew."
-        raise UserError(f"'{run.folder}' was examined under other conditions: {differing}. {advice}")
+    if (folder / CONDITIONS).is_file() and (
+        differing := changes(json_object(folder / CONDITIONS) or {}, conditions(run.recipe))
+    ):
+        advice = (
+            f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to"
+            " examine anew."
+        )
+        raise UserError(
+            f"'{run.folder}' was examined under other conditions: {differing}. {advice}"
+        )
     write_atomically(folder / CONDITIONS, json.dumps(conditions(run.recipe), indent=2))
-    lines = (json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n" for task in exam)
+    lines = (
+        json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n"
+        for task in exam
+    )
     write_atomically(folder / "queries.jsonl", "".join(lines))
     return exam
 
 
 def measure_difficulty(run: RunFolder) -> None:
-    """What baselines and the expert reach on the exam and more requests like it, written down before anything is trained."""
+    """What baselines and the expert reach on the exam and more requests like it, written down
+    before anything is trained."""
     path = run.folder / DIFFICULTY
     if path.is_file():
         return
@@ -114,14 +147,23 @@ def measure_difficulty(run: RunFolder) -> None:
     for name, policy in run.recipe.domain.baselines.items():
         score = _play(run, tasks, policy(), f"difficulty/{name}", {"kind": name})
         difficulty[name] = score["metrics"]["final"]
-        difficulty["levels"][name] = {level: part["final"] for level, part in score.get("levels", {}).items()}
+        difficulty["levels"][name] = {
+            level: part["final"] for level, part in score.get("levels", {}).items()
+        }
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
-def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False) -> dict[str, Any]:
-    """The score of one stage's model on the exam, greedy. The dense reward is added to its metrics."""
+def evaluate(
+    run: RunFolder, exam: list[Task], stage: str, name: str, emptied_tools: bool = False
+) -> dict[str, Any]:
+    """The score of one stage's model on the exam, greedy. The dense reward is added to its
+    metrics."""
     folder = _evaluation(run, name)
-    identity = {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(str(run.model(stage)))}
+    identity = {
+        "kind": "local",
+        "stage": stage,
+        "fingerprint": model_fingerprint(str(run.model(stage))),
+    }
     if (score := json_object(folder / SCORE)) is not None:
         if score["run_card"]["policy"] != identity:  # of the cold start, before there was RL
             shutil.rmtree(folder)
@@ -129,9 +171,13 @@ def evaluate(run: RunFolder, exam: list[Task], stage: str, name: str, emptied_to
             return score
     model, tokenizer = load_model(run.model(stage))
     settings = run.recipe.evaluation
-    policy = LocalPolicy(model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, settings.dtype))
+    policy = LocalPolicy(
+        model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, settings.dtype)
+    )
     score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools)
-    score["metrics"]["dense_reward"] = mean([parts["dense_reward"] for parts in rewards(folder).values()], seed=0)
+    score["metrics"]["dense_reward"] = mean(
+        [parts["dense_reward"] for parts in rewards(folder).values()], seed=0
+    )
     write_atomically(folder / SCORE, json.dumps(score, indent=2) + "\n")
     return score
 
@@ -152,7 +198,11 @@ def _play(
         "decoding": {"temperature": 0.0},
         "rules": rules,
         "dialect": dialect_entry(dialect),
-        "queries": {"count": len(tasks), "first_world": tasks[0].where, "last_world": tasks[-1].where},
+        "queries": {
+            "count": len(tasks),
+            "first_world": tasks[0].where,
+            "last_world": tasks[-1].where,
+        },
         "world": {"name": "generated, never trained on"},
         "samples": 1,
         "emptied_tools": emptied_tools,
@@ -161,7 +211,9 @@ def _play(
     print(f"examining {name}", file=sys.stderr)
     folder = _evaluation(run, name)
     folder.mkdir(parents=True, exist_ok=True)
-    return run_episodes(policy, tasks, folder, dialect, chat, rules, emptied_tools, card, progress=chat is not None)
+    return run_episodes(
+        policy, tasks, folder, dialect, chat, rules, emptied_tools, card, progress=chat is not None
+    )
 
 
 def _rules(recipe: Recipe) -> str:
@@ -177,19 +229,26 @@ def _evaluation(run: RunFolder, name: str) -> Path:
 
 
 def rewards(evaluation: Path) -> dict[str, dict[str, float]]:
-    """Episode id → the dense reward (every term with weight 1), whether the answer could be read, and the terms; scored episodes only."""
+    """Episode id → the dense reward (every term with weight 1), whether the answer could be read,
+    and the terms; scored episodes only."""
     by_id = {}
     for record in episodes(evaluation / TRANSCRIPTS):
         if record["verdict"] is not None:
             verdict = Verdict.from_record(record["verdict"])
             parts = terms(verdict)
             final = {"final": parts[PASS]}
-            by_id[record["id"]] = {"dense_reward": sum(parts.values()), "schema": float(verdict.readable), **parts, **final}
+            by_id[record["id"]] = {
+                "dense_reward": sum(parts.values()),
+                "schema": float(verdict.readable),
+                **parts,
+                **final,
+            }
     return by_id
 
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
-    """One evaluation against another, request by request: paired differences with 95% intervals, and McNemar's test for passing.
+    """One evaluation against another, request by request: paired differences with 95% intervals,
+    and McNemar's test for passing.
 
     Raises UserError where they have no requests in common.
     """
@@ -200,7 +259,9 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
     comparison: dict[str, Any] = {}
     for name in first[both[0]]:
         if name != PASS:
-            difference = paired_bootstrap([first[id][name] for id in both], [second[id][name] for id in both], seed=0)
+            difference = paired_bootstrap(
+                [first[id][name] for id in both], [second[id][name] for id in both], seed=0
+            )
             comparison[name] = {**difference._asdict(), "n": len(both)}
     gained = sum(second[id][PASS] > first[id][PASS] for id in both)
     lost = sum(second[id][PASS] < first[id][PASS] for id in both)
@@ -216,11 +277,16 @@ def compare_stages(run: RunFolder) -> dict[str, Any]:
 
 
 def _last_evaluation(against: Path, run: RunFolder) -> Path:
-    """Of the run to compare with. Raises UserError where it has none, or one of other requests or by other rules."""
+    """Of the run to compare with. Raises UserError where it has none, or one of other requests or
+    by other rules."""
     for name in (AFTER, BEFORE):
         if (against / "eval" / name / SCORE).is_file():
-            if differing := changes(json_object(against / "eval" / CONDITIONS) or {}, conditions(run.recipe)):
-                raise UserError(f"--against: '{against}' was examined under other conditions: {differing}.")
+            if differing := changes(
+                json_object(against / "eval" / CONDITIONS) or {}, conditions(run.recipe)
+            ):
+                raise UserError(
+                    f"--against: '{against}' was examined under other conditions: {differing}."
+                )
             return against / "eval" / name
     raise UserError(f"--against: '{against}' was not examined. Examine it first.")
 
@@ -229,15 +295,25 @@ def _last_evaluation(against: Path, run: RunFolder) -> Path:
 
 
 def rates(run: RunFolder, names: list[str]) -> list[str]:
-    """A line for each baseline and for each of the evaluations `names`: passes with their interval."""
+    """A line for each baseline and for each of the evaluations `names`: passes with their
+    interval."""
     difficulty = json_object(run.folder / DIFFICULTY) or {}
     rows = [(name, rate) for name, rate in difficulty.items() if name != "levels"]
-    rows += [(name, (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"]) for name in names]
-    lines = [f"final pass rate in worlds never trained on ({judged_by(_rules(run.recipe))}, greedy, 95% intervals)"]
+    rows += [
+        (name, (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"])
+        for name in names
+    ]
+    lines = [
+        f"final pass rate in worlds never trained on ({judged_by(_rules(run.recipe))}, greedy, 95%"
+        " intervals)"
+    ]
     for name, rate in rows:
         shown = "not known (0 scored)"
         if rate["n"]:
-            shown = f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}]  {rate['k']}/{rate['n']}"
+            shown = (
+                f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
+                f" {rate['k']}/{rate['n']}"
+            )
         lines.append(f"  {name.replace('_', ' '):<14} {shown}")
     return lines
 
@@ -246,5 +322,11 @@ def change(what: str, comparison: Mapping[str, Any]) -> str:
     """A comparison in one line."""
     gain, final = comparison["dense_reward"], comparison["final"]
     most = len(comparison) - 2  # every term is 1 at most
-    reward = f"mean dense reward (0 to {most}) {gain['mean']:+.3f}  [{gain['low']:+.3f}, {gain['high']:+.3f}]"
-    return f"{what}: {reward}; trips gained {final['gained']}, lost {final['lost']} (exact McNemar p = {final['p_value']:.2g}); paired"
+    reward = (
+        f"mean dense reward (0 to {most}) {gain['mean']:+.3f}  [{gain['low']:+.3f},"
+        f" {gain['high']:+.3f}]"
+    )
+    return (
+        f"{what}: {reward}; trips gained {final['gained']}, lost {final['lost']} (exact McNemar p ="
+        f" {final['p_value']:.2g}); paired"
+    )

@@ -1,12 +1,14 @@
 """How much memory a recipe's stages will take, from its numbers alone; nothing is loaded.
 
-    held all the while    weights, optimizer state, the reference of a KL term, what Python and torch take
-    while it plays        keys and values of every row, weights in the sampler's precision, the logits of one token a row
-    while it learns       gradients, what the backward pass needs of every token (activations), logits of the tokens that carry loss
+    held all the while    weights, optimizer state, the reference of a KL term, what Python and
+    torch take while it plays        keys and values of every row, weights in the sampler's
+    precision, the logits of one token a row while it learns       gradients, what the backward pass
+    needs of every token (activations), logits of the tokens that carry loss
 
-A stage's peak is what is held and the larger of the other two. Episodes are taken to be as long as the dialect allows, so it is what a run
-may need, not what it mostly does. The counts are of this engine's own code: what its layers save is derived term by term in
-`activation_bytes`, and a test holds that to what torch saves.
+A stage's peak is what is held and the larger of the other two. Episodes are taken to be as long as
+the dialect allows, so it is what a run may need, not what it mostly does. The counts are of this
+engine's own code: what its layers save is derived term by term in `activation_bytes`, and a test
+holds that to what torch saves.
 """
 
 from __future__ import annotations
@@ -24,12 +26,18 @@ from tripwright.sft.trainer import SftSettings
 from tripwright.training.model_shapes import BYTES, ModelSize
 from tripwright.training.recipe_tables import Recipe
 
-WEIGHT_BYTES = 4  # weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
+# weights are trained in fp32, whatever the checkpoint holds (stages.load_trainable)
+WEIGHT_BYTES = 4
 GB = 1e9
-PROCESS_GB = 0.45  # Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the CPU
+# Python, torch and transformers before a model is loaded; measured on Linux with torch 2.13 for the
+# CPU
+PROCESS_GB = 0.45
 LOGIT_COPIES = 4  # logits, their log-softmax, and the gradients of both
-AGENT_SHARE = 0.33  # of an episode's tokens that the agent says: the expert's in the compact dialect; far fewer in the others
-SMALL_ATTENTION = 2048  # up to here attention in half precision is written out on a CPU, and keeps a square of weights
+# of an episode's tokens that the agent says: the expert's in the compact dialect; far fewer in the
+# others
+AGENT_SHARE = 0.33
+# up to here attention in half precision is written out on a CPU, and keeps a square of weights
+SMALL_ATTENTION = 2048
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,9 @@ class StageMemory:
 
     @property
     def peak(self) -> float:
-        return sum(self.held.values()) + max(sum(self.learning.values()), sum(self.playing.values()))
+        return sum(self.held.values()) + max(
+            sum(self.learning.values()), sum(self.playing.values())
+        )
 
 
 def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageMemory]:
@@ -53,17 +63,25 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         length = 2 * max(recipe.copy.lengths)
         rows = max(1, recipe.copy.tokens_per_step // length)
         held = _held(model, recipe.copy.optimizer, device)
-        found.append(StageMemory("copy", held, _learning(model, rows, length, 0.5, recipe.copy.dtype, device)))
+        found.append(
+            StageMemory(
+                "copy", held, _learning(model, rows, length, 0.5, recipe.copy.dtype, device)
+            )
+        )
     if recipe.sft is not None:
         rows = recipe.sft.rows or recipe.sft.rows_per_step
-        learning = _learning(model, rows, sft_tokens(recipe.sft, recipe, model), 1.0, recipe.sft.dtype, device)
+        learning = _learning(
+            model, rows, sft_tokens(recipe.sft, recipe, model), 1.0, recipe.sft.dtype, device
+        )
         found.append(StageMemory("sft", _held(model, recipe.sft.optimizer, device), learning))
     if recipe.rl is not None:
         name, settings = recipe.rl
         held = _held(model, settings.optimizer, device)
         if settings.has_reference:
             held["reference model"] = model.parameters * WEIGHT_BYTES
-        learning = _learning(model, settings.rows, episode_tokens(recipe, model), AGENT_SHARE, settings.dtype, device)
+        learning = _learning(
+            model, settings.rows, episode_tokens(recipe, model), AGENT_SHARE, settings.dtype, device
+        )
         found.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
     return found
 
@@ -80,27 +98,37 @@ def sft_tokens(settings: SftSettings, recipe: Recipe, model: ModelSize) -> int:
 def _held(model: ModelSize, optimizer: OptimizerSettings, device: str) -> dict[str, float]:
     muon = model.matrix_parameters if optimizer.name == "muon" else 0
     states = 2 * (model.parameters - muon) + muon  # AdamW keeps two numbers a weight, Muon one
-    held: dict[str, float] = {"weights": model.parameters * WEIGHT_BYTES, "optimizer state": states * WEIGHT_BYTES}
+    held: dict[str, float] = {
+        "weights": model.parameters * WEIGHT_BYTES,
+        "optimizer state": states * WEIGHT_BYTES,
+    }
     return {**held, "Python and torch": PROCESS_GB * GB} if device == "cpu" else held
 
 
-def _learning(model: ModelSize, rows: int, length: int, share: float, dtype: str, device: str) -> dict[str, float]:
+def _learning(
+    model: ModelSize, rows: int, length: int, share: float, dtype: str, device: str
+) -> dict[str, float]:
     """`share` of the tokens carry loss, and have logits."""
     length = round_up(length)
     places = rows * length
-    per_layer = activation_bytes(model, precision_name(dtype, device), length if device == "cpu" else 0)
+    per_layer = activation_bytes(
+        model, precision_name(dtype, device), length if device == "cpu" else 0
+    )
     return {
         "gradients": model.parameters * WEIGHT_BYTES,
-        "activations": places * per_layer * (model.shape.layers + 1),  # one more: the layer whose backward pass is under way
+        # one more: the layer whose backward pass is under way
+        "activations": places * per_layer * (model.shape.layers + 1),
         "logits": places * share * model.shape.vocabulary * 4 * LOGIT_COPIES,
     }
 
 
 def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float:
-    """What one layer keeps of one token for its backward pass. `cpu_length`: on a CPU, the row's length.
+    """What one layer keeps of one token for its backward pass. `cpu_length`: on a CPU, the row's
+    length.
 
-    Inputs of the seven linear layers (two norms' outputs, attention's output, the MLP's product), the norms' own results, rotated queries
-    and keys, values, attention's output, and the MLP's gate before and after its activation with the other factor.
+    Inputs of the seven linear layers (two norms' outputs, attention's output, the MLP's product),
+    the norms' own results, rotated queries and keys, values, attention's output, and the MLP's gate
+    before and after its activation with the other factor.
     """
     s = model.shape
     queries, keys = s.heads * s.head_size, s.kv_heads * s.head_size
@@ -108,7 +136,8 @@ def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float
     numbers = 4 * s.hidden + normed + (queries + keys) + keys + 2 * queries + 4 * s.feed_forward
     size = BYTES[precision_name(dtype)]
     if size == 4:
-        return 4 * (numbers + 2 + s.heads + (s.heads + s.kv_heads if normed else 0))  # and one scale a norm and a head
+        # and one scale a norm and a head
+        return 4 * (numbers + 2 + s.heads + (s.heads + s.kv_heads if normed else 0))
     widened = 4 * (2 * s.hidden + normed)  # norms compute in fp32
     squares = 2 * s.heads * cpu_length if 0 < cpu_length <= SMALL_ATTENTION else 0
     return 2 * numbers + widened + squares
@@ -116,13 +145,22 @@ def activation_bytes(model: ModelSize, dtype: str, cpu_length: int = 0) -> float
 
 def precision_name(dtype: str, device: str = "cpu") -> str:
     """What "auto" comes to: on a GPU bfloat16, whatever this processor does."""
-    return "bfloat16" if dtype == AUTO and device == "cuda" else str(precision_named(dtype)).removeprefix("torch.")
+    return (
+        "bfloat16"
+        if dtype == AUTO and device == "cuda"
+        else str(precision_named(dtype)).removeprefix("torch.")
+    )
 
 
-def _playing(recipe: Recipe, model: ModelSize, settings: RolloutSettings, device: str) -> dict[str, float]:
+def _playing(
+    recipe: Recipe, model: ModelSize, settings: RolloutSettings, device: str
+) -> dict[str, float]:
     s, rows = model.shape, settings.sampling_rows or settings.prompts * settings.group
     size = BYTES[precision_name(settings.dtype, device)]
-    positions = min(recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens, model.positions)
+    positions = min(
+        recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens,
+        model.positions,
+    )
     same = size == WEIGHT_BYTES
     return {
         "sampler's weights": 0.0 if same else float(model.parameters * size),
@@ -134,7 +172,11 @@ def _playing(recipe: Recipe, model: ModelSize, settings: RolloutSettings, device
 def total_memory_gb(device: str) -> float | None:
     """Of this machine or its first GPU; None where it is not told."""
     if device == "cuda":
-        return float(torch.cuda.get_device_properties(0).total_memory) / GB if torch.cuda.is_available() else None
+        return (
+            float(torch.cuda.get_device_properties(0).total_memory) / GB
+            if torch.cuda.is_available()
+            else None
+        )
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
     except (ValueError, OSError, AttributeError):

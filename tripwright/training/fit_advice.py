@@ -1,4 +1,5 @@
-"""What to change in a recipe that needs more memory than there is: one change after the other, the cheapest in quality and time first."""
+"""What to change in a recipe that needs more memory than there is: one change after the other, the
+cheapest in quality and time first."""
 
 from __future__ import annotations
 
@@ -29,8 +30,11 @@ def peak(stages: list[StageMemory]) -> float:
     return max(stage.peak for stage in stages) / GB
 
 
-def changes(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> tuple[list[Change], bool]:
-    """(the changes in order, whether they suffice). Each one saves something; after the last that is needed there are no more."""
+def changes(
+    recipe: Recipe, model: ModelSize, most_gb: float, device: str
+) -> tuple[list[Change], bool]:
+    """(the changes in order, whether they suffice). Each one saves something; after the last that
+    is needed there are no more."""
     found: list[Change] = []
     now = peak(memory(recipe, model, device))
     for setting, changed in _candidates(recipe, model, device):
@@ -46,13 +50,18 @@ def changes(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> tu
         found.append(Change(setting, after))
         now = after
     if now > most_gb and (smaller := _smaller(recipe, model, most_gb, device)) is not None:
-        found.append(Change(f'model.pretrained = "{smaller.name}"', peak(memory(recipe, smaller, device))))
+        found.append(
+            Change(f'model.pretrained = "{smaller.name}"', peak(memory(recipe, smaller, device)))
+        )
         now = found[-1].peak_gb
     return found, now <= most_gb
 
 
-def _candidates(recipe: Recipe, model: ModelSize, device: str) -> Iterator[tuple[str, Callable[[Recipe], Recipe]]]:
-    """(as it is written in a recipe, the change). The first ones change nothing but the time that a step takes."""
+def _candidates(
+    recipe: Recipe, model: ModelSize, device: str
+) -> Iterator[tuple[str, Callable[[Recipe], Recipe]]]:
+    """(as it is written in a recipe, the change). The first ones change nothing but the time that a
+    step takes."""
     if recipe.sft is not None and (recipe.sft.rows or recipe.sft.rows_per_step) > 1:
         yield "sft.rows = 1", _one_row_of_sft
     if recipe.rl is not None:
@@ -67,7 +76,10 @@ def _candidates(recipe: Recipe, model: ModelSize, device: str) -> Iterator[tuple
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
         if isinstance(settings, GrpoSettings) and settings.kl.beta:
-            yield f"{name}.kl.beta = 0.0 (no reference model)", partial(_rl, kl=replace(settings.kl, beta=0.0))
+            yield (
+                f"{name}.kl.beta = 0.0 (no reference model)",
+                partial(_rl, kl=replace(settings.kl, beta=0.0)),
+            )
     context = recipe.dialect.dialect().context_tokens
     least = max(LEAST_CONTEXT, context // 2)  # with less, most trips could not be planned at all
     while context > least:
@@ -89,7 +101,12 @@ def _shorter(recipe: Recipe, context: int) -> Recipe:
     """A turn and a tool's answer must have room in it."""
     now = recipe.dialect.dialect()
     turn, tool = min(now.max_turn_tokens, context // 4), min(now.max_tool_tokens, context // 4)
-    return replace(recipe, dialect=replace(recipe.dialect, context_tokens=context, max_turn_tokens=turn, max_tool_tokens=tool))
+    return replace(
+        recipe,
+        dialect=replace(
+            recipe.dialect, context_tokens=context, max_turn_tokens=turn, max_tool_tokens=tool
+        ),
+    )
 
 
 def _smaller(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> ModelSize | None:
@@ -97,6 +114,8 @@ def _smaller(recipe: Recipe, model: ModelSize, most_gb: float, device: str) -> M
     fitting = [
         known
         for known in known_models().values()
-        if known.kind == model.kind and known.parameters < model.parameters and peak(memory(recipe, known, device)) <= most_gb
+        if known.kind == model.kind
+        and known.parameters < model.parameters
+        and peak(memory(recipe, known, device)) <= most_gb
     ]
     return max(fitting, key=lambda known: known.parameters, default=None)

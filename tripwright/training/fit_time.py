@@ -1,8 +1,10 @@
-"""How much work a step of a recipe is, and how long it takes here: FLOPs counted (`flops`), rates measured for a second on this machine.
+"""How much work a step of a recipe is, and how long it takes here: FLOPs counted (`flops`), rates
+measured for a second on this machine.
 
-The rates are those of products of the model's own sizes, because a small model reaches a fraction of what a large product does: one for the
-rows of an update, one for a single token of every row that plays. To these come what moves through memory, and what every operation costs
-however small it is. A GPU's time is not estimated: this engine computes on the CPU.
+The rates are those of products of the model's own sizes, because a small model reaches a fraction
+of what a large product does: one for the rows of an update, one for a single token of every row
+that plays. To these come what moves through memory, and what every operation costs however small it
+is. A GPU's time is not estimated: this engine computes on the CPU.
 """
 
 from __future__ import annotations
@@ -23,12 +25,13 @@ from tripwright.training.model_shapes import ModelSize
 from tripwright.training.recipe_tables import Recipe
 
 SAMPLE = 16  # of the expert's episodes, from which lengths are taken
-# Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on the compact dialect and on the others,
-# whose texts it was not made for.
+# Characters a token: of a large tokenizer (English and JSON), and of a new small one, measured on
+# the compact dialect and on the others, whose texts it was not made for.
 LARGE_TOKENIZER, NEW_TOKENIZER, NEW_TOKENIZER_ELSEWHERE = 3.6, 5.3, 1.6
 OPERATIONS = 40  # of a layer's forward pass for one token a row
-# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass reaches this share of what its products do
-# by themselves, and playing takes so many times what its products and its memory would.
+# Calibrated on steps of the nano model (3.4 million parameters, fp32, one thread): a whole pass
+# reaches this share of what its products do by themselves, and playing takes so many times what its
+# products and its memory would.
 EFFICIENCY, PLAYING = 0.45, 2.4
 UNEVEN = 1.4  # turns of different length: a batch decodes for longer than its mean row does
 _SECONDS = 0.2  # of each measurement
@@ -36,7 +39,8 @@ _SECONDS = 0.2  # of each measurement
 
 @dataclass(frozen=True)
 class Lengths:
-    """Tokens of an episode in the mean, and how many of them the agent says. `measured`: from the expert's episodes, else at most."""
+    """Tokens of an episode in the mean, and how many of them the agent says. `measured`: from the
+    expert's episodes, else at most."""
 
     episode: int
     agent: int
@@ -63,7 +67,8 @@ class StepWork:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of this machine, for one model and recipe: FLOP/s of an update and of decoding, bytes/s of memory, seconds of a tiny operation."""
+    """Of this machine, for one model and recipe: FLOP/s of an update and of decoding, bytes/s of
+    memory, seconds of a tiny operation."""
 
     update: float
     decode: float
@@ -72,7 +77,8 @@ class Rates:
 
 
 def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Lengths:
-    """`tokens` is what the user says. On generated trips the expert plays some; on a user's own, an episode is as long as it can be."""
+    """`tokens` is what the user says. On generated trips the expert plays some; on a user's own, an
+    episode is as long as it can be."""
     most = episode_tokens(recipe, model)
     if tokens is not None:
         return Lengths(min(tokens, most), max(1, min(tokens, most) // 4), False)
@@ -80,64 +86,143 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
         return Lengths(most, max(1, most // 8), False)
     trips = trips_of(recipe, RL)
     drawn = [trips.request_at(number) for number in range(SAMPLE)]
-    played = [session.transcript for session in expert_sessions(drawn, recipe.dialect.dialect(), None)]
+    played = [
+        session.transcript for session in expert_sessions(drawn, recipe.dialect.dialect(), None)
+    ]
     new = model.shape.vocabulary < 20_000
-    ratio = (NEW_TOKENIZER if recipe.dialect.name == "compact" else NEW_TOKENIZER_ELSEWHERE) if new else LARGE_TOKENIZER
+    ratio = (
+        (NEW_TOKENIZER if recipe.dialect.name == "compact" else NEW_TOKENIZER_ELSEWHERE)
+        if new
+        else LARGE_TOKENIZER
+    )
     everything = sum(len(segment.text) for transcript in played for segment in transcript.segments)
-    said = sum(len(segment.text) for transcript in played for segment in transcript.segments if segment.role == "assistant")
-    share = 1.6 if new and recipe.dialect.name == "compact" else 1.0  # plans are where a new tokenizer has its longest words
-    return Lengths(min(most, round(everything / SAMPLE / ratio)), max(1, round(said / SAMPLE / ratio / share)), True)
+    said = sum(
+        len(segment.text)
+        for transcript in played
+        for segment in transcript.segments
+        if segment.role == "assistant"
+    )
+    # plans are where a new tokenizer has its longest words
+    share = 1.6 if new and recipe.dialect.name == "compact" else 1.0
+    return Lengths(
+        min(most, round(everything / SAMPLE / ratio)),
+        max(1, round(said / SAMPLE / ratio / share)),
+        True,
+    )
 
 
-def steps_of(recipe: Recipe, model: ModelSize, found: Lengths, device: str = "cpu") -> list[StepWork]:
-    """One entry for each stage that the recipe has, in order; with seconds where `device` is this CPU."""
+def steps_of(
+    recipe: Recipe, model: ModelSize, found: Lengths, device: str = "cpu"
+) -> list[StepWork]:
+    """One entry for each stage that the recipe has, in order; with seconds where `device` is this
+    CPU."""
     works = []
     measure = device == "cpu"
     if recipe.copy is not None:
         length = 2 * max(recipe.copy.lengths)
         rows = max(1, recipe.copy.tokens_per_step // length)
-        works.append(_update("copy", recipe, model, rows, rows, length, length // 2, recipe.copy.dtype, measure))
+        works.append(
+            _update(
+                "copy", recipe, model, rows, rows, length, length // 2, recipe.copy.dtype, measure
+            )
+        )
     if (sft := recipe.sft) is not None:
         length = min(found.episode, sft_tokens(sft, recipe, model))
-        works.append(_update("sft", recipe, model, sft.rows_per_step, sft.rows or sft.rows_per_step, length, length, sft.dtype, measure))
+        works.append(
+            _update(
+                "sft",
+                recipe,
+                model,
+                sft.rows_per_step,
+                sft.rows or sft.rows_per_step,
+                length,
+                length,
+                sft.dtype,
+                measure,
+            )
+        )
     if recipe.rl is not None:
         works.append(_rl(recipe, model, found, *recipe.rl, measure))
     return works
 
 
 def _update(
-    stage: str, recipe: Recipe, model: ModelSize, rows: int, at_once: int, length: int, heads: int, dtype: str, measure: bool
+    stage: str,
+    recipe: Recipe,
+    model: ModelSize,
+    rows: int,
+    at_once: int,
+    length: int,
+    heads: int,
+    dtype: str,
+    measure: bool,
 ) -> StepWork:
     counted = update_flops(model.shape, [length] * rows, heads * rows)
     if not measure:
         return StepWork(stage, rows * length, counted)
     rates = measured(model, dtype, at_once * length, 1, recipe.threads)
-    moved = 1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype) + 5.0 * heads * rows * model.shape.vocabulary * 4
-    weights = model.parameters * WEIGHT_BYTES * 8  # an optimizer step reads and writes weights, gradients and states
+    moved = (
+        1.2 * rows * length * model.shape.layers * activation_bytes(model, dtype)
+        + 5.0 * heads * rows * model.shape.vocabulary * 4
+    )
+    # an optimizer step reads and writes weights, gradients and states
+    weights = model.parameters * WEIGHT_BYTES * 8
     seconds = counted / (EFFICIENCY * rates.update) + (moved + weights) / rates.memory
     return StepWork(stage, rows * length, counted, update_seconds=seconds)
 
 
-def _rl(recipe: Recipe, model: ModelSize, found: Lengths, name: str, settings: RolloutSettings, measure: bool) -> StepWork:
+def _rl(
+    recipe: Recipe,
+    model: ModelSize,
+    found: Lengths,
+    name: str,
+    settings: RolloutSettings,
+    measure: bool,
+) -> StepWork:
     """Groups that agree are not computed in an update; here all are counted."""
     episodes = settings.prompts * settings.group
-    made = _update(name, recipe, model, episodes * settings.passes, settings.rows, found.episode, found.agent, settings.dtype, measure)
+    made = _update(
+        name,
+        recipe,
+        model,
+        episodes * settings.passes,
+        settings.rows,
+        found.episode,
+        found.agent,
+        settings.dtype,
+        measure,
+    )
     played = rollout_flops(model.shape, [(0, found.episode)] * episodes, found.agent * episodes)
     tokens = episodes * found.episode
     if not measure:
         return StepWork(name, tokens, made.update_flops, played)
     rows = min(settings.sampling_rows or episodes, episodes)
-    rates, s = measured(model, settings.dtype, settings.rows * found.episode, rows, recipe.threads), model.shape
+    rates, s = (
+        measured(model, settings.dtype, settings.rows * found.episode, rows, recipe.threads),
+        model.shape,
+    )
     read = flops(s, episodes * (found.episode - found.agent), episodes * found.episode**2 / 2, 0)
     steps = found.agent * UNEVEN * -(-episodes // rows)
     one = flops(s, rows, rows * found.episode / 2, rows) / rates.decode
     size = torch.finfo(precision_named(settings.dtype)).bits // 8
-    moved = s.layers * rows * s.kv_heads * s.head_size * found.episode * size + rows * s.vocabulary * 4.0 * 4
+    moved = (
+        s.layers * rows * s.kv_heads * s.head_size * found.episode * size
+        + rows * s.vocabulary * 4.0 * 4
+    )
     decoding = steps * (one + moved / rates.memory + s.layers * OPERATIONS * rates.operation)
-    return StepWork(name, tokens, made.update_flops, played, made.update_seconds, PLAYING * (read / rates.update + decoding))
+    return StepWork(
+        name,
+        tokens,
+        made.update_flops,
+        played,
+        made.update_seconds,
+        PLAYING * (read / rates.update + decoding),
+    )
 
 
-def measured(model: ModelSize, dtype: str, update_rows: int, decode_rows: int, threads: int) -> Rates:
+def measured(
+    model: ModelSize, dtype: str, update_rows: int, decode_rows: int, threads: int
+) -> Rates:
     """With the recipe's threads, and the threads as they were afterwards."""
     before, s = torch.get_num_threads(), model.shape
     torch.set_num_threads(threads)
@@ -161,7 +246,8 @@ def measured(model: ModelSize, dtype: str, update_rows: int, decode_rows: int, t
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Of one call: the best of several, because anything else on the machine can only slow one down."""
+    """Of one call: the best of several, because anything else on the machine can only slow one
+    down."""
     work()
     best, began = float("inf"), time.perf_counter()
     while time.perf_counter() - began < _SECONDS:

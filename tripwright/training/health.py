@@ -1,8 +1,10 @@
-"""Patterns in a run's metrics that mean trouble, and what to do about each (rows D9, S11). Pure: from logged steps to warnings.
+"""Patterns in a run's metrics that mean trouble, and what to do about each (rows D9, S11). Pure:
+from logged steps to warnings.
 
-A pattern looks at the steps of one stage up to the newest one and says what is wrong there, with its figures, or nothing. A figure that a
-run does not log raises no warning. A warning is raised when its pattern starts, once; if the pattern stays away for `window` steps the
-warning is over, and it may be raised again. Thresholds are in `Limits`, each with its reason; advice is in `ADVICE`.
+A pattern looks at the steps of one stage up to the newest one and says what is wrong there, with
+its figures, or nothing. A figure that a run does not log raises no warning. A warning is raised
+when its pattern starts, once; if the pattern stays away for `window` steps the warning is over, and
+it may be raised again. Thresholds are in `Limits`, each with its reason; advice is in `ADVICE`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from tripwright.training.health_patterns import PATTERNS, Limits, Row
 
 @dataclass(frozen=True)
 class Warning:
-    """`since_step` is the first step of the pattern, `until_step` the last one, None while it goes on."""
+    """`since_step` is the first step of the pattern, `until_step` the last one, None while it goes
+    on."""
 
     name: str
     stage: str
@@ -37,38 +40,86 @@ class Warning:
 
 
 ADVICE = {
-    "entropy_collapse": "The policy stopped exploring: lower the learning rate, raise clip.high, keep a KL term or raise the temperature.",
-    "all_groups_fail": "Nothing to compare: use easier trips, a denser reward (stage1), a longer cold start or a larger group.",
+    "entropy_collapse": (
+        "The policy stopped exploring: lower the learning rate, raise clip.high, keep a KL term or"
+        " raise the temperature."
+    ),
+    "all_groups_fail": (
+        "Nothing to compare: use easier trips, a denser reward (stage1), a longer cold start or a"
+        " larger group."
+    ),
     "all_groups_pass": "Nothing left to learn here: use harder trips, or move the curriculum on.",
-    "few_groups_kept": "Most groups agree: mix the difficulty, use a denser reward or a larger group, or drop such groups and refill.",
-    "stopped_by_length": "Episodes are cut off before they answer: raise that limit, or shorten the tools' answers and the prompt.",
-    "gradient_spike": "Look at this step's episodes; a lower learning rate or a smaller grad_clip keeps one batch from deciding.",
-    "not_finite": "Weights may be lost: go back to the last checkpoint, lower the learning rate, and try fp32 if this was bf16.",
-    "reward_without_passes": "Partial credit is being farmed: read some episodes, then move to a sparser stage of the reward.",
-    "official_gap_opens": "The holes of the official rules are being learned: make the reward of strict rules.",
-    "sampler_gap": "Sampler and trainer disagree: use the same dtype for both, and look at the chat template and the cache.",
-    "kl_grows": "The policy runs away from its reference: raise kl.beta, lower the learning rate, or reset the reference on purpose.",
-    "unscored": "Our side failed: look at tool server, judge and disk; the rates of these steps leave episodes out.",
-    "tool_errors": "Calls are malformed or ask for what is not there: a longer cold start, or error messages the model can answer.",
-    "clip_fraction": "Updates are too large for one batch: lower the learning rate, or use fewer minibatches or epochs per batch.",
-    "schema_falls": "The answer's format is being lost: lower the learning rate, or mix some supervised steps in.",
-    "slow": "Other work on the machine, swapping, or longer episodes: look at memory and at the lengths.",
+    "few_groups_kept": (
+        "Most groups agree: mix the difficulty, use a denser reward or a larger group, or drop such"
+        " groups and refill."
+    ),
+    "stopped_by_length": (
+        "Episodes are cut off before they answer: raise that limit, or shorten the tools' answers"
+        " and the prompt."
+    ),
+    "gradient_spike": (
+        "Look at this step's episodes; a lower learning rate or a smaller grad_clip keeps one batch"
+        " from deciding."
+    ),
+    "not_finite": (
+        "Weights may be lost: go back to the last checkpoint, lower the learning rate, and try fp32"
+        " if this was bf16."
+    ),
+    "reward_without_passes": (
+        "Partial credit is being farmed: read some episodes, then move to a sparser stage of the"
+        " reward."
+    ),
+    "official_gap_opens": (
+        "The holes of the official rules are being learned: make the reward of strict rules."
+    ),
+    "sampler_gap": (
+        "Sampler and trainer disagree: use the same dtype for both, and look at the chat template"
+        " and the cache."
+    ),
+    "kl_grows": (
+        "The policy runs away from its reference: raise kl.beta, lower the learning rate, or reset"
+        " the reference on purpose."
+    ),
+    "unscored": (
+        "Our side failed: look at tool server, judge and disk; the rates of these steps leave"
+        " episodes out."
+    ),
+    "tool_errors": (
+        "Calls are malformed or ask for what is not there: a longer cold start, or error messages"
+        " the model can answer."
+    ),
+    "clip_fraction": (
+        "Updates are too large for one batch: lower the learning rate, or use fewer minibatches or"
+        " epochs per batch."
+    ),
+    "schema_falls": (
+        "The answer's format is being lost: lower the learning rate, or mix some supervised"
+        " steps in."
+    ),
+    "slow": (
+        "Other work on the machine, swapping, or longer episodes: look at memory and at the"
+        " lengths."
+    ),
 }
 
 
 class Watchman:
-    """Looks at each new step; knows what it has raised. After a resume, give it the steps that are in metrics.jsonl already.
+    """Looks at each new step; knows what it has raised. After a resume, give it the steps that are
+    in metrics.jsonl already.
 
-        watch = Watchman(rows_so_far)          raises nothing: those warnings were told before; they are in `raised`
-        for warning in watch.look(row): ...    row as it is written to metrics.jsonl, with "stage" and "step"
+        watch = Watchman(rows_so_far)          raises nothing: those warnings were told before; they
+        are in `raised` for warning in watch.look(row): ...    row as it is written to
+        metrics.jsonl, with "stage" and "step"
 
-    A new stage starts afresh. `raised` holds every warning so far, in order, those that are over with their last step.
+    A new stage starts afresh. `raised` holds every warning so far, in order, those that are over
+    with their last step.
     """
 
     def __init__(self, rows: Iterable[Row] = (), limits: Limits | None = None):
         self.limits, self.raised = limits or Limits(), list[Warning]()
         self._stage, self._rows = "", list[Row]()
-        self._active = dict[str, tuple[int, int]]()  # name → (place in `raised`, the last step that showed the pattern)
+        # name → (place in `raised`, the last step that showed the pattern)
+        self._active = dict[str, tuple[int, int]]()
         for row in rows:
             self.look(row)
 
@@ -94,7 +145,8 @@ class Watchman:
         return new
 
     def text(self) -> str:
-        """All of RUN/warnings.jsonl as of now. It is small: written anew, it stays true when a warning ends or a resume steps back."""
+        """All of RUN/warnings.jsonl as of now. It is small: written anew, it stays true when a
+        warning ends or a resume steps back."""
         return "".join(json.dumps(warning.record()) + "\n" for warning in self.raised)
 
     @property

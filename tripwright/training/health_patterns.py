@@ -1,4 +1,5 @@
-"""The patterns of `health`: each looks at the steps of one stage up to the newest and says what is wrong there, with figures, or None."""
+"""The patterns of `health`: each looks at the steps of one stage up to the newest and says what is
+wrong there, with figures, or None."""
 
 from __future__ import annotations
 
@@ -18,16 +19,24 @@ class Limits:
     window: int = 10  # steps whose mean is looked at: one step of 64 to 128 episodes is noise
     memory: int = 100  # steps that "usual" and "best so far" look back
     start: int = 5  # steps at the beginning that a run is held against
-    entropy_share: float = 0.2  # of its start; a policy that learns loses half and more of it, so only a fall by 80% counts
-    entropy_floor: float = 0.01  # nats per token: below, groups of 8 are nearly copies of each other
+    # of its start; a policy that learns loses half and more of it, so only a fall by 80% counts
+    entropy_share: float = 0.2
+    # nats per token: below, groups of 8 are nearly copies of each other
+    entropy_floor: float = 0.01
     keep_rate: float = 0.1  # of groups; below, nine tenths of the rollouts teach nothing
-    length_stops: float = 0.05  # of episodes: an episode cut off earns 0 whatever it did, which teaches to be short, not to be right
-    spike: float = 5.0  # × the median of the window before: clipping hides a spike's size, not its direction
+    # of episodes: an episode cut off earns 0 whatever it did, which teaches to be short, not to be
+    # right
+    length_stops: float = 0.05
+    # × the median of the window before: clipping hides a spike's size, not its direction
+    spike: float = 5.0
     spike_history: int = 8  # steps needed before a median means anything
-    reward_gain: float = 0.1  # of the first mean (or of one point): a rise this large should show in the passes
+    # of the first mean (or of one point): a rise this large should show in the passes
+    reward_gain: float = 0.1
     pass_gain: float = 0.005  # of episodes: less is flat
-    gap_growth: float = 0.05  # official pass rate minus strict, against its start: holes in the rules are being learned
-    sampler_gap: float = 0.02  # nats per token, mean |trainer − sampler|: the ratio is off by 2% before anything was learned
+    # official pass rate minus strict, against its start: holes in the rules are being learned
+    gap_growth: float = 0.05
+    # nats per token, mean |trainer − sampler|: the ratio is off by 2% before anything was learned
+    sampler_gap: float = 0.02
     kl: float = 0.5  # nats per token against the reference: the policy is another one
     kl_growth: float = 3.0  # × within one window, once above a tenth of `kl`
     unscored: float = 0.01  # of episodes: above it every rate here needs a worst case (law 4)
@@ -52,7 +61,9 @@ _LENGTH_LIMITS = {
 def number(row: Row, key: str) -> float | None:
     """A finite number, or None."""
     value = row.get(key)
-    found = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    found = (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    )
     return found if math.isfinite(found) else None
 
 
@@ -61,13 +72,15 @@ def _values(rows: Iterable[Row], key: str) -> list[float]:
 
 
 def _start(rows: Sequence[Row], key: str, limits: Limits) -> float | None:
-    """Mean of the first steps; None until as many again have followed, so that a beginning is never held against itself."""
+    """Mean of the first steps; None until as many again have followed, so that a beginning is never
+    held against itself."""
     found = _values(rows[: limits.start], key)
     return fmean(found) if found and len(rows) >= 2 * limits.start else None
 
 
 def _recent(rows: Sequence[Row], key: str, limits: Limits) -> float | None:
-    """Mean of the last `window` steps, or of the second half of fewer. None where the newest step lacks the figure."""
+    """Mean of the last `window` steps, or of the second half of fewer. None where the newest step
+    lacks the figure."""
     if not rows or number(rows[-1], key) is None:
         return None
     return fmean(_values(rows[-min(limits.window, max(1, len(rows) // 2)) :], key))
@@ -81,19 +94,26 @@ def _percent(value: float) -> str:
 
 
 def entropy_collapse(rows: Sequence[Row], limits: Limits) -> str | None:
-    """Entropy at a fraction of its start while the reward does not rise (a policy that became sure because it became right is well).
-    A step that trained on nothing has no gradient and no entropy: its zeros say nothing."""
+    """Entropy at a fraction of its start while the reward does not rise (a policy that became sure
+    because it became right is well). A step that trained on nothing has no gradient and no entropy:
+    its zeros say nothing."""
     if rows[-1].get("grad_norm") == 0:
         return None
     rows = [row for row in rows if row.get("grad_norm") != 0]
     now, first = _recent(rows, "entropy", limits), _start(rows, "entropy", limits)
     if now is None or first is None:
         return None
-    if now < limits.entropy_floor and first >= limits.entropy_floor and not _mostly_right(rows, limits):
+    if (
+        now < limits.entropy_floor
+        and first >= limits.entropy_floor
+        and not _mostly_right(rows, limits)
+    ):
         return f"entropy is {now:.4f} nats per token (limit {limits.entropy_floor})"
     if now >= limits.entropy_share * first or _rising(rows, limits):
         return None
-    return f"entropy fell from {first:.3f} to {now:.3f} nats per token while the reward did not rise"
+    return (
+        f"entropy fell from {first:.3f} to {now:.3f} nats per token while the reward did not rise"
+    )
 
 
 def _mostly_right(rows: Sequence[Row], limits: Limits) -> bool:
@@ -102,8 +122,12 @@ def _mostly_right(rows: Sequence[Row], limits: Limits) -> bool:
 
 
 def _rising(rows: Sequence[Row], limits: Limits) -> bool:
-    """Is the reward of the last window above that of the window before it, by more than a twentieth of what it gained in all?"""
-    now, before = _recent(rows, "reward_mean", limits), _recent(rows[: -limits.window], "reward_mean", limits)
+    """Is the reward of the last window above that of the window before it, by more than a twentieth
+    of what it gained in all?"""
+    now, before = (
+        _recent(rows, "reward_mean", limits),
+        _recent(rows[: -limits.window], "reward_mean", limits),
+    )
     first = _start(rows, "reward_mean", limits)
     if now is None or before is None or first is None:
         return False
@@ -111,20 +135,29 @@ def _rising(rows: Sequence[Row], limits: Limits) -> bool:
 
 
 def _keep_rate(rows: Sequence[Row], limits: Limits) -> str | None:
-    """Why hardly a group is kept: "fail", "pass" or "other"; None where enough are. Groups that fail or pass as one are logged by newer
-    runs; without them the pass rate tells."""
+    """Why hardly a group is kept: "fail", "pass" or "other"; None where enough are. Groups that
+    fail or pass as one are logged by newer runs; without them the pass rate tells."""
     kept = _recent(rows, "kept_groups", limits)
     if kept is None or kept >= limits.keep_rate or len(rows) < limits.start:
         return None
     passed = _recent(rows, "pass_rate", limits) or 0.0
     failed, solved = _recent(rows, "failed_groups", limits), _recent(rows, "solved_groups", limits)
-    all_fail, all_pass = 1 - passed if failed is None else failed, passed if solved is None else solved
+    all_fail, all_pass = (
+        1 - passed if failed is None else failed,
+        passed if solved is None else solved,
+    )
     return "fail" if all_fail > 0.9 else "pass" if all_pass > 0.9 else "other"
 
 
 def _kept_words(rows: Sequence[Row], limits: Limits) -> str:
-    kept, passed = _recent(rows, "kept_groups", limits) or 0.0, _recent(rows, "pass_rate", limits) or 0.0
-    return f"only {_percent(kept)} of groups have rewards that differ, and {_percent(passed)} of episodes pass"
+    kept, passed = (
+        _recent(rows, "kept_groups", limits) or 0.0,
+        _recent(rows, "pass_rate", limits) or 0.0,
+    )
+    return (
+        f"only {_percent(kept)} of groups have rewards that differ, and {_percent(passed)} of"
+        " episodes pass"
+    )
 
 
 def all_groups_fail(rows: Sequence[Row], limits: Limits) -> str | None:
@@ -145,14 +178,22 @@ def stopped_by_length(rows: Sequence[Row], limits: Limits) -> str | None:
     logged = [reasons for row in recent if isinstance(reasons := row.get("stop_reasons"), dict)]
     if not logged:
         found = _recent(rows, "stopped_by_length", limits)
-        return f"{_percent(found)} of episodes are stopped by length" if found is not None and found > limits.length_stops else None
+        return (
+            f"{_percent(found)} of episodes are stopped by length"
+            if found is not None and found > limits.length_stops
+            else None
+        )
     for reasons in logged:
         for name in shares:
             shares[name] += (number(reasons, name) or 0.0) / len(logged)
     total = sum(shares.values())
     if total <= limits.length_stops:
         return None
-    which = ", ".join(f"{_LENGTH_LIMITS[name]} {_percent(share)}" for name, share in sorted(shares.items(), key=_by_share) if share > 0)
+    which = ", ".join(
+        f"{_LENGTH_LIMITS[name]} {_percent(share)}"
+        for name, share in sorted(shares.items(), key=_by_share)
+        if share > 0
+    )
     return f"{_percent(total)} of episodes are stopped by length ({which})"
 
 
@@ -164,15 +205,24 @@ def gradient_spike(rows: Sequence[Row], limits: Limits) -> str | None:
     length = rows[-1].get("copy_length")  # doubles in the warm-up, which makes the gradient large
     alike = [row for row in rows[-limits.window - 1 : -1] if row.get("copy_length") == length]
     now, before = number(rows[-1], "grad_norm"), _values(alike, "grad_norm")
-    before = [norm for norm in before if norm > 0]  # a step without a gradient has norm 0 and says nothing
+    # a step without a gradient has norm 0 and says nothing
+    before = [norm for norm in before if norm > 0]
     if now is None or len(before) < limits.spike_history:
         return None
     usual = median(before)
-    return f"gradient norm {now:.3g}, {now / usual:.1f} times the {usual:.3g} usual here" if now > limits.spike * usual else None
+    return (
+        f"gradient norm {now:.3g}, {now / usual:.1f} times the {usual:.3g} usual here"
+        if now > limits.spike * usual
+        else None
+    )
 
 
 def not_finite(rows: Sequence[Row], limits: Limits) -> str | None:
-    bad = [key for key, value in rows[-1].items() if isinstance(value, float) and not math.isfinite(value)]
+    bad = [
+        key
+        for key, value in rows[-1].items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]
     return f"{', '.join(bad)} not finite (NaN or infinite)" if bad else None
 
 
@@ -183,13 +233,20 @@ def reward_without_passes(rows: Sequence[Row], limits: Limits) -> str | None:
     passed, first_passed = _recent(rows, "pass_rate", limits), _start(rows, "pass_rate", limits)
     if reward is None or first_reward is None or passed is None or first_passed is None:
         return None
-    if reward - first_reward < limits.reward_gain * max(1.0, abs(first_reward)) or passed - first_passed >= limits.pass_gain:
+    if (
+        reward - first_reward < limits.reward_gain * max(1.0, abs(first_reward))
+        or passed - first_passed >= limits.pass_gain
+    ):
         return None
-    return f"reward rose from {first_reward:.2f} to {reward:.2f} while passes went from {_percent(first_passed)} to {_percent(passed)}"
+    return (
+        f"reward rose from {first_reward:.2f} to {reward:.2f} while passes went from"
+        f" {_percent(first_passed)} to {_percent(passed)}"
+    )
 
 
 def _same_weights(rows: Sequence[Row]) -> bool:
-    """A curriculum's stages weigh the parts differently: rewards of two of them cannot be compared."""
+    """A curriculum's stages weigh the parts differently: rewards of two of them cannot be
+    compared."""
     return rows[0].get("curriculum_stage") == rows[-1].get("curriculum_stage")
 
 
@@ -197,12 +254,18 @@ def official_gap_opens(rows: Sequence[Row], limits: Limits) -> str | None:
     now, first = _recent(rows, "strict_gap", limits), _start(rows, "strict_gap", limits)
     if now is None or first is None or now - first <= limits.gap_growth:
         return None
-    return f"official passes exceed strict ones by {_percent(now)}, at the start by {_percent(first)}"
+    return (
+        f"official passes exceed strict ones by {_percent(now)}, at the start by {_percent(first)}"
+    )
 
 
 def sampler_gap(rows: Sequence[Row], limits: Limits) -> str | None:
     now = _recent(rows, "sampler_gap", limits)
-    return f"sampler and trainer differ by {now:.3f} nats per token" if now is not None and now > limits.sampler_gap else None
+    return (
+        f"sampler and trainer differ by {now:.3f} nats per token"
+        if now is not None and now > limits.sampler_gap
+        else None
+    )
 
 
 def kl_grows(rows: Sequence[Row], limits: Limits) -> str | None:
@@ -211,19 +274,36 @@ def kl_grows(rows: Sequence[Row], limits: Limits) -> str | None:
         return None
     if now > limits.kl:
         return f"KL to the reference is {now:.3f} nats per token (limit {limits.kl})"
-    if before is not None and len(rows) >= 2 * limits.window and now > limits.kl / 10 and now > limits.kl_growth * max(before, 1e-9):
-        return f"KL to the reference grew from {before:.3f} to {now:.3f} nats per token within {limits.window} steps"
+    if (
+        before is not None
+        and len(rows) >= 2 * limits.window
+        and now > limits.kl / 10
+        and now > limits.kl_growth * max(before, 1e-9)
+    ):
+        return (
+            f"KL to the reference grew from {before:.3f} to {now:.3f} nats per token within"
+            f" {limits.window} steps"
+        )
     return None
 
 
 def unscored(rows: Sequence[Row], limits: Limits) -> str | None:
-    """`unscored` is a count, `episodes` how many were rolled out; a row without the latter is taken at one in a hundred or more."""
+    """`unscored` is a count, `episodes` how many were rolled out; a row without the latter is taken
+    at one in a hundred or more."""
     recent = rows[-min(limits.window, len(rows)) :]
     lost, played = sum(_values(recent, "unscored")), sum(_values(recent, "episodes"))
     if played:
         share = lost / played
-        return f"{_percent(share)} of episodes are unscored ({lost:.0f} of {played:.0f})" if share > limits.unscored else None
-    return f"{lost:.0f} episodes of the last {len(recent)} steps are unscored" if lost > len(recent) else None
+        return (
+            f"{_percent(share)} of episodes are unscored ({lost:.0f} of {played:.0f})"
+            if share > limits.unscored
+            else None
+        )
+    return (
+        f"{lost:.0f} episodes of the last {len(recent)} steps are unscored"
+        if lost > len(recent)
+        else None
+    )
 
 
 def tool_errors(rows: Sequence[Row], limits: Limits) -> str | None:
@@ -235,25 +315,37 @@ def tool_errors(rows: Sequence[Row], limits: Limits) -> str | None:
 
 def clip_fraction(rows: Sequence[Row], limits: Limits) -> str | None:
     now = _recent(rows, "clip_fraction", limits)
-    return f"{_percent(now)} of tokens are clipped" if now is not None and now > limits.clip_fraction else None
+    return (
+        f"{_percent(now)} of tokens are clipped"
+        if now is not None and now > limits.clip_fraction
+        else None
+    )
 
 
 def schema_falls(rows: Sequence[Row], limits: Limits) -> str | None:
     now, best = _recent(rows, "schema_rate", limits), None
     if now is not None and len(rows) >= 2 * limits.start:
         values = _values(rows[-limits.memory :], "schema_rate")
-        best = max(fmean(values[i : i + limits.start]) for i in range(max(1, len(values) - limits.start + 1)))
+        best = max(
+            fmean(values[i : i + limits.start])
+            for i in range(max(1, len(values) - limits.start + 1))
+        )
     if now is None or best is None or best - now <= limits.schema_fall:
         return None
     return f"plans that can be read fell from {_percent(best)} to {_percent(now)}"
 
 
 def slow(rows: Sequence[Row], limits: Limits) -> str | None:
-    now, speeds = _recent(rows[-3:], "tokens_per_second", limits), _values(rows[-limits.memory :], "tokens_per_second")
+    now, speeds = (
+        _recent(rows[-3:], "tokens_per_second", limits),
+        _values(rows[-limits.memory :], "tokens_per_second"),
+    )
     if now is None or len(speeds) < 2 * limits.start:
         return None
     usual = median(speeds)
-    return f"{now:,.0f} tokens per second, usually {usual:,.0f}" if now < limits.slow * usual else None
+    return (
+        f"{now:,.0f} tokens per second, usually {usual:,.0f}" if now < limits.slow * usual else None
+    )
 
 
 PATTERNS: dict[str, Pattern] = {

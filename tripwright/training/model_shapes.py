@@ -1,5 +1,6 @@
-"""What a model is made of, before anything is loaded: from a folder's config.json, from the local cache of downloads, from a table of the
-Qwen2.5 and Qwen3 models by name, or from a recipe's own shape."""
+"""What a model is made of, before anything is loaded: from a folder's config.json, from the local
+cache of downloads, from a table of the Qwen2.5 and Qwen3 models by name, or from a recipe's own
+shape."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
 CONTROL_TOKENS = 10  # of the tokenizer that a new model gets
 SUPPORTED = ("qwen3", "qwen2", "llama")
 
-# hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as their config.json have them
+# hidden, layers, heads, key-value heads, head size, feed-forward, vocabulary, tied embeddings: as
+# their config.json have them
 _QWEN25 = {
     "0.5B": (896, 24, 14, 2, 64, 4864, 151936, True),
     "1.5B": (1536, 28, 12, 2, 128, 8960, 151936, True),
@@ -51,7 +53,11 @@ class ModelSize:
         s = self.shape
         norms = 2 * s.hidden + (2 * s.head_size if self.kind == "qwen3" else 0)
         biases = (s.heads + 2 * s.kv_heads) * s.head_size if self.kind == "qwen2" else 0
-        return s.vocabulary * s.hidden * (1 if self.tied else 2) + s.layers * (s.layer_parameters + norms + biases) + s.hidden
+        return (
+            s.vocabulary * s.hidden * (1 if self.tied else 2)
+            + s.layers * (s.layer_parameters + norms + biases)
+            + s.hidden
+        )
 
     @property
     def matrix_parameters(self) -> int:
@@ -67,17 +73,29 @@ def known_models() -> dict[str, ModelSize]:
             name = f"Qwen/Qwen2.5-{size}{ending}"
             found[name] = ModelSize(name, "qwen2", Shape(*numbers), bool(tied), 32768)
     for size, (*numbers, tied) in _QWEN3.items():
-        found[f"Qwen/Qwen3-{size}"] = ModelSize(f"Qwen/Qwen3-{size}", "qwen3", Shape(*numbers), bool(tied), 40960)
+        found[f"Qwen/Qwen3-{size}"] = ModelSize(
+            f"Qwen/Qwen3-{size}", "qwen3", Shape(*numbers), bool(tied), 40960
+        )
     return found
 
 
 def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
-    """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where neither is known here."""
+    """Of the recipe's model, or of the folder or name given `instead`. Raises UserError where
+    neither is known here."""
     name = instead or recipe.model.pretrained
     if name is None:
         shape, settings = recipe.model.shape, recipe.model
-        vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS  # at most: fewer superwords may be found
-        made = Shape(shape.hidden, shape.layers, shape.heads, shape.kv_heads, shape.head_size, shape.feed_forward, vocabulary)
+        # at most: fewer superwords may be found
+        vocabulary = settings.subwords + settings.superwords + CONTROL_TOKENS
+        made = Shape(
+            shape.hidden,
+            shape.layers,
+            shape.heads,
+            shape.kv_heads,
+            shape.head_size,
+            shape.feed_forward,
+            vocabulary,
+        )
         return ModelSize("a new model", "qwen3", made, True, shape.positions)
     config = _config(name)
     if config is not None:
@@ -85,15 +103,17 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
     if (known := known_models().get(name)) is not None:
         return known
     raise UserError(
-        f"The model '{name}' is not here: no folder with a config.json, not downloaded, and none of the Qwen2.5 and Qwen3 models by name. "
-        "Make or download it first, or say with --model which one to reckon with."
+        f"The model '{name}' is not here: no folder with a config.json, not downloaded, and none of"
+        " the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with --model"
+        " which one to reckon with."
     )
 
 
 def _config(name: str) -> dict[str, Any] | None:
     path = Path(name) / "config.json"
     if not path.is_file():
-        from huggingface_hub import try_to_load_from_cache  # comes with transformers; looks at this disk alone
+        # comes with transformers; looks at this disk alone
+        from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError
 
         try:
@@ -126,5 +146,8 @@ def _of_config(name: str, config: dict[str, Any]) -> ModelSize:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"The config.json of '{name}' lacks a size: {error}.") from None
-    tied, positions = bool(config.get("tie_word_embeddings", True)), int(config.get("max_position_embeddings", 2048))
+    tied, positions = (
+        bool(config.get("tie_word_embeddings", True)),
+        int(config.get("max_position_embeddings", 2048)),
+    )
     return ModelSize(name, kind, shape, tied, positions)

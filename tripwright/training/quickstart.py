@@ -1,6 +1,8 @@
-"""The whole loop on two CPU cores in minutes, from nothing to a trained, judged travel agent (row B4): its recipe, and its parts in order.
+"""The whole loop on two CPU cores in minutes, from nothing to a trained, judged travel agent (row
+B4): its recipe, and its parts in order.
 
-    difficulty of the exam → tokenizer and model → copy warm-up → cold start on expert trips → GRPO → exam before, after, and blind
+    difficulty of the exam → tokenizer and model → copy warm-up → cold start on expert trips → GRPO
+    → exam before, after, and blind
 
 Every part leaves its files behind and is skipped when they are there, so a stopped run goes on.
 """
@@ -18,25 +20,40 @@ from tripwright.runs import SCORE
 from tripwright.sft.copying import CopySettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
-from tripwright.training.examination import AFTER, BEFORE, BLIND, change, compare_stages, evaluate, measure_difficulty, rates, settle
+from tripwright.training.examination import (
+    AFTER,
+    BEFORE,
+    BLIND,
+    change,
+    compare_stages,
+    evaluate,
+    measure_difficulty,
+    rates,
+    settle,
+)
 from tripwright.training.recipe import DataSettings, DialectSettings, Recipe, Reinforcement
 from tripwright.training.run_folder import RunFolder
 
-FIXED_MINUTES = 6.5  # tokenizer, copy warm-up and the examinations, which do not shrink with the time given
+# tokenizer, copy warm-up and the examinations, which do not shrink with the time given
+FIXED_MINUTES = 6.5
 COLD_START_SHARE, RL_SHARE = 0.6, 0.4  # of the minutes left
 
 
 def quickstart_recipe(minutes: float) -> Recipe:
-    """Nano worlds and a model of 3.4 million parameters: a cold start, then RL for the rest of `minutes`. A shorter run has shorter
-    schedules, not cut-off ones.
+    """Nano worlds and a model of 3.4 million parameters: a cold start, then RL for the rest of
+    `minutes`. A shorter run has shorter schedules, not cut-off ones.
 
-    Names of stays are the last thing that imitation learns to copy, rather suddenly, after some 1.1M tokens: a cold start that ends just
-    before passes nothing, and RL finds no plan to reward (500 steps: 2.0% of 500; docs/log.md, 2026-11-22). So it has the larger share.
+    Names of stays are the last thing that imitation learns to copy, rather suddenly, after some
+    1.1M tokens: a cold start that ends just before passes nothing, and RL finds no plan to reward
+    (500 steps: 2.0% of 500; docs/log.md, 2026-11-22). So it has the larger share.
     """
     left = max(1.0, minutes - FIXED_MINUTES)
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-4, weight_decay=0.01)
-    rl_mix = domain_of(DialectSettings().name).mix(levels=(1, 3, 3))  # groups that all pass teach nothing; the exam keeps 4:3:3
-    grpo = GrpoSettings(steps=None, max_minutes=round(RL_SHARE * left, 2), prompts=8, final_rate=0.1, optimizer=rate)
+    # groups that all pass teach nothing; the exam keeps 4:3:3
+    rl_mix = domain_of(DialectSettings().name).mix(levels=(1, 3, 3))
+    grpo = GrpoSettings(
+        steps=None, max_minutes=round(RL_SHARE * left, 2), prompts=8, final_rate=0.1, optimizer=rate
+    )
     return Recipe(
         name="quickstart",
         data=DataSettings(rl_mix=rl_mix),
@@ -58,7 +75,9 @@ def train_and_examine(run: RunFolder) -> list[str]:
     score = evaluate(run, exam, "rl", AFTER)
     evaluate(run, exam, "rl", BLIND, emptied_tools=True)
     comparison = compare_stages(run)
-    write_atomically(run.folder / SCORE, json.dumps({**score, "comparison": comparison}, indent=2) + "\n")
+    write_atomically(
+        run.folder / SCORE, json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
+    )
     write_report(run.folder)
     write_atomically(run.folder / "learning.svg", learning_curve_svg(run.folder))
     return [*rates(run, [BEFORE, AFTER, BLIND]), change("RL against the cold start", comparison)]

@@ -1,8 +1,8 @@
 """A recipe: everything that decides a training run, in one TOML file.
 
-Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently ignored costs a night.
-TOML has no null: where a setting may be none, it is written "none". The settings are in `recipe_tables`, what must hold between them in
-`recipe_checks`.
+Unknown keys and wrong types are refused before anything is loaded: a misspelt knob that is silently
+ignored costs a night. TOML has no null: where a setting may be none, it is written "none". The
+settings are in `recipe_tables`, what must hold between them in `recipe_checks`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from tripwright.training.recipe_tables import (
     Reinforcement,
 )
 
-__all__ = ["DataSettings", "DialectSettings", "EvaluationSettings", "ModelSettings", "Recipe", "Reinforcement", "load_recipe"]
+__all__ = [
+    "DataSettings",
+    "DialectSettings",
+    "EvaluationSettings",
+    "ModelSettings",
+    "Recipe",
+    "Reinforcement",
+    "load_recipe",
+]
 NONE = "none"
 
 
@@ -44,13 +52,25 @@ def load_recipe(path: str | Path) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not TOML ({error}).") from None
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
-    values = _values({name: hint for name, hint in typing.get_type_hints(Recipe).items() if name != "rl"} | tables, data, str(path))
+    values = _values(
+        {name: hint for name, hint in typing.get_type_hints(Recipe).items() if name != "rl"}
+        | tables,
+        data,
+        str(path),
+    )
     found = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
     if len(found) > 1:
-        raise UserError(f"{path}: One kind of reinforcement learning a recipe: found [{']['.join(rl.algorithm for rl in found)}].")
+        raise UserError(
+            f"{path}: One kind of reinforcement learning a recipe: found"
+            f" [{']['.join(rl.algorithm for rl in found)}]."
+        )
     recipe = Recipe(**values, rl=found[0] if found else None)
-    mixes = {name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None}
-    mixes = {name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()}
+    mixes = {
+        name: mix for name in ("mix", "rl_mix") if (mix := getattr(recipe.data, name)) is not None
+    }
+    mixes = {
+        name: _build(recipe.domain.mix, mix, f"{path}: data.{name}") for name, mix in mixes.items()
+    }
     recipe = dataclasses.replace(recipe, data=dataclasses.replace(recipe.data, **mixes))
     recipe = _with_rules(recipe, data)
     try:
@@ -61,12 +81,15 @@ def load_recipe(path: str | Path) -> Recipe:
 
 
 def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
-    """Training and examinations are held to the domain's strictest rules where the recipe does not say."""
+    """Training and examinations are held to the domain's strictest rules where the recipe does not
+    say."""
     if not recipe.domain.rules:
         return recipe
     strictest = recipe.domain.rules[-1]
     if "rules" not in data.get("evaluation", {}):
-        recipe = dataclasses.replace(recipe, evaluation=dataclasses.replace(recipe.evaluation, rules=strictest))
+        recipe = dataclasses.replace(
+            recipe, evaluation=dataclasses.replace(recipe.evaluation, rules=strictest)
+        )
     if recipe.rl is not None and "rules" not in data[recipe.rl.algorithm]:
         settings = dataclasses.replace(recipe.rl.settings, rules=strictest)
         recipe = dataclasses.replace(recipe, rl=recipe.rl._replace(settings=settings))
@@ -97,10 +120,16 @@ def _values(hints: dict[str, Any], data: dict[str, Any], where: str) -> dict[str
         if is_dataclass(hint):
             values[key] = _build(hint, value, f"{where}: {key}")
             continue
-        try:  # as JSON, where "strict" takes an array for a tuple and a whole number for a fraction, but no "3" and no true for a number
-            values[key] = TypeAdapter(hints[key]).validate_json(json.dumps(value, default=str), strict=True)
+        # as JSON, where "strict" takes an array for a tuple and a whole number for a fraction, but
+        # no "3" and no true for a number
+        try:
+            values[key] = TypeAdapter(hints[key]).validate_json(
+                json.dumps(value, default=str), strict=True
+            )
         except ValidationError as error:
-            raise UserError(f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r}).") from None
+            raise UserError(
+                f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r})."
+            ) from None
     return values
 
 

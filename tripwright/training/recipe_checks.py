@@ -1,4 +1,5 @@
-"""Whether a recipe's settings go together, said in one line before anything is loaded: a run that cannot work should end here."""
+"""Whether a recipe's settings go together, said in one line before anything is loaded: a run that
+cannot work should end here."""
 
 from __future__ import annotations
 
@@ -29,7 +30,11 @@ def check(recipe: Recipe) -> None:
         one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
     for name in recipe.sinks:
         one_of("sinks", name, tuple(SINKS))
-    for name, settings in (("copy", recipe.copy), ("sft", recipe.sft), *([recipe.rl] if recipe.rl else [])):
+    for name, settings in (
+        ("copy", recipe.copy),
+        ("sft", recipe.sft),
+        *([recipe.rl] if recipe.rl else []),
+    ):
         if settings is not None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
@@ -42,7 +47,8 @@ def check(recipe: Recipe) -> None:
 
 
 def check_needs(recipe: Recipe) -> None:
-    """Raises UserError for the first file, folder or package that the recipe needs and that is not there. (A model may be on a hub.)"""
+    """Raises UserError for the first file, folder or package that the recipe needs and that is not
+    there. (A model may be on a hub.)"""
     for name, path in (
         ("data.world", recipe.data.world),
         ("data.queries", recipe.data.queries),
@@ -52,12 +58,26 @@ def check_needs(recipe: Recipe) -> None:
         if path is not None and not Path(path).exists():
             raise UserError(f"{name}: nothing at '{path}'.")
     live = recipe.live
-    if live is not None and live.replay and "://" not in live.store and not Path(live.store).is_file():
-        raise UserError(f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set live.replay = false.")
-    model = recipe.model.pretrained
-    if model is not None and (model.count("/") > 1 or model.startswith(("/", ".", "~"))) and not Path(model).is_dir():  # no hub's name
+    if (
+        live is not None
+        and live.replay
+        and "://" not in live.store
+        and not Path(live.store).is_file()
+    ):
         raise UserError(
-            f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says how), or name another folder or model."
+            f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set"
+            " live.replay = false."
+        )
+    model = recipe.model.pretrained
+    # no hub's name
+    if (
+        model is not None
+        and (model.count("/") > 1 or model.startswith(("/", ".", "~")))
+        and not Path(model).is_dir()
+    ):
+        raise UserError(
+            f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
+            " how), or name another folder or model."
         )
     check_sinks(recipe.sinks)
 
@@ -70,30 +90,55 @@ def one_of(name: str, found: str, accepted: tuple[str, ...]) -> None:
 def _dialect(recipe: Recipe) -> None:
     dialect = recipe.dialect.dialect()
     if dialect.max_turn_tokens >= dialect.context_tokens:
-        raise UserError(f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens ({dialect.context_tokens}).")
+        raise UserError(
+            f"max_turn_tokens ({dialect.max_turn_tokens}) must be below context_tokens"
+            f" ({dialect.context_tokens})."
+        )
     if recipe.model.pretrained is None and recipe.model.shape.positions < dialect.context_tokens:
-        raise UserError(f"the model has {recipe.model.shape.positions} positions, the dialect needs {dialect.context_tokens}.")
+        raise UserError(
+            f"the model has {recipe.model.shape.positions} positions, the dialect needs"
+            f" {dialect.context_tokens}."
+        )
 
 
 def _model(recipe: Recipe) -> None:
     shape = recipe.model.shape
     if shape.heads % shape.kv_heads:
-        raise UserError(f"model.shape.heads ({shape.heads}) must be a multiple of kv_heads ({shape.kv_heads}), which share them.")
+        raise UserError(
+            f"model.shape.heads ({shape.heads}) must be a multiple of kv_heads ({shape.kv_heads}),"
+            " which share them."
+        )
     if shape.head_size % 2:
-        raise UserError(f"model.shape.head_size must be even for rotary positions, found {shape.head_size}.")
+        raise UserError(
+            f"model.shape.head_size must be even for rotary positions, found {shape.head_size}."
+        )
 
 
 def _data(recipe: Recipe) -> None:
     data, live = recipe.data, recipe.live
     if live is not None:
         if recipe.domain.live is None:
-            others = [dialect.name for domain in domains().values() if domain.live is not None for dialect in domain.dialects]
-            raise UserError(f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take {' or '.join(others)}.")
+            others = [
+                dialect.name
+                for domain in domains().values()
+                if domain.live is not None
+                for dialect in domain.dialects
+            ]
+            raise UserError(
+                f"[live] is of live tools: dialect '{recipe.dialect.name}' has none. Take"
+                f" {' or '.join(others)}."
+            )
         nobody = data.world is None and live.services is None and not live.replay
         if data.queries is None or nobody or (data.world is not None and live.services is not None):
-            raise UserError("[live] needs data.queries, and live.services or data.world (one of them) to say who answers, or live.replay.")
+            raise UserError(
+                "[live] needs data.queries, and live.services or data.world (one of them) to say"
+                " who answers, or live.replay."
+            )
     elif (data.world is None) != (data.queries is None):
-        raise UserError("data.world and data.queries belong together: give both, or neither for generated worlds.")
+        raise UserError(
+            "data.world and data.queries belong together: give both, or neither for generated"
+            " worlds."
+        )
     if data.queries is None:
         one_of("data.scale", data.scale, tuple(recipe.domain.scales))
     elif data.rl_trips is not None:
@@ -104,13 +149,26 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
     check_end(table, settings.steps, settings.max_minutes, settings.max_epochs)
     endless = recipe.data.queries is None and recipe.data.rl_trips is None
     if endless and (settings.max_epochs is not None or settings.curriculum.kind == "epochs"):
-        raise UserError(f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count in steps.")
-    if settings.tools is not None and (recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))):
-        raise UserError(f"{table}.tools is the http address of a server of one world, and needs data.world and data.queries.")
-    _curriculum(table, settings.curriculum, recipe.domain)
-    if isinstance(settings, GrpoSettings) and settings.credit == "evidence" and recipe.domain.credit is None:
         raise UserError(
-            f'{table}.credit "evidence" asks which words a fact is about, and {recipe.domain.title} do not say it: take "episode".'
+            f"{table}: generated trips have no epochs: give data.rl_trips or data.queries, or count"
+            " in steps."
+        )
+    if settings.tools is not None and (
+        recipe.data.world is None or not settings.tools.startswith(("http://", "https://"))
+    ):
+        raise UserError(
+            f"{table}.tools is the http address of a server of one world, and needs data.world and"
+            " data.queries."
+        )
+    _curriculum(table, settings.curriculum, recipe.domain)
+    if (
+        isinstance(settings, GrpoSettings)
+        and settings.credit == "evidence"
+        and recipe.domain.credit is None
+    ):
+        raise UserError(
+            f'{table}.credit "evidence" asks which words a fact is about, and {recipe.domain.title}'
+            ' do not say it: take "episode".'
         )
     if recipe.domain.rules:
         one_of(f"{table}.rules", settings.rules, recipe.domain.rules)
@@ -119,7 +177,9 @@ def _rl(recipe: Recipe, table: str, settings: RolloutSettings) -> None:
 
 def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
     if not curriculum.stages:
-        raise UserError(f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each.")
+        raise UserError(
+            f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
+        )
     for named in curriculum.rewards:
         try:
             check_named(named, domain.rewards, domain.facts)
@@ -127,9 +187,18 @@ def _curriculum(table: str, curriculum: Curriculum, domain: Domain) -> None:
             raise UserError(f"{table}.curriculum.stages: {error}") from None
 
 
-def check_end(stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None) -> None:
+def check_end(
+    stage: str, steps: int | None, max_minutes: float | None, max_epochs: float | None = None
+) -> None:
     """A stage must have an end."""
     if steps is None and max_minutes is None and max_epochs is None:
         raise UserError(f"{stage} would never end: give steps, max_minutes or epochs.")
-    if (steps is not None and steps < 1) or (max_minutes is not None and max_minutes <= 0) or (max_epochs is not None and max_epochs <= 0):
-        raise UserError(f"{stage} needs steps ≥ 1, max_minutes above 0 and epochs above 0, found {steps}, {max_minutes} and {max_epochs}.")
+    if (
+        (steps is not None and steps < 1)
+        or (max_minutes is not None and max_minutes <= 0)
+        or (max_epochs is not None and max_epochs <= 0)
+    ):
+        raise UserError(
+            f"{stage} needs steps ≥ 1, max_minutes above 0 and epochs above 0, found {steps},"
+            f" {max_minutes} and {max_epochs}."
+        )

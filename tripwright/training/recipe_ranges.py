@@ -1,4 +1,5 @@
-"""Whether every number of a recipe is within the range that its type states (`Annotated[int, Ge(1)]`); all must be finite."""
+"""Whether every number of a recipe is within the range that its type states (`Annotated[int,
+Ge(1)]`); all must be finite."""
 
 from __future__ import annotations
 
@@ -15,7 +16,12 @@ from tripwright.errors import UserError
 from tripwright.training.recipe_tables import Recipe, Reinforcement
 
 Bounds = tuple[Any, ...]  # of these types
-MEANING = {Ge: ("at least", operator.ge), Gt: ("above", operator.gt), Le: ("at most", operator.le), Lt: ("below", operator.lt)}
+MEANING = {
+    Ge: ("at least", operator.ge),
+    Gt: ("above", operator.gt),
+    Le: ("at most", operator.le),
+    Lt: ("below", operator.lt),
+}
 
 
 def check_ranges(recipe: Recipe) -> None:
@@ -25,14 +31,20 @@ def check_ranges(recipe: Recipe) -> None:
             raise UserError(f"{name} must be a number, found {value}.")
         limits = [(*MEANING[type(bound)], dataclasses.astuple(bound)[0]) for bound in bounds]
         if not all(holds(value, limit) for _, holds, limit in limits):
-            raise UserError(f"{name} must be {', '.join(f'{words} {limit}' for words, _, limit in limits)}, found {value:g}.")
+            raise UserError(
+                f"{name} must be {', '.join(f'{words} {limit}' for words, _, limit in limits)},"
+                f" found {value:g}."
+            )
 
 
 def numbers(settings: Any, prefix: str = "") -> Iterator[tuple[str, float, Bounds]]:
-    """(dotted name, number, its bounds) of every number in nested dataclasses and tuples; a tuple's members are named by their place."""
+    """(dotted name, number, its bounds) of every number in nested dataclasses and tuples; a tuple's
+    members are named by their place."""
     types = typing.get_type_hints(type(settings), include_extras=True)
     for field in dataclasses.fields(settings):
-        yield from _numbers_in(getattr(settings, field.name), types[field.name], f"{prefix}{field.name}")
+        yield from _numbers_in(
+            getattr(settings, field.name), types[field.name], f"{prefix}{field.name}"
+        )
 
 
 def _numbers_in(value: Any, kind: Any, name: str) -> Iterator[tuple[str, float, Bounds]]:
@@ -45,6 +57,8 @@ def _numbers_in(value: Any, kind: Any, name: str) -> Iterator[tuple[str, float, 
     elif isinstance(value, tuple):
         kinds = typing.get_args(kind)
         for place, member in enumerate(value):
-            yield from _numbers_in(member, kinds[0] if kinds[-1] is ... else kinds[place], f"{name}.{place}")
+            yield from _numbers_in(
+                member, kinds[0] if kinds[-1] is ... else kinds[place], f"{name}.{place}"
+            )
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield name, value, kind.__metadata__ if typing.get_origin(kind) is Annotated else ()

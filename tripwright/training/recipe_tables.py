@@ -1,4 +1,5 @@
-"""The tables of a recipe: everything that decides a training run. Defaults stand in the dataclasses and nowhere else."""
+"""The tables of a recipe: everything that decides a training run. Defaults stand in the dataclasses
+and nowhere else."""
 
 from __future__ import annotations
 
@@ -24,11 +25,13 @@ Count = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one given world and a query file.
+    """Where trips come from: generated worlds, many of them; or, with `world` and `queries`, one
+    given world and a query file.
 
-    `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual mix). RL may dwell on what is hard (row
-    S8): `rl_mix`, None for the same. Generated trips never repeat, unless `rl_trips` bounds how many there are for RL, which then goes
-    through them in epochs (row S6: 1,000 queries, 5 epochs).
+    `mix` is what the exam and the cold start ask, in settings of the domain's own (None: its usual
+    mix). RL may dwell on what is hard (row S8): `rl_mix`, None for the same. Generated trips never
+    repeat, unless `rl_trips` bounds how many there are for RL, which then goes through them in
+    epochs (row S6: 1,000 queries, 5 epochs).
     """
 
     scale: str = "nano"
@@ -44,8 +47,9 @@ class DataSettings:
 class LiveSettings:
     """Row D2: what answers live tools, where that is not the closed world alone.
 
-    `services` is a TOML file of vendors, in place of `data.world`. Answers are kept in `store` under the day `snapshot`. With `replay`
-    nobody is asked: what is not recorded is an error that the model reads.
+    `services` is a TOML file of vendors, in place of `data.world`. Answers are kept in `store`
+    under the day `snapshot`. With `replay` nobody is asked: what is not recorded is an error that
+    the model reads.
     """
 
     store: str
@@ -70,13 +74,18 @@ class DialectSettings:
     on_repeated: OnRepeated | None = None
 
     def dialect(self) -> Dialect:
-        changed = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name" and getattr(self, f.name) is not None}
+        changed = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.name != "name" and getattr(self, f.name) is not None
+        }
         return dataclasses.replace(dialect_named(self.name), **changed)
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape` with a tokenizer made on the spot."""
+    """`pretrained` (a folder, or a name that `from_pretrained` finds) or a new model of `shape`
+    with a tokenizer made on the spot."""
 
     pretrained: str | None = None
     shape: NanoShape = NanoShape()
@@ -87,7 +96,8 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class EvaluationSettings:
-    """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind, which cost nothing."""
+    """`difficulty_queries` (the exam's trips and more like them) are for policies without a mind,
+    which cost nothing."""
 
     queries: Count = 500
     difficulty_queries: Count = 1000
@@ -98,7 +108,8 @@ class EvaluationSettings:
 
 
 class Reinforcement(NamedTuple):
-    """An algorithm by its name in `rl.algorithms.ALGORITHMS`, which is the name of its table in TOML, and that table."""
+    """An algorithm by its name in `rl.algorithms.ALGORITHMS`, which is the name of its table in
+    TOML, and that table."""
 
     algorithm: str
     settings: RolloutSettings
@@ -106,8 +117,8 @@ class Reinforcement(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have none. `sinks` are other places that the
-    metrics go to: see `sinks.SINKS`."""
+    """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have
+    none. `sinks` are other places that the metrics go to: see `sinks.SINKS`."""
 
     name: str = "nano"
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
@@ -136,6 +147,12 @@ class Recipe:
 
     def record(self) -> dict[str, Any]:
         """The resolved recipe as plain JSON, with the names that TOML has."""
-        record = dataclasses.asdict(dataclasses.replace(self, rl=None, data=dataclasses.replace(self.data, mix=self.mix)))
+        record = dataclasses.asdict(
+            dataclasses.replace(self, rl=None, data=dataclasses.replace(self.data, mix=self.mix))
+        )
         del record["rl"]
-        return record if self.rl is None else record | {self.rl.algorithm: dataclasses.asdict(self.rl.settings)}
+        return (
+            record
+            if self.rl is None
+            else record | {self.rl.algorithm: dataclasses.asdict(self.rl.settings)}
+        )

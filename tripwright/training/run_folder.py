@@ -1,14 +1,17 @@
-"""One training run on disk, and how a stage is driven in it: continued where it was killed, its metrics and checkpoints written (row B6).
+"""One training run on disk, and how a stage is driven in it: continued where it was killed, its
+metrics and checkpoints written (row B6).
 
     RUN/recipe.json                  the resolved recipe; a run folder belongs to one recipe
     RUN/data.json                    hashes of what it trains on; and to one set of data
-    RUN/metrics.jsonl                one line per step, with stage, step and seconds of work since the run began
-    RUN/warnings.jsonl               patterns that mean trouble, with advice (`health`)
-    RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved (`checkpoint`)
-    RUN/model/<stage>/               weights and tokenizer after each finished stage
+    RUN/metrics.jsonl                one line per step, with stage, step and seconds of work since
+    the run began RUN/warnings.jsonl               patterns that mean trouble, with advice
+    (`health`)
+    RUN/checkpoints/<stage>/         of the stage under way; gone once its model is saved
+    (`checkpoint`) RUN/model/<stage>/               weights and tokenizer after each finished stage
     RUN/run.lock                     held by the process that works here; the lock dies with it
 
-Kill it at any moment; the same command continues it, and on a CPU with as many threads every later step is the same, bit for bit.
+Kill it at any moment; the same command continues it, and on a CPU with as many threads every later
+step is the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -36,22 +39,33 @@ from tripwright.learning.loop import Loop
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, WARNINGS, rewind_metrics
 from tripwright.training.changes import changes, longer
-from tripwright.training.checkpoint import FORMAT, Checkpoints, process_generators, seed_process_generators, set_process_generators
+from tripwright.training.checkpoint import (
+    FORMAT,
+    Checkpoints,
+    process_generators,
+    seed_process_generators,
+    set_process_generators,
+)
 from tripwright.training.data_source import data_identity
 from tripwright.training.health import Watchman
 from tripwright.training.recipe import Recipe
 from tripwright.training.sinks import Sinks
 from tripwright.training.stopping import Stopping
 
-FREE = ("checkpoint", "sinks", "threads", "evaluation")  # tables and settings of a recipe that may change when a run is continued
-MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")  # of a manifest with the present, or the steps would mean nothing
-SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")  # or they are equal to rounding only
+# tables and settings of a recipe that may change when a run is continued
+FREE = ("checkpoint", "sinks", "threads", "evaluation")
+# of a manifest with the present, or the steps would mean nothing
+MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
+# or they are equal to rounding only
+SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")
 LOGGED_AS = {"copy": "warmup"}  # names of stages in metrics.jsonl where they differ
-SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")  # of a step's figures, in the line on stderr
+# of a step's figures, in the line on stderr
+SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
 
 
 class RunFolder:
-    """A run folder of `recipe`, new or found. Raises UserError if it is of another recipe, or if another process works in it."""
+    """A run folder of `recipe`, new or found. Raises UserError if it is of another recipe, or if
+    another process works in it."""
 
     def __init__(self, folder: str | Path, recipe: Recipe):
         self.folder, self.recipe = Path(folder), recipe
@@ -69,13 +83,15 @@ class RunFolder:
 
     @staticmethod
     def trained(folder: str | Path) -> bool:
-        """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing hangs on the recipe and the data."""
+        """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing
+        hangs on the recipe and the data."""
         stages = {found.name for found in Path(folder).glob("model/*")} - {"start"}
         return bool(stages) or any(Path(folder).glob("checkpoints/*/step-*"))
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else works in this folder meanwhile. The kernel frees the lock of a process that is gone, however it ended."""
+        """Nobody else works in this folder meanwhile. The kernel frees the lock of a process that
+        is gone, however it ended."""
         if self._held:
             yield
             return
@@ -85,7 +101,8 @@ class RunFolder:
             except OSError:
                 lock.seek(0)
                 raise UserError(
-                    f"Process {lock.read().strip() or 'unknown'} is at work in '{self.folder}'. Wait for it, or choose another folder."
+                    f"Process {lock.read().strip() or 'unknown'} is at work in '{self.folder}'."
+                    " Wait for it, or choose another folder."
                 ) from None
             lock.truncate(0)
             lock.write(f"{os.getpid()}\n")
@@ -104,8 +121,12 @@ class RunFolder:
             found = _read_json(path)
             if differing := changes(_bound(found), _bound(record)):
                 if self.trained(self.folder):
-                    raise UserError(f"'{self.folder}' holds a run of another recipe: {differing}. {longer(found, record, self.folder)}")
-                shutil.rmtree(self.model("start"), ignore_errors=True)  # made for the recipe that was there
+                    raise UserError(
+                        f"'{self.folder}' holds a run of another recipe: {differing}."
+                        f" {longer(found, record, self.folder)}"
+                    )
+                # made for the recipe that was there
+                shutil.rmtree(self.model("start"), ignore_errors=True)
             if found == record:
                 return
         write_atomically(path, json.dumps(record, indent=2))
@@ -116,11 +137,13 @@ class RunFolder:
         if path.is_file() and self.trained(self.folder):
             if differing := changes(_read_json(path), here):
                 raise UserError(
-                    f"'{self.folder}' was trained on other data: {differing}. Put the data back, or choose another folder to start anew."
+                    f"'{self.folder}' was trained on other data: {differing}. Put the data back, or"
+                    " choose another folder to start anew."
                 )
             return
         if path.is_file() and _read_json(path) != here:
-            shutil.rmtree(self.model("start"), ignore_errors=True)  # its tokenizer was made of the data that was there
+            # its tokenizer was made of the data that was there
+            shutil.rmtree(self.model("start"), ignore_errors=True)
         write_atomically(path, json.dumps(here, indent=2))
 
     def _facts(self, stage: str, device: str) -> dict[str, Any]:
@@ -196,15 +219,19 @@ class RunFolder:
         return Sinks(self.recipe.sinks, self.folder, self.recipe.record())
 
     def _warn(self, watch: Watchman, line: dict[str, Any]) -> None:
-        """New warnings on stderr; all of them, with the last step of those that are over, in warnings.jsonl."""
+        """New warnings on stderr; all of them, with the last step of those that are over, in
+        warnings.jsonl."""
         before = watch.text()
         for warning in watch.look(line):
             print(f"\n{warning}", file=sys.stderr)
         if (now := watch.text()) != before:
             write_atomically(self.folder / WARNINGS, now)
 
-    def _resume(self, stage: str, loop: Loop, checkpoints: Checkpoints, facts: dict[str, Any]) -> float:
-        """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning. Seconds of work behind the run."""
+    def _resume(
+        self, stage: str, loop: Loop, checkpoints: Checkpoints, facts: dict[str, Any]
+    ) -> float:
+        """Brings loop and metrics to where the newest checkpoint was, or to the stage's beginning.
+        Seconds of work behind the run."""
         found = checkpoints.newest()
         if found is None:
             seed_process_generators(self.recipe.seed)
@@ -218,32 +245,50 @@ class RunFolder:
         return float(found.manifest["seconds"]) if found else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:
-        if differing := changes({key: then.get(key) for key in MUST_AGREE}, {key: now.get(key) for key in MUST_AGREE}):
+        if differing := changes(
+            {key: then.get(key) for key in MUST_AGREE}, {key: now.get(key) for key in MUST_AGREE}
+        ):
             raise UserError(
-                f"The checkpoint of step {then['step']} in '{self.folder}' was made under other conditions: {differing}. "
-                f"Restore them, or remove '{self.folder / 'checkpoints'}' to start the stage again."
+                f"The checkpoint of step {then['step']} in '{self.folder}' was made under other"
+                f" conditions: {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'"
+                " to start the stage again."
             )
-        if differing := changes({key: then.get(key) for key in SHOULD_AGREE}, {key: now.get(key) for key in SHOULD_AGREE}):
-            print(f"going on, but not bit for bit as it would have been without a stop: {differing}", file=sys.stderr)
+        if differing := changes(
+            {key: then.get(key) for key in SHOULD_AGREE},
+            {key: now.get(key) for key in SHOULD_AGREE},
+        ):
+            print(
+                f"going on, but not bit for bit as it would have been without a stop: {differing}",
+                file=sys.stderr,
+            )
 
 
 class Status:
-    """A stage's line on stderr: where it stands, and what is left by the pace since it was started or continued."""
+    """A stage's line on stderr: where it stands, and what is left by the pace since it was started
+    or continued."""
 
     def __init__(self, stage: str, loop: Loop):
         self.stage, self.line = stage, StatusLine()
         self.first_step, self.first_progress = loop.step, loop.progress
 
     def show(self, loop: Loop, row: dict[str, Any]) -> None:
-        figures = "  ".join(f"{key} {row[key]:.4g}" for key in SHOWN if isinstance(row.get(key), int | float))
-        self.line.show(f"{self.stage} step {loop.step}{self.left(loop, self.line.seconds / 60)}  {figures}")
+        figures = "  ".join(
+            f"{key} {row[key]:.4g}" for key in SHOWN if isinstance(row.get(key), int | float)
+        )
+        self.line.show(
+            f"{self.stage} step {loop.step}{self.left(loop, self.line.seconds / 60)}  {figures}"
+        )
 
     def left(self, loop: Loop, minutes: float) -> str:
-        """At the pace since the start or the continuation. A stage may still end sooner: by time, or because it has learned."""
+        """At the pace since the start or the continuation. A stage may still end sooner: by time,
+        or because it has learned."""
         gone, left = loop.progress - self.first_progress, max(0.0, 1 - loop.progress)
         if gone <= 0:
             return ""
-        return f", about {left / gone * (loop.step - self.first_step):.0f} steps and {left / gone * minutes:.1f} min left"
+        return (
+            f", about {left / gone * (loop.step - self.first_step):.0f} steps and"
+            f" {left / gone * minutes:.1f} min left"
+        )
 
     def end(self) -> None:
         self.line.end()
@@ -257,5 +302,7 @@ def _bound(record: dict[str, Any]) -> dict[str, Any]:
 def _read_json(path: Path) -> dict[str, Any]:
     found = json_object(path)
     if found is None:
-        raise UserError(f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder.")
+        raise UserError(
+            f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder."
+        )
     return found

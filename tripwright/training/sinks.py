@@ -1,12 +1,14 @@
-"""Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard, trackio, Weights & Biases (row D9). All are extras.
+"""Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard, trackio, Weights
+& Biases (row D9). All are extras.
 
-    sinks = Sinks(("tensorboard",), run_folder, recipe.record())      UserError before anything runs, if one cannot be used
-    sinks.log("rl", step, row)                                        nested figures become a/b; texts are left out
-    sinks.close()
+    sinks = Sinks(("tensorboard",), run_folder, recipe.record())      UserError before anything
+    runs, if one cannot be used sinks.log("rl", step, row)
+    nested figures become a/b; texts are left out sinks.close()
 
-A sink that fails while the run goes on is named on stderr and left out from then on: no run is lost for a chart. Nothing leaves this
-machine unless the user's environment says so (WANDB_MODE=online). A resumed run takes some steps again: TensorBoard is told to forget
-them, the others get each step once (RUN/sinks.json knows which they had; the steps are the same bit for bit).
+A sink that fails while the run goes on is named on stderr and left out from then on: no run is lost
+for a chart. Nothing leaves this machine unless the user's environment says so (WANDB_MODE=online).
+A resumed run takes some steps again: TensorBoard is told to forget them, the others get each step
+once (RUN/sinks.json knows which they had; the steps are the same bit for bit).
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ STATE_FILE = "sinks.json"
 
 
 class Sink(Protocol):
-    """`figures` are flat and numbers. `rewinds`: a step that comes again replaces what was logged for it and after it."""
+    """`figures` are flat and numbers. `rewinds`: a step that comes again replaces what was logged
+    for it and after it."""
 
     rewinds: bool
 
@@ -50,9 +53,12 @@ class TensorBoard:
         self._writers: dict[str, Any] = {}
 
     def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
-        if stage not in self._writers:  # what an earlier start of this stage logged from this step on is to be forgotten
+        # what an earlier start of this stage logged from this step on is to be forgotten
+        if stage not in self._writers:
             self._writers[stage] = self._make(str(self._folder / stage), purge_step=step)
-            self._writers[stage].add_text("recipe", f"```\n{json.dumps(self._config, indent=2)}\n```", step)
+            self._writers[stage].add_text(
+                "recipe", f"```\n{json.dumps(self._config, indent=2)}\n```", step
+            )
         for name, value in figures.items():
             self._writers[stage].add_scalar(name, value, step)
         self._writers[stage].flush()
@@ -71,7 +77,13 @@ class Trackio:
         trackio = importlib.import_module("trackio")
         with redirect_stdout(sys.stderr):  # it greets; stdout is for figures
             self._run = trackio.init(
-                PROJECT, name=folder.resolve().name, config=config, resume="allow", embed=False, auto_log_gpu=False, auto_log_cpu=False
+                PROJECT,
+                name=folder.resolve().name,
+                config=config,
+                resume="allow",
+                embed=False,
+                auto_log_gpu=False,
+                auto_log_cpu=False,
             )
 
     def log(self, stage: str, step: int, figures: dict[str, float]) -> None:
@@ -83,7 +95,8 @@ class Trackio:
 
 
 class WeightsAndBiases:
-    """Files in RUN/wandb, uploaded by `wandb sync`; live with WANDB_MODE=online. Each stage has its own step axis."""
+    """Files in RUN/wandb, uploaded by `wandb sync`; live with WANDB_MODE=online. Each stage has its
+    own step axis."""
 
     package, rewinds = "wandb", False
 
@@ -95,7 +108,8 @@ class WeightsAndBiases:
             self._run = wandb.init(
                 project=PROJECT,
                 name=resolved.name,
-                id=hashlib.sha256(str(resolved).encode()).hexdigest()[:16],  # the same folder is the same run
+                # the same folder is the same run
+                id=hashlib.sha256(str(resolved).encode()).hexdigest()[:16],
                 resume="allow",
                 dir=str(resolved),
                 config=config,
@@ -107,7 +121,9 @@ class WeightsAndBiases:
             self._stages.add(stage)
             self._run.define_metric(f"{stage}/step")
             self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step")
-        self._run.log({f"{stage}/step": step, **{f"{stage}/{name}": value for name, value in figures.items()}})
+        self._run.log(
+            {f"{stage}/step": step, **{f"{stage}/{name}": value for name, value in figures.items()}}
+        )
 
     def close(self) -> None:
         with redirect_stdout(sys.stderr):
@@ -118,12 +134,15 @@ SINKS: dict[str, Any] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb"
 
 
 def check_sinks(names: Sequence[str]) -> None:
-    """Raises UserError for an unknown name and for one whose package is not installed. Loads nothing."""
+    """Raises UserError for an unknown name and for one whose package is not installed. Loads
+    nothing."""
     for name in names:
         if name not in SINKS:
             raise UserError(f"Unknown sink '{name}'. Accepted: {', '.join(SINKS)}.")
         if importlib.util.find_spec(SINKS[name].package) is None:
-            raise UserError(f"The sink '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'")
+            raise UserError(
+                f"The sink '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'"
+            )
 
 
 class Sinks:
@@ -143,15 +162,22 @@ class Sinks:
 
     def log(self, stage: str, step: int, row: dict[str, Any]) -> None:
         """The figures of one step, as they stand in metrics.jsonl."""
-        figures = flatten({key: value for key, value in row.items() if key not in ("stage", "step")})
+        figures = flatten(
+            {key: value for key, value in row.items() if key not in ("stage", "step")}
+        )
         for name, sink in list(self._open.items()):
             logged = self._logged.setdefault(name, {})
             if not sink.rewinds and step <= logged.get(stage, 0):
                 continue
             try:
                 sink.log(stage, step, figures)
-            except Exception as error:  # a full disk or a dead network costs the charts, not the run
-                print(f"sink '{name}' failed at {stage} step {step} and is left out: {_one_line(error)}", file=sys.stderr)
+            except Exception as error:
+                # a full disk or a dead network costs the charts, not the run
+                print(
+                    f"sink '{name}' failed at {stage} step {step} and is left out:"
+                    f" {_one_line(error)}",
+                    file=sys.stderr,
+                )
                 del self._open[name]
                 continue
             logged[stage] = step
@@ -168,7 +194,8 @@ class Sinks:
 
 
 def flatten(row: dict[str, Any], above: str = "") -> dict[str, float]:
-    """{"a": {"b": 1}} → {"a/b": 1.0}. What is no number is left out; NaN and infinity are kept, for a chart should show where they are."""
+    """{"a": {"b": 1}} → {"a/b": 1.0}. What is no number is left out; NaN and infinity are kept, for
+    a chart should show where they are."""
     flat: dict[str, float] = {}
     for key, value in row.items():
         if isinstance(value, dict):
@@ -184,7 +211,11 @@ def _read_state(path: Path) -> dict[str, dict[str, int]]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) and all(isinstance(value, dict) for value in found.values()) else {}
+    return (
+        found
+        if isinstance(found, dict) and all(isinstance(value, dict) for value in found.values())
+        else {}
+    )
 
 
 def _one_line(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """The stages of a run, each from a model folder to a model folder: make, copy, sft, rl.
 
-A finished stage is skipped. One that was stopped is built again from the model before it, and goes on from its newest checkpoint.
+A finished stage is skipped. One that was stopped is built again from the model before it, and goes
+on from its newest checkpoint.
 """
 
 from __future__ import annotations
@@ -44,13 +45,20 @@ def make(run: RunFolder) -> None:
         ChatFormat(tokenizer, dialect.schemas())  # refuse unfit templates now
         if model.config.max_position_embeddings < dialect.context_tokens:
             has = f"'{settings.pretrained}' has {model.config.max_position_embeddings} positions"
-            raise UserError(f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens.")
+            raise UserError(
+                f"{has}, the dialect needs {dialect.context_tokens}: lower dialect.context_tokens."
+            )
     else:
         print("making a tokenizer and a model", file=sys.stderr)
         trips = trips_of(recipe, MAKING)
         drawn = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
         sessions = list(expert_sessions(drawn, recipe.dialect.dialect(), None))
-        words = set().union(*(recipe.domain.world_names(world) for world in {id(world): world for _, world in drawn}.values()))
+        words = set().union(
+            *(
+                recipe.domain.world_names(world)
+                for world in {id(world): world for _, world in drawn}.values()
+            )
+        )
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = train_tokenizer(texts, words, settings.superwords, settings.subwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
@@ -58,8 +66,9 @@ def make(run: RunFolder) -> None:
 
 
 def load_trainable(folder: Path) -> tuple[Any, Any]:
-    """(model, tokenizer) on the GPU where there is one. The weights are in fp32 whatever the checkpoint holds: steps of 1e-6 are lost in
-    the rounding of bf16. Products go by the recipe's dtype all the same."""
+    """(model, tokenizer) on the GPU where there is one. The weights are in fp32 whatever the
+    checkpoint holds: steps of 1e-6 are lost in the rounding of bf16. Products go by the recipe's
+    dtype all the same."""
     model, tokenizer = load_model(folder)
     return model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
@@ -82,10 +91,14 @@ def cold_start(run: RunFolder, after: str = "copy") -> None:
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
-        source = file_samples(recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed)
+        source = file_samples(
+            recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed
+        )
         print(source.figures.line(recipe.sft.max_tokens or dialect.context_tokens), file=sys.stderr)
     else:
-        source = ExpertTranscripts(trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas()))
+        source = ExpertTranscripts(
+            trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas())
+        )
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)
     run.drive("sft", FineTuning(model, source, recipe.sft), model.device.type)
@@ -102,7 +115,9 @@ def reinforce(run: RunFolder, after: str = "sft") -> None:
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     with _tools(recipe, settings.tools, dialect) as tools:
-        loop = ALGORITHMS[name].loop(model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools)
+        loop = ALGORITHMS[name].loop(
+            model, chat, dialect, trips_of(recipe, RL), settings, recipe.seed, recipe.faults, tools
+        )
         run.drive("rl", loop, model.device.type)
     run.save("rl", model, tokenizer)
 
@@ -114,9 +129,17 @@ def _tools(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[Remote
         yield None
         return
     if recipe.data.world is None:
-        raise UserError(f"Tools at '{shown_url(url)}' serve one world, and this recipe trains on many: give data.world and data.queries.")
+        raise UserError(
+            f"Tools at '{shown_url(url)}' serve one world, and this recipe trains on many: give"
+            " data.world and data.queries."
+        )
     with open_folder(Path(recipe.data.world), recipe.domain) as (_, place):
-        tools = RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=place.identity.get("content_hash"))
+        tools = RemoteToolBox(
+            url,
+            dialect.face,
+            page_rows=dialect.page_rows,
+            world_hash=place.identity.get("content_hash"),
+        )
     try:
         yield tools
     finally:

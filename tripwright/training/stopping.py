@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM (a cluster that takes its machine back) between two steps: first the checkpoint, then the end."""
+"""Ctrl-C and SIGTERM (a cluster that takes its machine back) between two steps: first the
+checkpoint, then the end."""
 
 from __future__ import annotations
 
@@ -12,14 +13,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopping:
-    """While entered, the first signal is only noted; whoever works asks, and leaves when it is ready. A second one ends at once."""
+    """While entered, the first signal is only noted; whoever works asks, and leaves when it is
+    ready. A second one ends at once."""
 
     def __init__(self) -> None:
         self.asked: int | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Stopping:
-        if threading.current_thread() is threading.main_thread():  # elsewhere Python takes no handlers, and gets no signals
+        # elsewhere Python takes no handlers, and gets no signals
+        if threading.current_thread() is threading.main_thread():
             self._before = {number: signal.signal(number, self._note) for number in SIGNALS}
         return self
 
@@ -32,10 +35,15 @@ class Stopping:
             self.leave_if_asked()
         self.asked = number
         # not print: the signal may have come in the middle of one
-        os.write(2, b"\nfinishing this step, then writing a checkpoint; the same signal again stops at once\n")
+        os.write(
+            2,
+            b"\nfinishing this step, then writing a checkpoint; the same signal again stops at"
+            b" once\n",
+        )
 
     def leave_if_asked(self) -> None:
-        """Exit codes as a shell has them: 130 after Ctrl-C (the command line's own words), 143 after SIGTERM."""
+        """Exit codes as a shell has them: 130 after Ctrl-C (the command line's own words), 143
+        after SIGTERM."""
         if self.asked == signal.SIGINT:
             raise KeyboardInterrupt
         if self.asked is not None:

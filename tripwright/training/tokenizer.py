@@ -1,11 +1,14 @@
-"""A small tokenizer made on the spot, shaped so that a tiny model can copy names and read short episodes.
+"""A small tokenizer made on the spot, shaped so that a tiny model can copy names and read short
+episodes.
 
 Three kinds of token:
 - control tokens of the chat format and the tags of calls and answers;
-- *superwords*: whole stretches of fixed text (`","accommodation":"`), merged across words and punctuation. They shorten an episode
-  severalfold. Words that carry content (names, cuisines, digits) never take part, so that a name is cut the same way in the
-  request, in a tool answer and in the plan: otherwise copying it would be a translation;
-- byte-level BPE of single words, digits one by one, for everything else, so that any text can be encoded.
+- *superwords*: whole stretches of fixed text (`","accommodation":"`), merged across words and
+  punctuation. They shorten an episode severalfold. Words that carry content (names, cuisines,
+  digits) never take part, so that a name is cut the same way in the request, in a tool answer and
+  in the plan: otherwise copying it would be a translation;
+- byte-level BPE of single words, digits one by one, for everything else, so that any text can be
+  encoded.
 """
 
 from __future__ import annotations
@@ -21,34 +24,59 @@ ROLES = ("system", "user", "assistant", "tool")
 END, PAD = "<|im_end|>", "<|pad|>"
 TAGS = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
 CHAT_TEMPLATE = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|im_end|>{% endfor %}{% if"
+    " add_generation_prompt %}<|assistant|>{% endif %}"
 )
 _PIECE = re.compile(r"[A-Za-z]+|\d|[^A-Za-z\d]")
 
 
-def train_tokenizer(texts: list[str], content_words: Iterable[str], superwords: int = 320, subwords: int = 1000) -> PreTrainedTokenizerFast:
-    """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words that must stay themselves."""
+def train_tokenizer(
+    texts: list[str], content_words: Iterable[str], superwords: int = 320, subwords: int = 1000
+) -> PreTrainedTokenizerFast:
+    """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words
+    that must stay themselves."""
     chunks = superword_chunks(texts, set(content_words), superwords)
-    split = re.compile("|".join(re.escape(chunk) for chunk in sorted([*TAGS, *chunks], key=len, reverse=True)))
+    split = re.compile(
+        "|".join(re.escape(chunk) for chunk in sorted([*TAGS, *chunks], key=len, reverse=True))
+    )
     words = (rest for text in texts for rest in split.split(text) if rest)
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(r"\d| ?\p{L}+|."), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(r"\d| ?\p{L}+|."), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     bpe.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=subwords, special_tokens=[], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, min_frequency=3
+        vocab_size=subwords,
+        special_tokens=[],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+        min_frequency=3,
     )
     bpe.train_from_iterator(words, trainer)
-    bpe.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in (PAD, END, *(f"<|{role}|>" for role in ROLES))])
-    bpe.add_tokens([AddedToken(token, special=False, normalized=False) for token in (*TAGS, *chunks)])
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False)
+    bpe.add_special_tokens(
+        [
+            AddedToken(token, special=True, normalized=False)
+            for token in (PAD, END, *(f"<|{role}|>" for role in ROLES))
+        ]
+    )
+    bpe.add_tokens(
+        [AddedToken(token, special=False, normalized=False) for token in (*TAGS, *chunks)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bpe, eos_token=END, pad_token=PAD, clean_up_tokenization_spaces=False
+    )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer
 
 
-def superword_chunks(texts: list[str], content_words: set[str], most: int, least_share: float = 0.02) -> list[str]:
-    """Fixed stretches of text, found by merging neighbouring pieces that occur together in at least `least_share` of the texts."""
+def superword_chunks(
+    texts: list[str], content_words: set[str], most: int, least_share: float = 0.02
+) -> list[str]:
+    """Fixed stretches of text, found by merging neighbouring pieces that occur together in at least
+    `least_share` of the texts."""
     documents = [_pieces(text, content_words) for text in texts]
     for _ in range(most * 3):
         pairs: Counter[tuple[str, str]] = Counter()
@@ -62,11 +90,18 @@ def superword_chunks(texts: list[str], content_words: set[str], most: int, least
         if count < least_share * len(texts):
             break
         documents = [_merged(pieces, a, b) for pieces in documents]
-    found = Counter(piece for pieces in documents for piece in pieces if piece is not None and len(_PIECE.findall(piece)) > 1)
+    found = Counter(
+        piece
+        for pieces in documents
+        for piece in pieces
+        if piece is not None and len(_PIECE.findall(piece)) > 1
+    )
     for piece in [piece for piece in found if not piece.isascii()]:
         del found[piece]  # the byte-level decoder reads "é" in an added token as the byte 0xE9
     for piece in [piece for piece in found if re.search(r"(^|[^A-Za-z])[A-Za-z]{1,2}$", piece)]:
-        del found[piece]  # it would match the beginning of longer words, and cut a name differently here than elsewhere
+        # it would match the beginning of longer words, and cut a name differently here than
+        # elsewhere
+        del found[piece]
     return [piece for piece, count in found.most_common(most) if count >= least_share * len(texts)]
 
 
@@ -77,7 +112,10 @@ def _pieces(text: str, content_words: set[str]) -> list[str | None]:
         if part in TAGS:
             pieces.append(None)
         else:
-            pieces += [None if piece.isdigit() or piece in content_words else piece for piece in _PIECE.findall(part)]
+            pieces += [
+                None if piece.isdigit() or piece in content_words else piece
+                for piece in _PIECE.findall(part)
+            ]
     return pieces
 
 

@@ -1,4 +1,5 @@
-"""Lists what is in a world, for people: cities, routes, flights and the tables of a city, with filters. Not for agents: they have tools."""
+"""Lists what is in a world, for people: cities, routes, flights and the tables of a city, with
+filters. Not for agents: they have tools."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Filters:
-    """None: not asked for. Texts match exactly, except `word`, which may be any part of any value, in any case."""
+    """None: not asked for. Texts match exactly, except `word`, which may be any part of any value,
+    in any case."""
 
     state: str | None = None
     city: str | None = None
@@ -37,7 +39,8 @@ class Listing:
 
 
 def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], Iterator[Row]]:
-    """(column names, rows in the order of the tables). Raises UserError for a list, a filter or a place that there is not."""
+    """(column names, rows in the order of the tables). Raises UserError for a list, a filter or a
+    place that there is not."""
     if what not in LISTINGS:
         raise UserError(f"No list of '{what}'. There are: {', '.join(LISTINGS)}.")
     listing = LISTINGS[what]
@@ -45,9 +48,13 @@ def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], 
     for name, value in vars(filters).items():
         if value is not None and name not in allowed:
             accepted = ", ".join(option(name) for name in vars(filters) if name in allowed)
-            raise UserError(f"{option(name)} does not apply to {what}. The filters of {what} are {accepted}.")
+            raise UserError(
+                f"{option(name)} does not apply to {what}. The filters of {what} are {accepted}."
+            )
     _check_places(world, filters)
-    return listing.columns, (row for row in listing.rows(world, filters) if _passes(row, listing, filters))
+    return listing.columns, (
+        row for row in listing.rows(world, filters) if _passes(row, listing, filters)
+    )
 
 
 def option(name: str) -> str:
@@ -58,15 +65,27 @@ def option(name: str) -> str:
 def _check_places(world: World, filters: Filters) -> None:
     for name in (filters.city, filters.origin, filters.destination):
         if name is not None and name not in world.cities:
-            raise UserError(f"World '{world.name}' has no city '{name}'. 'world browse DIR cities --word {name[:3]}' lists names like it.")
+            raise UserError(
+                f"World '{world.name}' has no city '{name}'. 'world browse DIR cities --word"
+                f" {name[:3]}' lists names like it."
+            )
     if filters.state is not None and filters.state not in world.states:
-        raise UserError(f"World '{world.name}' has no state '{filters.state}'. Its states: {', '.join(sorted(world.states))}.")
+        raise UserError(
+            f"World '{world.name}' has no state '{filters.state}'. Its states:"
+            f" {', '.join(sorted(world.states))}."
+        )
 
 
 def _passes(row: Row, listing: Listing, filters: Filters) -> bool:
-    if filters.word is not None and not any(filters.word.casefold() in str(value).casefold() for value in row):
+    if filters.word is not None and not any(
+        filters.word.casefold() in str(value).casefold() for value in row
+    ):
         return False
-    return filters.most_usd is None or listing.usd is None or row[listing.columns.index(listing.usd)] <= filters.most_usd
+    return (
+        filters.most_usd is None
+        or listing.usd is None
+        or row[listing.columns.index(listing.usd)] <= filters.most_usd
+    )
 
 
 def _cities_of(world: World, filters: Filters) -> list[str]:
@@ -96,7 +115,16 @@ def _routes(world: World, filters: Filters) -> Iterator[Row]:
         if found:
             road = world.ground(origin, destination)
             prices = [flight.price_usd for flights in found for flight in flights]
-            yield origin, destination, len(found), len(prices), min(prices), max(prices), road.distance if road else "", _duration(road)
+            yield (
+                origin,
+                destination,
+                len(found),
+                len(prices),
+                min(prices),
+                max(prices),
+                road.distance if road else "",
+                _duration(road),
+            )
 
 
 def _duration(road: Any) -> str:
@@ -132,7 +160,9 @@ def _hotels(world: World, filters: Filters) -> Iterator[Row]:
 
 
 LISTINGS = {
-    "cities": Listing(("city", "state", "hotels", "restaurants", "attractions"), ("state", "city"), _cities),
+    "cities": Listing(
+        ("city", "state", "hotels", "restaurants", "attractions"), ("state", "city"), _cities
+    ),
     "states": Listing(("state", "cities", "names"), (), _states),
     "routes": Listing(
         ("origin", "destination", "days", "flights", "min_usd", "max_usd", "road", "road_time"),
@@ -141,14 +171,35 @@ LISTINGS = {
         usd="min_usd",
     ),
     "flights": Listing(
-        ("number", "price_usd", "departure", "arrival", "duration", "date", "origin", "destination", "miles"),
+        (
+            "number",
+            "price_usd",
+            "departure",
+            "arrival",
+            "duration",
+            "date",
+            "origin",
+            "destination",
+            "miles",
+        ),
         ("origin", "destination", "date"),
         _flights,
         usd="price_usd",
     ),
-    "roads": Listing(("origin", "destination", "duration", "distance"), ("origin", "destination"), _roads),
+    "roads": Listing(
+        ("origin", "destination", "duration", "distance"), ("origin", "destination"), _roads
+    ),
     "hotels": Listing(
-        ("name", "room_type", "price_usd", "minimum_nights", "rating", "house_rules", "maximum_occupancy", "city"),
+        (
+            "name",
+            "room_type",
+            "price_usd",
+            "minimum_nights",
+            "rating",
+            "house_rules",
+            "maximum_occupancy",
+            "city",
+        ),
         ("state", "city", "room", "party_size", "nights"),
         _hotels,
         usd="price_usd",
@@ -156,12 +207,16 @@ LISTINGS = {
     "restaurants": Listing(
         ("name", "city", "cuisines", "average_cost_usd", "rating"),
         ("state", "city"),
-        lambda world, filters: (row for city in _cities_of(world, filters) for row in world.restaurants(city)),
+        lambda world, filters: (
+            row for city in _cities_of(world, filters) for row in world.restaurants(city)
+        ),
         usd="average_cost_usd",
     ),
     "attractions": Listing(
         ("name", "latitude", "longitude", "address", "phone", "website", "city"),
         ("state", "city"),
-        lambda world, filters: (row for city in _cities_of(world, filters) for row in world.attractions(city)),
+        lambda world, filters: (
+            row for city in _cities_of(world, filters) for row in world.attractions(city)
+        ),
     ),
 }

@@ -1,8 +1,10 @@
-"""What the clocks say at both ends of a flight: learned from known arrivals, else from the state and the place on the map.
+"""What the clocks say at both ends of a flight: learned from known arrivals, else from the state
+and the place on the map.
 
-The subtle things: Arizona, Hawaii and the Caribbean islands keep standard time, so that a shift learned on one side of the second
-Sunday of March differs by an hour on the other; and a state is believed only where the map leaves it within an hour, because tables
-name the wrong one of two cities with one name.
+The subtle things: Arizona, Hawaii and the Caribbean islands keep standard time, so that a shift
+learned on one side of the second Sunday of March differs by an hour on the other; and a state is
+believed only where the map leaves it within an hour, because tables name the wrong one of two
+cities with one name.
 """
 
 from __future__ import annotations
@@ -24,15 +26,24 @@ class Clock(NamedTuple):
 
 
 _STATES_BY_OFFSET = {
-    -5: "Connecticut,Delaware,District of Columbia,Georgia,Maine,Maryland,Massachusetts,Michigan,New Hampshire,New Jersey,New York,"
-    "North Carolina,Ohio,Pennsylvania,Rhode Island,South Carolina,Vermont,Virginia,West Virginia",
-    -6: "Alabama,Arkansas,Illinois,Iowa,Louisiana,Minnesota,Mississippi,Missouri,North Dakota,Oklahoma,Wisconsin",
+    -5: (
+        "Connecticut,Delaware,District of"
+        " Columbia,Georgia,Maine,Maryland,Massachusetts,Michigan,New Hampshire,New Jersey,New"
+        " York,North Carolina,Ohio,Pennsylvania,Rhode Island,South Carolina,Vermont,Virginia,West"
+        " Virginia"
+    ),
+    -6: (
+        "Alabama,Arkansas,Illinois,Iowa,Louisiana,Minnesota,Mississippi,Missouri,North"
+        " Dakota,Oklahoma,Wisconsin"
+    ),
     -7: "Arizona,Colorado,Montana,New Mexico,Utah,Wyoming",
     -8: "California,Nevada,Oregon,Washington",
     -9: "Alaska",
     -10: "Hawaii",
 }
-STATE_OFFSETS = {state: offset for offset, states in _STATES_BY_OFFSET.items() for state in states.split(",")}
+STATE_OFFSETS = {
+    state: offset for offset, states in _STATES_BY_OFFSET.items() for state in states.split(",")
+}
 # Two zones: the longitude between them, the offset west of it and the one east of it.
 SPLIT_STATES = {
     "Florida": (-85.0, -6, -5),
@@ -68,7 +79,8 @@ def _state_offset(state: str, place: Position | None) -> int | None:
 
 @cache
 def saving_minutes(date: str) -> int:
-    """60 from the second Sunday of March until the first Sunday of November, the rule since 2007; else 0."""
+    """60 from the second Sunday of March until the first Sunday of November, the rule since 2007;
+    else 0."""
     day = datetime.date.fromisoformat(date)
     return 60 if _sunday(day.year, 3, 2) <= day < _sunday(day.year, 11, 1) else 0
 
@@ -81,12 +93,15 @@ def _sunday(year: int, month: int, which: int) -> datetime.date:
 class Clocks:
     """Minutes by which the clock at the destination is ahead of the one at the origin.
 
-    `observed`: of known flights, the shift (arrival − departure − duration, minutes) by route and date, counted. `clocks`: what state
-    and map say of a city. A route that is known, either way, keeps what its flights show; cities that known routes join keep the
-    differences that those show, and of the rest of their clocks what most of these cities' states and places say.
+    `observed`: of known flights, the shift (arrival − departure − duration, minutes) by route and
+    date, counted. `clocks`: what state and map say of a city. A route that is known, either way,
+    keeps what its flights show; cities that known routes join keep the differences that those show,
+    and of the rest of their clocks what most of these cities' states and places say.
     """
 
-    def __init__(self, observed: Mapping[tuple[str, str, str], Counter[int]], clocks: Mapping[str, Clock]):
+    def __init__(
+        self, observed: Mapping[tuple[str, str, str], Counter[int]], clocks: Mapping[str, Clock]
+    ):
         self._saves = {city: clock.saves_daylight for city, clock in clocks.items()}
         counts: dict[Route, Counter[int]] = defaultdict(Counter)
         for (origin, destination, date), shifts in observed.items():
@@ -95,12 +110,17 @@ class Clocks:
                 counts[origin, destination][shift - saved] += flights
                 counts[destination, origin][saved - shift] += flights
         # The most frequent shift, and of equally frequent ones the smaller.
-        self._of_route = {route: min(shifts, key=lambda s: (-shifts[s], abs(s), s)) for route, shifts in counts.items()}
+        self._of_route = {
+            route: min(shifts, key=lambda s: (-shifts[s], abs(s), s))
+            for route, shifts in counts.items()
+        }
         self._offsets = {city: clock.utc_minutes for city, clock in clocks.items()}
         self._offsets.update(self._joined(clocks))
 
     def _saved(self, origin: str, destination: str, date: str) -> int:
-        return saving_minutes(date) * (self._saves.get(destination, True) - self._saves.get(origin, True))
+        return saving_minutes(date) * (
+            self._saves.get(destination, True) - self._saves.get(origin, True)
+        )
 
     def _joined(self, clocks: Mapping[str, Clock]) -> dict[str, int]:
         """Offsets of the cities that known routes join, group by group."""
@@ -118,7 +138,11 @@ class Clocks:
                     if other not in group:
                         group[other] = group[city] + self._of_route[city, other]
                         waiting.append(other)
-            votes = Counter(clocks[city].utc_minutes - ahead for city, ahead in sorted(group.items()) if city in clocks)
+            votes = Counter(
+                clocks[city].utc_minutes - ahead
+                for city, ahead in sorted(group.items())
+                if city in clocks
+            )
             if votes:
                 start_offset = votes.most_common(1)[0][0]
                 found.update((city, start_offset + ahead) for city, ahead in group.items())

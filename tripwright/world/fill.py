@@ -1,13 +1,17 @@
-"""Flights for the searches that an imported world does not know, drawn so that nothing in an answer tells them from the known ones.
+"""Flights for the searches that an imported world does not know, drawn so that nothing in an answer
+tells them from the known ones.
 
-Every law is learned from the known rows at hand (see `learned.py`): whether a route is served and how often (from routes of about its
-length; the known rows show that a route is served on all days or on none, and both ways or neither), price per mile, departure times,
-durations, clocks (see `clocks.py`), gaps between the numbers. Known searches stay as they are, and a known route keeps its habits on
-the days that were not known.
-Filled are the pairs of the road table, which is what the benchmark's trips use; any other pair stays unknown.
+Every law is learned from the known rows at hand (see `learned.py`): whether a route is served and
+how often (from routes of about its length; the known rows show that a route is served on all days
+or on none, and both ways or neither), price per mile, departure times, durations, clocks (see
+`clocks.py`), gaps between the numbers. Known searches stay as they are, and a known route keeps its
+habits on the days that were not known.
+Filled are the pairs of the road table, which is what the benchmark's trips use; any other pair
+stays unknown.
 
-What is not hidden: flight numbers must be unique, and a full month needs more numbers than lie between the known ones, so that some
-filled flights carry numbers outside that range. A number inside it is still a filled one in all but one of a few hundred cases.
+What is not hidden: flight numbers must be unique, and a full month needs more numbers than lie
+between the known ones, so that some filled flights carry numbers outside that range. A number
+inside it is still a filled one in all but one of a few hundred cases.
 """
 
 from __future__ import annotations
@@ -20,14 +24,16 @@ from tripwright.world.geography import clock, hours_minutes
 from tripwright.world.learned import Learned, Route, Search, Surroundings
 from tripwright.world.records import Texts
 
-DAILY_SPREAD = 0.12  # of a route's flights per day, from the known routes that were searched on several days
+# of a route's flights per day, from the known routes that were searched on several days
+DAILY_SPREAD = 0.12
 SPARE_NUMBERS = 1.15  # numbers per flight, so that the gaps between numbers can be kept
 
 
 def fill_flights(
     known: Sequence[Texts], covered: Sequence[Search], around: Surroundings, seed: int
 ) -> tuple[Iterator[Texts], tuple[str, str]]:
-    """(known and generated flights by route and day, the first and last day that is now known for every pair of `around.road_km`).
+    """(known and generated flights by route and day, the first and last day that is now known for
+    every pair of `around.road_km`).
 
     Raises UserError where the known rows are too few to learn from.
     """
@@ -40,7 +46,9 @@ def fill_flights(
     return _rows(model, plan, numbers, rng), (first, last)
 
 
-def _rows(model: Learned, plan: Sequence[tuple[str, str, str, int]], numbers: _Numbers, rng: random.Random) -> Iterator[Texts]:
+def _rows(
+    model: Learned, plan: Sequence[tuple[str, str, str, int]], numbers: _Numbers, rng: random.Random
+) -> Iterator[Texts]:
     for origin, destination, date, count in plan:
         known = model.known.get((origin, destination, date))
         yield from known or _flights(model, numbers, (origin, destination, date), count, rng)
@@ -54,7 +62,8 @@ def _days(first: str, last: str) -> list[str]:
 def _counts(
     model: Learned, road_km: Mapping[Route, float | None], dates: list[str], rng: random.Random
 ) -> Iterator[tuple[str, str, str, int]]:
-    """(origin, destination, date, flights) for every search with flights: the known ones as known, the others by the route's habits."""
+    """(origin, destination, date, flights) for every search with flights: the known ones as known,
+    the others by the route's habits."""
     drawn: dict[Route, float] = {}
     for route in road_km:
         if route not in drawn:
@@ -80,12 +89,18 @@ def _flights_per_day(model: Learned, route: Route, rng: random.Random) -> float:
     return 0.0 if miles is None else model.draw_habits(miles, rng).flights_per_day
 
 
-def _flights(model: Learned, numbers: _Numbers, search: Search, count: int, rng: random.Random) -> list[Texts]:
+def _flights(
+    model: Learned, numbers: _Numbers, search: Search, count: int, rng: random.Random
+) -> list[Texts]:
     origin, destination, date = search
     route = (origin, destination)
-    pair = random.Random(">".join(sorted(route)))  # draws what belongs to the two cities and not to the day
+    # draws what belongs to the two cities and not to the day
+    pair = random.Random(">".join(sorted(route)))
     base = model.miles(route) or 1.0
-    lengths = model.known_lengths(route) or [base, *([base + pair.uniform(-9, 9)] if pair.random() < model.several_airports else [])]
+    lengths = model.known_lengths(route) or [
+        base,
+        *([base + pair.uniform(-9, 9)] if pair.random() < model.several_airports else []),
+    ]
     habit_minutes = model.habit_minutes(route, pair)
     east = model.east_miles(route, date)
     shift = model.clocks.shift_minutes(*search)
@@ -97,12 +112,23 @@ def _flights(model: Learned, numbers: _Numbers, search: Search, count: int, rng:
         left = round(_quantile(model.departures, rng.random()))
         price = int(miles * _quantile(model.usd_per_mile, rng.random()))
         times = clock(left), clock(left + minutes + shift), hours_minutes(minutes, "minutes")
-        rows.append((f"{model.number_prefix}{number}", str(price), *times, date, origin, destination, f"{miles:.1f}"))
+        rows.append(
+            (
+                f"{model.number_prefix}{number}",
+                str(price),
+                *times,
+                date,
+                origin,
+                destination,
+                f"{miles:.1f}",
+            )
+        )
     return rows
 
 
 class _Numbers:
-    """Unused flight numbers, with gaps within a search like the known ones', in ascending order as the known table has them."""
+    """Unused flight numbers, with gaps within a search like the known ones', in ascending order as
+    the known table has them."""
 
     def __init__(self, model: Learned, needed: int, rng: random.Random):
         low, high = model.numbers[0], model.numbers[-1] + 1
@@ -129,4 +155,6 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     """The value below which `share` of the (interpolated) sample lies."""
     position = share * (len(ordered) - 1)
     low = int(position)
-    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (position - low)
+    return ordered[low] + (ordered[min(low + 1, len(ordered) - 1)] - ordered[low]) * (
+        position - low
+    )

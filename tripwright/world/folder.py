@@ -1,4 +1,5 @@
-"""A world as a folder, `manifest.json` beside `world.sqlite`: written whole or not at all, and checked when it is opened or on request."""
+"""A world as a folder, `manifest.json` beside `world.sqlite`: written whole or not at all, and
+checked when it is opened or on request."""
 
 from __future__ import annotations
 
@@ -18,46 +19,71 @@ from tripwright.world.writing import Report, content_hash, write_tables
 
 PARTIAL = ".partial"
 STAGING_FILE = "staging.sqlite"
-OURS = {MANIFEST_FILE} | {name + journal for name in (STORE_FILE, STAGING_FILE) for journal in ("", "-journal", "-wal", "-shm")}
+OURS = {MANIFEST_FILE} | {
+    name + journal
+    for name in (STORE_FILE, STAGING_FILE)
+    for journal in ("", "-journal", "-wal", "-shm")
+}
 
 
 def write_world(folder: str | Path, tables: WorldTables, report: Report | None = None) -> World:
-    """Writes a new world folder and opens it. Atomic: a killed write leaves only a `.partial` folder, which the next one replaces.
+    """Writes a new world folder and opens it. Atomic: a killed write leaves only a `.partial`
+    folder, which the next one replaces.
 
-    Raises UserError where the folder is taken, is being written by another process, or the disk is full.
+    Raises UserError where the folder is taken, is being written by another process, or the disk is
+    full.
     """
     target = check_target(Path(folder))
     with _partial_folder(target) as partial:
         try:
             db = sqlite3.connect(partial / STORE_FILE)
-            db.execute("PRAGMA journal_mode=OFF")  # whatever interrupts the writing, this file is thrown away
+            # whatever interrupts the writing, this file is thrown away
+            db.execute("PRAGMA journal_mode=OFF")
             db.execute("PRAGMA synchronous=OFF")
             counts = write_tables(db, tables, report, staging=partial / STAGING_FILE)
             if report:
                 report("content hash", 0)
-            manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **counts, "content_hash": content_hash(db)}
+            manifest = {
+                "schema_version": SCHEMA_VERSION,
+                **tables.about,
+                **counts,
+                "content_hash": content_hash(db),
+            }
             db.close()
-            (partial / MANIFEST_FILE).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+            (partial / MANIFEST_FILE).write_text(
+                json.dumps(manifest, indent=2) + "\n", encoding="utf-8"
+            )
             for written in (partial / STORE_FILE, partial / MANIFEST_FILE):
                 with written.open("rb") as file:
                     os.fsync(file.fileno())
         except (sqlite3.OperationalError, OSError) as error:
-            raise UserError(f"'{partial}' cannot be written: {error}. Is the disk full, or the folder read-only?") from None
+            raise UserError(
+                f"'{partial}' cannot be written: {error}. Is the disk full, or the folder"
+                " read-only?"
+            ) from None
         _move(partial, target)
     return World.open(folder)
 
 
 def check_target(folder: Path) -> Path:
-    """`folder` in full. Raises UserError unless a world can be written there: long work should not begin in vain."""
+    """`folder` in full. Raises UserError unless a world can be written there: long work should not
+    begin in vain."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this one first.")
+        raise UserError(
+            f"'{folder}' exists and is not empty. Choose a new folder for the world, or delete this"
+            " one first."
+        )
     if folder.name.endswith(PARTIAL):  # it could not be told from what a killed write has left
-        raise UserError(f"'{folder}' ends in {PARTIAL}, the name of a world that is being written. Choose another name.")
+        raise UserError(
+            f"'{folder}' ends in {PARTIAL}, the name of a world that is being written. Choose"
+            " another name."
+        )
     return folder.resolve()
 
 
 def _move(partial: Path, folder: Path) -> None:
-    """Into its place. Whoever stands in an empty folder shall find the world there: that one is kept, the manifest comes last."""
+    """Into its place. Whoever stands in an empty folder shall find the world there: that one is
+    kept, the manifest comes last."""
     if folder == Path.cwd():
         for name in (STORE_FILE, MANIFEST_FILE):
             os.replace(partial / name, folder / name)
@@ -70,7 +96,8 @@ def _move(partial: Path, folder: Path) -> None:
 
 @contextmanager
 def _partial_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder`, held by a lock that dies with this process; removed if the writing fails."""
+    """An empty folder beside `folder`, held by a lock that dies with this process; removed if the
+    writing fails."""
     partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir(parents=True, exist_ok=True)
@@ -94,11 +121,15 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
 def _lock(held: int, partial: Path) -> None:
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        still_there = os.fstat(held).st_ino == partial.stat().st_ino  # the writer before us may have moved it into its place just now
+        # the writer before us may have moved it into its place just now
+        still_there = os.fstat(held).st_ino == partial.stat().st_ino
     except OSError:
         still_there = False
     if not still_there:
-        raise UserError(f"Another process is writing '{partial.with_suffix('')}' now. Wait for it, or choose another folder.")
+        raise UserError(
+            f"Another process is writing '{partial.with_suffix('')}' now. Wait for it, or choose"
+            " another folder."
+        )
 
 
 def _empty(partial: Path) -> None:
@@ -107,14 +138,16 @@ def _empty(partial: Path) -> None:
     other = [left for left in found if left.is_dir() or left.name not in OURS]
     if other:
         raise UserError(
-            f"'{partial}' holds '{other[0].name}', which no unfinished world has left there. Move it away, or choose another name."
+            f"'{partial}' holds '{other[0].name}', which no unfinished world has left there. Move"
+            " it away, or choose another name."
         )
     for left in found:
         left.unlink()
 
 
 def verify(world: World) -> tuple[str, str]:
-    """(the hash that the manifest gives, the hash of the rows that are there): equal unless the file was changed or damaged."""
+    """(the hash that the manifest gives, the hash of the rows that are there): equal unless the
+    file was changed or damaged."""
     assert world.folder is not None
     db = connect(world.folder)
     try:

@@ -1,10 +1,11 @@
 """The official TravelPlanner tables (row T1) as a world.
 
-The subtle things: rows are used as the official code uses them, so a row in which any value of the file is empty is left out (its
-`dropna`; counted in the manifest) while the distance table is kept whole; every value keeps its original text. A
-`flights_coverage.json` beside the flights says which searches they answer completely, and any other search is then unknown; without it
-the flights are all there are. Rows are streamed: the full flights table has 3.8 million. Only filling holds the known flights, from
-which it learns.
+The subtle things: rows are used as the official code uses them, so a row in which any value of the
+file is empty is left out (its `dropna`; counted in the manifest) while the distance table is kept
+whole; every value keeps its original text. A `flights_coverage.json` beside the flights says which
+searches they answer completely, and any other search is then unknown; without it the flights are
+all there are. Rows are streamed: the full flights table has 3.8 million. Only filling holds the
+known flights, from which it learns.
 """
 
 from __future__ import annotations
@@ -38,22 +39,39 @@ COVERAGE_FILE = "flights_coverage.json"
 
 @dataclass(frozen=True)
 class Source:
-    """One table: where it may lie below the source folder, its columns in the order of the record type, which hold numbers or dates."""
+    """One table: where it may lie below the source folder, its columns in the order of the record
+    type, which hold numbers or dates."""
 
     name: str
     files: tuple[str, ...]
     columns: tuple[str, ...]
     numbers: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
-    dropna: bool = True  # the official code drops a row with an empty value in any column, also in one that nobody uses
+    # the official code drops a row with an empty value in any column, also in one that nobody uses
+    dropna: bool = True
 
 
 SOURCES = (
-    Source("cities", ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"), ("city", "state"), dropna=False),
+    Source(
+        "cities",
+        ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"),
+        ("city", "state"),
+        dropna=False,
+    ),
     Source(
         "flights",
         ("flights.csv", "clean_Flights_2022.csv", "flights/clean_Flights_2022.csv"),
-        ("Flight Number", "Price", "DepTime", "ArrTime", "ActualElapsedTime", "FlightDate", "OriginCityName", "DestCityName", "Distance"),
+        (
+            "Flight Number",
+            "Price",
+            "DepTime",
+            "ArrTime",
+            "ActualElapsedTime",
+            "FlightDate",
+            "OriginCityName",
+            "DestCityName",
+            "Distance",
+        ),
         numbers=("Price", "Distance"),
         dates=("FlightDate",),
     ),
@@ -76,8 +94,21 @@ SOURCES = (
     ),
     Source(
         "accommodations",
-        ("accommodations.csv", "clean_accommodations_2022.csv", "accommodations/clean_accommodations_2022.csv"),
-        ("NAME", "room type", "price", "minimum nights", "review rate number", "house_rules", "maximum occupancy", "city"),
+        (
+            "accommodations.csv",
+            "clean_accommodations_2022.csv",
+            "accommodations/clean_accommodations_2022.csv",
+        ),
+        (
+            "NAME",
+            "room type",
+            "price",
+            "minimum nights",
+            "review rate number",
+            "house_rules",
+            "maximum occupancy",
+            "city",
+        ),
         numbers=("price", "minimum nights", "review rate number", "maximum occupancy"),
     ),
 )
@@ -85,7 +116,8 @@ SOURCES = (
 
 @dataclass
 class _Table:
-    """An open table whose header has been checked; iterating yields the usable rows and counts the others."""
+    """An open table whose header has been checked; iterating yields the usable rows and counts the
+    others."""
 
     source: Source
     path: Path
@@ -95,8 +127,13 @@ class _Table:
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         kind, width, self.incomplete_rows = self.source, self.width, 0
-        checked = [(kind.columns.index(column), column, "a number", _is_number) for column in kind.numbers]
-        checked += [(kind.columns.index(column), column, "a date like 2022-03-16", _is_date) for column in kind.dates]
+        checked = [
+            (kind.columns.index(column), column, "a number", _is_number) for column in kind.numbers
+        ]
+        checked += [
+            (kind.columns.index(column), column, "a date like 2022-03-16", _is_date)
+            for column in kind.dates
+        ]
         columns = itemgetter(*self.positions)
         for line, record in _records(self.path):
             full = record if len(record) >= width else [*record, *[""] * (width - len(record))]
@@ -106,36 +143,59 @@ class _Table:
             row = columns(full)
             for index, column, expected, holds in checked:
                 if not holds(row[index]):
-                    raise UserError(f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected {expected}.")
+                    raise UserError(
+                        f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected"
+                        f" {expected}."
+                    )
             yield row
 
 
-def import_world(source: Path, folder: Path, fill_seed: int | None = None, report: Report | None = None) -> World:
+def import_world(
+    source: Path, folder: Path, fill_seed: int | None = None, report: Report | None = None
+) -> World:
     """Writes the tables found under `source` as a world to the new folder `folder`.
 
-    With `fill_seed`, searches outside the coverage get generated flights (see `fill.py`). `report` is told each table's rows so far.
+    With `fill_seed`, searches outside the coverage get generated flights (see `fill.py`). `report`
+    is told each table's rows so far.
     """
     target = check_target(folder)
     tables = {kind.name: _open_table(source, kind) for kind in SOURCES}
     incomplete_rows: dict[str, int] = {}
-    about: dict[str, Any] = {"name": target.name, "kind": "imported", "source": str(source), "incomplete_rows": incomplete_rows}
+    about: dict[str, Any] = {
+        "name": target.name,
+        "kind": "imported",
+        "source": str(source),
+        "incomplete_rows": incomplete_rows,
+    }
 
     def counted(name: str) -> Iterator[tuple[str, ...]]:
         yield from tables[name]
-        incomplete_rows[name] = tables[name].incomplete_rows  # read by the manifest, which is written after all rows
+        # read by the manifest, which is written after all rows
+        incomplete_rows[name] = tables[name].incomplete_rows
 
     covered = _covered_searches(tables["flights"].path.parent, source)
     flights: Iterable[tuple[str, ...]] = counted("flights")
     filled_dates = None
     if fill_seed is not None:
         if covered is None:
-            raise UserError(f"Nothing to fill: '{source}' has no {COVERAGE_FILE}, so its flights are taken to be all there are.")
+            raise UserError(
+                f"Nothing to fill: '{source}' has no {COVERAGE_FILE}, so its flights are taken to"
+                " be all there are."
+            )
         known = list(reported("known flights", flights, report))
-        states = {row[0]: row[1] for row in reversed(list(tables["cities"]))}  # the first row of a city counts
+        # the first row of a city counts
+        states = {row[0]: row[1] for row in reversed(list(tables["cities"]))}
         around = Surroundings(_road_km(tables["grounds"]), _sights(tables["attractions"]), states)
         flights, filled_dates = fill_flights(known, covered, around, fill_seed)
-        about["filled"] = {"seed": fill_seed, "from": filled_dates[0], "to": filled_dates[1], "known_flights": len(known)}
-        about["filled"]["known_searches"] = "those in the table 'covered'; any other answer is generated"
+        about["filled"] = {
+            "seed": fill_seed,
+            "from": filled_dates[0],
+            "to": filled_dates[1],
+            "known_flights": len(known),
+        }
+        about["filled"]["known_searches"] = (
+            "those in the table 'covered'; any other answer is generated"
+        )
     return write_world(
         folder,
         WorldTables(
@@ -158,7 +218,9 @@ def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
     found: dict[tuple[str, str], float | None] = {}
     for origin, destination, _, distance in grounds:
         kilometres = distance.replace(",", "").removesuffix(" km")
-        found.setdefault((origin, destination), float(kilometres) if _is_number(kilometres) else None)
+        found.setdefault(
+            (origin, destination), float(kilometres) if _is_number(kilometres) else None
+        )
     return found
 
 
@@ -168,7 +230,10 @@ def _sights(attractions: _Table) -> dict[str, Position]:
     for row in attractions:
         if _is_number(row[1]) and _is_number(row[2]):
             sights[row[6]].append((float(row[1]), float(row[2])))
-    return {city: Position(median(x for x, _ in found), median(y for _, y in found)) for city, found in sights.items()}
+    return {
+        city: Position(median(x for x, _ in found), median(y for _, y in found))
+        for city, found in sights.items()
+    }
 
 
 def _open_table(source: Path, kind: Source) -> _Table:
@@ -181,20 +246,27 @@ def _open_table(source: Path, kind: Source) -> _Table:
     absent = [column for column in kind.columns if column not in header[1]]
     if absent:
         names, found = ", ".join(map(repr, absent)), ", ".join(map(repr, header[1]))
-        raise UserError(f"'{path}' has no column {names}. Found: {found}. Expected: {', '.join(kind.columns)}.")
+        raise UserError(
+            f"'{path}' has no column {names}. Found: {found}. Expected: {', '.join(kind.columns)}."
+        )
     return _Table(kind, path, [header[1].index(column) for column in kind.columns], len(header[1]))
 
 
 def _find(source: Path, kind: Source) -> Path:
     if not source.is_dir():
         files = ", ".join(each.files[0] for each in SOURCES)
-        raise UserError(f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}.")
+        raise UserError(
+            f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}."
+        )
     searched = (source, source / "database")
     for folder in searched:
         for name in kind.files:
             if (folder / name).is_file():
                 return folder / name
-    raise UserError(f"No table of {kind.name} in '{searched[0]}' or '{searched[1]}'. Expected one of: {', '.join(kind.files)}.")
+    raise UserError(
+        f"No table of {kind.name} in '{searched[0]}' or '{searched[1]}'. Expected one of:"
+        f" {', '.join(kind.files)}."
+    )
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -209,7 +281,11 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
             if path.suffix == ".txt":
-                yield from ((number, line.rstrip("\r\n").split("\t")) for number, line in enumerate(text, start=1) if line.strip())
+                yield from (
+                    (number, line.rstrip("\r\n").split("\t"))
+                    for number, line in enumerate(text, start=1)
+                    if line.strip()
+                )
             else:
                 reader = csv.reader(text)
                 yield from ((reader.line_num, values) for values in reader)
@@ -220,7 +296,8 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_number(text: str) -> bool:
-    """Of those that JSON has, too: neither infinite nor NaN, and no "1_000", which only Python reads."""
+    """Of those that JSON has, too: neither infinite nor NaN, and no "1_000", which only Python
+    reads."""
     try:
         return isfinite(float(text)) and "_" not in text and text.isascii()
     except ValueError:
@@ -239,7 +316,9 @@ def _is_date(text: str) -> bool:
 
 
 def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
-    path = next((folder / COVERAGE_FILE for folder in folders if (folder / COVERAGE_FILE).is_file()), None)
+    path = next(
+        (folder / COVERAGE_FILE for folder in folders if (folder / COVERAGE_FILE).is_file()), None
+    )
     if path is None:
         return None
     try:
@@ -250,7 +329,13 @@ def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
     except (ValueError, LookupError, TypeError):
         searches = [("", "", 0)]
     if not all(isinstance(value, str) for value in chain.from_iterable(searches)):
-        raise UserError(f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination, date, row count].")
+        raise UserError(
+            f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination, date,"
+            " row count]."
+        )
     if bad := next((search for search in searches if not _is_date(search[2])), None):
-        raise UserError(f"'{path}' lists the date {bad[2]!r} of {bad[0]} to {bad[1]}; expected a date like 2022-03-16.")
+        raise UserError(
+            f"'{path}' lists the date {bad[2]!r} of {bad[0]} to {bad[1]}; expected a date like"
+            " 2022-03-16."
+        )
     return searches

@@ -1,7 +1,9 @@
-"""What the known flights of an imported world teach about the others: which routes are served and how often, prices, times, numbers.
+"""What the known flights of an imported world teach about the others: which routes are served and
+how often, prices, times, numbers.
 
-The subtle thing: a route that is known on one day must look the same on the days that are generated, so its own lengths, clock and
-habitual duration come before what routes like it show; the other way of a known route counts as known.
+The subtle thing: a route that is known on one day must look the same on the days that are
+generated, so its own lengths, clock and habitual duration come before what routes like it show; the
+other way of a known route counts as known.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 NEIGHBOURS = 40  # known routes of about the same length, among which a route's habits are drawn
 FEWEST_SEARCHES = 20  # with flights, and as many without
 MILES_PER_DEGREE = 69.1  # of longitude at the equator
-MILES_PER_HOUR_OF_CLOCK = 800.0  # eastward between neighbouring time zones at the latitudes of the United States
+# eastward between neighbouring time zones at the latitudes of the United States
+MILES_PER_HOUR_OF_CLOCK = 800.0
 
 Search = tuple[str, str, str]  # origin, destination, date
 Route = tuple[str, str]
@@ -43,7 +46,8 @@ class Habits:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the other tables say about the cities. `road_km`: the listed pairs, with the length of their road or None."""
+    """What the other tables say about the cities. `road_km`: the listed pairs, with the length of
+    their road or None."""
 
     road_km: Mapping[Route, float | None]
     sights: Mapping[str, Position]
@@ -51,7 +55,8 @@ class Surroundings:
 
 
 class Learned:
-    """Times in minutes, distances in miles, money in USD. Raises UserError where the known rows are too few or cannot be read."""
+    """Times in minutes, distances in miles, money in USD. Raises UserError where the known rows are
+    too few or cannot be read."""
 
     def __init__(self, known: Sequence[Texts], covered: Sequence[Search], around: Surroundings):
         self.known: dict[Search, list[Texts]] = defaultdict(list)
@@ -61,14 +66,25 @@ class Learned:
             of_route[row[6], row[7]].append(row)
         if len(self.known) < FEWEST_SEARCHES or len(covered) - len(self.known) < FEWEST_SEARCHES:
             raise UserError(
-                f"Flights can be filled from at least {FEWEST_SEARCHES} known searches with flights and {FEWEST_SEARCHES} without; "
-                f"found {len(self.known)} and {len(covered) - len(self.known)} in flights_coverage.json."
+                f"Flights can be filled from at least {FEWEST_SEARCHES} known searches with flights"
+                f" and {FEWEST_SEARCHES} without; found {len(self.known)} and"
+                f" {len(covered) - len(self.known)} in flights_coverage.json."
             )
         self.covered = set(covered)
         self._road_km = around.road_km
-        self.known_miles = {route: [float(row[8]) for row in rows] for route, rows in of_route.items()}
-        self._positions = locate(around.sights, around.road_km, {route: fmean(miles) for route, miles in self.known_miles.items()})
-        ratios = [fmean(miles) * KM_PER_MILE / km for route, miles in self.known_miles.items() if (km := self._road_km.get(route))]
+        self.known_miles = {
+            route: [float(row[8]) for row in rows] for route, rows in of_route.items()
+        }
+        self._positions = locate(
+            around.sights,
+            around.road_km,
+            {route: fmean(miles) for route, miles in self.known_miles.items()},
+        )
+        ratios = [
+            fmean(miles) * KM_PER_MILE / km
+            for route, miles in self.known_miles.items()
+            if (km := self._road_km.get(route))
+        ]
         self._air_per_road = median(ratios) if ratios else 0.85
         self._learn_routes()
         self._learn_clocks(around)
@@ -76,7 +92,8 @@ class Learned:
         self._learn_flights(known)
 
     def miles(self, route: Route) -> float | None:
-        """From known flights either way, else from the map, else from the road; None where nothing says."""
+        """From known flights either way, else from the map, else from the road; None where nothing
+        says."""
         if known := self.known_lengths(route):
             return fmean(known)
         a, b = (self._positions.get(city) for city in route)
@@ -94,26 +111,42 @@ class Learned:
     def _learn_routes(self) -> None:
         per_day: dict[Route, list[int]] = defaultdict(list)
         for origin, destination, date in sorted(self.covered):
-            per_day[origin, destination].append(len(self.known.get((origin, destination, date), ())))
+            per_day[origin, destination].append(
+                len(self.known.get((origin, destination, date), ()))
+            )
         self.habits: dict[Route, Habits] = {}
         for route, counts in per_day.items():
             if (miles := self.miles(route)) is not None:
                 self.habits[route] = Habits(miles, fmean(counts))
-        self._by_length = sorted(self.habits.values(), key=lambda habits: (habits.miles, habits.flights_per_day))
+        self._by_length = sorted(
+            self.habits.values(), key=lambda habits: (habits.miles, habits.flights_per_day)
+        )
         self.several_airports = fmean(len(set(miles)) > 1 for miles in self.known_miles.values())
 
     def _learn_clocks(self, around: Surroundings) -> None:
         observed: dict[Search, Counter[int]] = {}
         for search, rows in self.known.items():
-            ahead = (minutes_of_clock(row[3]) - minutes_of_clock(row[2]) - minutes_of_duration(row[4]) for row in rows)
+            ahead = (
+                minutes_of_clock(row[3]) - minutes_of_clock(row[2]) - minutes_of_duration(row[4])
+                for row in rows
+            )
             observed[search] = Counter((minutes + 720) % 1440 - 720 for minutes in ahead)
-        astray = around.sights.keys() - self._positions.keys()  # a city that is not where its sights are may not be in that state, either
+        # a city that is not where its sights are may not be in that state, either
+        astray = around.sights.keys() - self._positions.keys()
         cities = {city for route in [*around.road_km, *self.known_miles] for city in route}
-        clocks = {city: clock_of(None if city in astray else around.states.get(city), self._positions.get(city)) for city in sorted(cities)}
-        self.clocks = Clocks(observed, {city: clock for city, clock in clocks.items() if clock is not None})
+        clocks = {
+            city: clock_of(
+                None if city in astray else around.states.get(city), self._positions.get(city)
+            )
+            for city in sorted(cities)
+        }
+        self.clocks = Clocks(
+            observed, {city: clock for city, clock in clocks.items() if clock is not None}
+        )
 
     def east_miles(self, route: Route, date: str) -> float:
-        """How far east the destination lies of the origin; winds make flights to the west longer. From the clocks where no map says."""
+        """How far east the destination lies of the origin; winds make flights to the west longer.
+        From the clocks where no map says."""
         a, b = (self._positions.get(city) for city in route)
         if a and b:
             degrees = (b.longitude - a.longitude + 180) % 360 - 180
@@ -121,8 +154,13 @@ class Learned:
         return self.clocks.shift_minutes(*route, date) / 60 * MILES_PER_HOUR_OF_CLOCK
 
     def _learn_durations(self, of_route: Mapping[Route, list[Texts]]) -> None:
-        """Least squares: ground time, minutes per mile, minutes per mile to the east; then what is a route's own and what a flight's."""
-        rows = [(route, float(row[8]), self.east_miles(route, row[5]), row) for route, found in of_route.items() for row in found]
+        """Least squares: ground time, minutes per mile, minutes per mile to the east; then what is
+        a route's own and what a flight's."""
+        rows = [
+            (route, float(row[8]), self.east_miles(route, row[5]), row)
+            for route, found in of_route.items()
+            for row in found
+        ]
         minutes = [minutes_of_duration(row[4]) for *_, row in rows]
         self._duration = _plane([(miles, east) for _, miles, east, _ in rows], minutes)
         beyond: dict[Route, list[float]] = defaultdict(list)
@@ -131,7 +169,9 @@ class Learned:
         within = [value - fmean(values) for values in beyond.values() for value in values]
         spread = pstdev([value for values in beyond.values() for value in values])
         several = sum(len(values) - 1 for values in beyond.values())
-        self.flight_spread = sqrt(sum(value * value for value in within) / several) if several else spread
+        self.flight_spread = (
+            sqrt(sum(value * value for value in within) / several) if several else spread
+        )
         self.route_spread = sqrt(max(0.0, spread**2 - self.flight_spread**2))
         self._beyond = beyond
 
@@ -140,7 +180,8 @@ class Learned:
         return ground + per_mile * miles + per_mile_east * max(-miles, min(east_miles, miles))
 
     def habit_minutes(self, route: Route, draw: random.Random) -> float:
-        """By how much the route's flights take longer than such flights do: as known (the fewer flights, the less sure), else drawn."""
+        """By how much the route's flights take longer than such flights do: as known (the fewer
+        flights, the less sure), else drawn."""
         known = self._beyond.get(route) or self._beyond.get(route[::-1])
         if not known:
             return draw.gauss(0, self.route_spread)
@@ -153,7 +194,9 @@ class Learned:
         self.numbers = sorted(_digits(row[0]) for row in rows)
         self.number_prefix = rows[0][0].rstrip("0123456789")
         by_search = [sorted(_digits(row[0]) for row in found) for found in self.known.values()]
-        self.gaps = sorted(b - a for numbers in by_search for a, b in zip(numbers, numbers[1:], strict=False)) or [1]
+        self.gaps = sorted(
+            b - a for numbers in by_search for a, b in zip(numbers, numbers[1:], strict=False)
+        ) or [1]
 
     def draw_habits(self, miles: float, rng: random.Random) -> Habits:
         """The habits of one of the known routes nearest in length."""
@@ -162,11 +205,24 @@ class Learned:
         return self._by_length[rng.randrange(low, min(low + NEIGHBOURS, len(self._by_length)))]
 
 
-def _plane(points: Sequence[tuple[float, float]], heights: Sequence[float]) -> tuple[float, float, float]:
-    """(at the origin, per x, per y) by least squares; a direction in which the points do not differ gets no slope."""
-    mean_x, mean_y, mean_h = fmean(x for x, _ in points), fmean(y for _, y in points), fmean(heights)
-    from_mean = [(x - mean_x, y - mean_y, h - mean_h) for (x, y), h in zip(points, heights, strict=True)]
-    xx, xy, yy = sum(x * x for x, _, _ in from_mean), sum(x * y for x, y, _ in from_mean), sum(y * y for _, y, _ in from_mean)
+def _plane(
+    points: Sequence[tuple[float, float]], heights: Sequence[float]
+) -> tuple[float, float, float]:
+    """(at the origin, per x, per y) by least squares; a direction in which the points do not differ
+    gets no slope."""
+    mean_x, mean_y, mean_h = (
+        fmean(x for x, _ in points),
+        fmean(y for _, y in points),
+        fmean(heights),
+    )
+    from_mean = [
+        (x - mean_x, y - mean_y, h - mean_h) for (x, y), h in zip(points, heights, strict=True)
+    ]
+    xx, xy, yy = (
+        sum(x * x for x, _, _ in from_mean),
+        sum(x * y for x, y, _ in from_mean),
+        sum(y * y for _, y, _ in from_mean),
+    )
     xh, yh = sum(x * h for x, _, h in from_mean), sum(y * h for _, y, h in from_mean)
     determinant = xx * yy - xy * xy
     if determinant > 1e-6 * xx * yy:
@@ -179,7 +235,10 @@ def _plane(points: Sequence[tuple[float, float]], heights: Sequence[float]) -> t
 def _digits(number: str) -> int:
     found = re.search(r"[0-9]+$", number)
     if found is None:
-        raise UserError(f"Flights can be filled where flight numbers end in digits, like F3490076; found '{number}'.")
+        raise UserError(
+            "Flights can be filled where flight numbers end in digits, like F3490076; found"
+            f" '{number}'."
+        )
     return int(found.group())
 
 
@@ -187,7 +246,10 @@ def minutes_of_duration(duration: str) -> int:
     """Of '2 hours 5 minutes'."""
     found = re.fullmatch(r"([0-9]+) hours? ([0-9]+) minutes?", duration)
     if found is None:
-        raise UserError(f"Flights can be filled where durations read like '2 hours 5 minutes'; found '{duration}'.")
+        raise UserError(
+            "Flights can be filled where durations read like '2 hours 5 minutes'; found"
+            f" '{duration}'."
+        )
     return int(found.group(1)) * 60 + int(found.group(2))
 
 
@@ -195,5 +257,8 @@ def minutes_of_clock(time: str) -> int:
     """After midnight, of '08:05' or '8:05:00'."""
     found = re.fullmatch(r"([0-9]{1,2}):([0-9]{2})(:[0-9]{2})?", time)
     if found is None:
-        raise UserError(f"Flights can be filled where departures and arrivals read like '08:05'; found '{time}'.")
+        raise UserError(
+            "Flights can be filled where departures and arrivals read like '08:05'; found"
+            f" '{time}'."
+        )
     return int(found.group(1)) * 60 + int(found.group(2))

@@ -1,4 +1,5 @@
-"""What a world knows, as records (row T1): numbers are parsed, every other value is the text it came with."""
+"""What a world knows, as records (row T1): numbers are parsed, every other value is the text it
+came with."""
 
 from __future__ import annotations
 
@@ -59,7 +60,19 @@ class Accommodation(NamedTuple):
 
 # What pandas reads as a missing value, and the official code (row T1) therefore drops.
 MISSING = frozenset(
-    ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>")
+    (
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+    )
     + ("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
 )
 
@@ -68,7 +81,8 @@ Texts = tuple[str, ...]  # one row as the source wrote it, in the field order of
 
 @dataclass
 class WorldTables:
-    """Rows to be written, as texts in the field order of the records above. The iterables may be streams: each is read once."""
+    """Rows to be written, as texts in the field order of the records above. The iterables may be
+    streams: each is read once."""
 
     cities: Sequence[tuple[str, str]]  # (city, state)
     flights: Iterable[Texts]
@@ -77,6 +91,9 @@ class WorldTables:
     attractions: Iterable[Texts]
     accommodations: Iterable[Texts]
     covered_searches: Iterable[tuple[str, str, str]] | None = None  # None: every search is known
-    filled_dates: tuple[str, str] | None = None  # first and last day on which every pair of the road table is known too
-    flights_sorted: bool = False  # flights come by origin, destination and date: a large table then needs no sorting
-    about: dict[str, Any] = field(default_factory=dict)  # goes into the manifest: name, seed, source
+    # first and last day on which every pair of the road table is known too
+    filled_dates: tuple[str, str] | None = None
+    # flights come by origin, destination and date: a large table then needs no sorting
+    flights_sorted: bool = False
+    # goes into the manifest: name, seed, source
+    about: dict[str, Any] = field(default_factory=dict)

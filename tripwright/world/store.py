@@ -1,11 +1,14 @@
-"""The closed world (row T1): tables in one SQLite file, clustered by the keys the tools and the judge ask for.
+"""The closed world (row T1): tables in one SQLite file, clustered by the keys the tools and the
+judge ask for.
 
-A world is a folder with `manifest.json` and `world.sqlite`, opened read-only (`immutable`), so that any number of processes and
-threads share its pages; each thread gets its own connection without asking. Every value is stored as the text it came with; records
-parse numbers on the way out. Rows of one key keep the order of the source file, because the official rules look at "the first row".
+A world is a folder with `manifest.json` and `world.sqlite`, opened read-only (`immutable`), so that
+any number of processes and threads share its pages; each thread gets its own connection without
+asking. Every value is stored as the text it came with; records parse numbers on the way out. Rows
+of one key keep the order of the source file, because the official rules look at "the first row".
 
-A flight search has three outcomes: rows, no rows, or *unknown* (None): an imported world knows only the searches it lists as covered,
-and, if it was filled, those of the pairs in its road table on the days it was filled for.
+A flight search has three outcomes: rows, no rows, or *unknown* (None): an imported world knows only
+the searches it lists as covered, and, if it was filled, those of the pairs in its road table on the
+days it was filled for.
 """
 
 from __future__ import annotations
@@ -20,8 +23,25 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.world.records import MISSING, Accommodation, Attraction, Flight, Ground, Restaurant, Texts, WorldTables
-from tripwright.world.writing import ALL_TABLES, DAY_BITS, PLACE_BITS, ROW_BITS, content_hash, search_key, write_tables
+from tripwright.world.records import (
+    MISSING,
+    Accommodation,
+    Attraction,
+    Flight,
+    Ground,
+    Restaurant,
+    Texts,
+    WorldTables,
+)
+from tripwright.world.writing import (
+    ALL_TABLES,
+    DAY_BITS,
+    PLACE_BITS,
+    ROW_BITS,
+    content_hash,
+    search_key,
+    write_tables,
+)
 
 SCHEMA_VERSION = 2
 STORE_FILE = "world.sqlite"
@@ -29,9 +49,15 @@ MANIFEST_FILE = "manifest.json"
 
 
 class World:
-    """Point look-ups over one world. Cheap to open, safe to share between threads and forks, picklable when it has a folder."""
+    """Point look-ups over one world. Cheap to open, safe to share between threads and forks,
+    picklable when it has a folder."""
 
-    def __init__(self, folder: Path | None, manifest: dict[str, Any], memory: sqlite3.Connection | None = None):
+    def __init__(
+        self,
+        folder: Path | None,
+        manifest: dict[str, Any],
+        memory: sqlite3.Connection | None = None,
+    ):
         self.folder, self.manifest = folder, manifest
         self._memory = memory
         self._local = threading.local()
@@ -50,13 +76,19 @@ class World:
             manifest = json.loads(manifest_path.read_text(encoding="utf-8"))
             version = manifest["schema_version"]
         except (ValueError, LookupError, TypeError):
-            raise UserError(f"'{manifest_path}' is not a world manifest. Build or import the world again.") from None
+            raise UserError(
+                f"'{manifest_path}' is not a world manifest. Build or import the world again."
+            ) from None
         if version != SCHEMA_VERSION:
             raise UserError(
-                f"World '{folder}' has schema version {version}; this tripwright reads version {SCHEMA_VERSION}. Build it again."
+                f"World '{folder}' has schema version {version}; this tripwright reads version"
+                f" {SCHEMA_VERSION}. Build it again."
             )
         if not isinstance(manifest.get("rows"), dict) or "content_hash" not in manifest:
-            raise UserError(f"'{manifest_path}' says neither the world's rows nor its content hash. Build or import the world again.")
+            raise UserError(
+                f"'{manifest_path}' says neither the world's rows nor its content hash. Build or"
+                " import the world again."
+            )
         world = cls(folder, manifest)
         world._check_store(folder / STORE_FILE)
         return world
@@ -65,11 +97,17 @@ class World:
     def in_memory(cls, tables: WorldTables) -> World:
         """A world without a folder: for the many throw-away worlds of training. Not picklable."""
         db = sqlite3.connect(":memory:", check_same_thread=False)
-        return cls(None, {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)}, memory=db)
+        return cls(
+            None,
+            {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)},
+            memory=db,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         if self.folder is None:
-            raise TypeError("a world in memory cannot be sent to another process; write it to a folder")
+            raise TypeError(
+                "a world in memory cannot be sent to another process; write it to a folder"
+            )
         return {"folder": self.folder, "manifest": self.manifest}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -81,12 +119,17 @@ class World:
 
     @cached_property
     def content_hash(self) -> str:
-        return str(self.manifest["content_hash"]) if "content_hash" in self.manifest else content_hash(self._db())
+        return (
+            str(self.manifest["content_hash"])
+            if "content_hash" in self.manifest
+            else content_hash(self._db())
+        )
 
     def _db(self) -> sqlite3.Connection:
         if self._memory is not None:
             return self._memory
-        if getattr(self._local, "pid", None) != os.getpid():  # a fork must not share its parent's connection
+        # a fork must not share its parent's connection
+        if getattr(self._local, "pid", None) != os.getpid():
             assert self.folder is not None
             self._local.db = connect(self.folder)
             self._local.db.execute("PRAGMA mmap_size=1073741824")
@@ -95,17 +138,22 @@ class World:
         return db
 
     def _check_store(self, path: Path) -> None:
-        """Cheap signs of a copy that was cut short or of another file: the header's length, and the names of the tables."""
+        """Cheap signs of a copy that was cut short or of another file: the header's length, and the
+        names of the tables."""
         with path.open("rb") as store:
             header = store.read(100)
         page_bytes = int.from_bytes(header[16:18], "big")
-        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * int.from_bytes(header[28:32], "big")
+        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * int.from_bytes(
+            header[28:32], "big"
+        )
         try:
             found = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
         except sqlite3.DatabaseError:
             found = set()
         if path.stat().st_size < expected_bytes or not found.issuperset(ALL_TABLES):
-            raise UserError(f"'{path}' is damaged or not a world's store. Build or import the world again.")
+            raise UserError(
+                f"'{path}' is damaged or not a world's store. Build or import the world again."
+            )
 
     # ---- places and days
 
@@ -119,13 +167,20 @@ class World:
 
     @cached_property
     def _words(self) -> tuple[list[str], list[float]]:
-        """The texts of the flights' columns by number, and what they say as numbers (0.0 where they are none)."""
+        """The texts of the flights' columns by number, and what they say as numbers (0.0 where they
+        are none)."""
         rows = [("", "")] + self._db().execute("SELECT id, text FROM word ORDER BY id").fetchall()
         return [text for _, text in rows], [_number(text) for _, text in rows]
 
     @cached_property
     def _city_states(self) -> list[tuple[str, str]]:
-        return self._db().execute("SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq").fetchall()
+        return (
+            self._db()
+            .execute(
+                "SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq"
+            )
+            .fetchall()
+        )
 
     @cached_property
     def cities(self) -> dict[str, str]:
@@ -149,19 +204,23 @@ class World:
 
     @cached_property
     def flights_complete(self) -> bool:
-        """Whether every flight search is known (a generated world), or only the covered and filled ones (an imported one)."""
+        """Whether every flight search is known (a generated world), or only the covered and filled
+        ones (an imported one)."""
         return self._settings["flights"] == "complete"
 
     @property
     def filled_dates(self) -> tuple[str, str] | None:
-        """First and last day for which flights were generated beside the known ones; None in a world that was not filled."""
+        """First and last day for which flights were generated beside the known ones; None in a
+        world that was not filled."""
         found = self._settings
         return (found["filled_from"], found["filled_to"]) if "filled_from" in found else None
 
     @cached_property
     def flights_by_day(self) -> dict[str, int]:
         """Day → number of flights, for the days that have any, in order."""
-        return dict(self._db().execute("SELECT date, flights FROM day WHERE flights > 0 ORDER BY date"))
+        return dict(
+            self._db().execute("SELECT date, flights FROM day WHERE flights > 0 ORDER BY date")
+        )
 
     @cached_property
     def dates(self) -> list[str]:
@@ -171,13 +230,27 @@ class World:
     # ---- point look-ups
 
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:
-        """Flights of one route and day in file order; [] where there is none; None where this world does not know."""
+        """Flights of one route and day in file order; [] where there is none; None where this world
+        does not know."""
         search = self._search_key(origin, destination, date)
         if search is not None:
             text, value = self._words
             new, record = tuple.__new__, Flight  # half the cost of calling the record's constructor
             found = [
-                new(record, (number, value[price], text[left], text[there], text[long], date, origin, destination, value[miles]))
+                new(
+                    record,
+                    (
+                        number,
+                        value[price],
+                        text[left],
+                        text[there],
+                        text[long],
+                        date,
+                        origin,
+                        destination,
+                        value[miles],
+                    ),
+                )
                 for number, price, left, there, long, miles in self._flight_rows(search)
             ]
             if found or self.flights_complete:
@@ -193,30 +266,53 @@ class World:
 
     def _flight_rows(self, search: int) -> sqlite3.Cursor:
         return self._db().execute(
-            "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight WHERE key >= ? AND key < ? ORDER BY key",
+            "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight"
+            " WHERE key >= ? AND key < ? ORDER BY key",
             (search << ROW_BITS, (search + 1) << ROW_BITS),
         )
 
     def _filled(self, origin: str, destination: str, date: str) -> bool:
         dates = self.filled_dates
-        return dates is not None and dates[0] <= date <= dates[1] and self.ground(origin, destination) is not None
+        return (
+            dates is not None
+            and dates[0] <= date <= dates[1]
+            and self.ground(origin, destination) is not None
+        )
 
     def flights_numbered(self, number: str) -> list[Flight]:
         """Every flight with this number on any route and day, in file order."""
         rows = self._db().execute(
-            "SELECT key, price, departure_time, arrival_time, duration, distance FROM flight WHERE number = ?", (number,)
+            "SELECT key, price, departure_time, arrival_time, duration, distance FROM flight WHERE"
+            " number = ?",
+            (number,),
         )
         text, value = self._words
         found = []
-        for key, price, left, there, long, miles in sorted(rows, key=lambda row: row[0] & ((1 << ROW_BITS) - 1)):
+        for key, price, left, there, long, miles in sorted(
+            rows, key=lambda row: row[0] & ((1 << ROW_BITS) - 1)
+        ):
             origin, destination, date = self._search(key >> ROW_BITS)
-            found.append(Flight(number, value[price], text[left], text[there], text[long], date, origin, destination, value[miles]))
+            found.append(
+                Flight(
+                    number,
+                    value[price],
+                    text[left],
+                    text[there],
+                    text[long],
+                    date,
+                    origin,
+                    destination,
+                    value[miles],
+                )
+            )
         return found
 
     @cached_property
     def _names(self) -> tuple[dict[int, str], dict[int, str]]:
         """Places and days by number."""
-        return {i: name for name, i in self._places.items()}, {i: date for date, i in self._days.items()}
+        return {i: name for name, i in self._places.items()}, {
+            i: date for date, i in self._days.items()
+        }
 
     def _search(self, search: int) -> tuple[str, str, str]:
         places, days = self._names
@@ -224,17 +320,27 @@ class World:
         return places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)], days[day]
 
     def routes(self, origin: str | None = None) -> Iterator[tuple[str, str]]:
-        """Ordered pairs with at least one flight, from one place or from all. One step down the tree per pair, not a scan of the rows."""
+        """Ordered pairs with at least one flight, from one place or from all. One step down the
+        tree per pair, not a scan of the rows."""
         places = self._names[0]
         shift = PLACE_BITS + DAY_BITS + ROW_BITS
-        start, end = (0, 1 << 62) if origin is None else (self._places.get(origin, 0) << shift, (self._places.get(origin, -1) + 1) << shift)
-        while (row := self._db().execute("SELECT min(key) FROM flight WHERE key >= ? AND key < ?", (start, end)).fetchone()[0]) is not None:
+        start, end = (
+            (0, 1 << 62)
+            if origin is None
+            else (self._places.get(origin, 0) << shift, (self._places.get(origin, -1) + 1) << shift)
+        )
+        while (
+            row := self._db()
+            .execute("SELECT min(key) FROM flight WHERE key >= ? AND key < ?", (start, end))
+            .fetchone()[0]
+        ) is not None:
             route = row >> (DAY_BITS + ROW_BITS)
             yield places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
             start = (route + 1) << (DAY_BITS + ROW_BITS)
 
     def ground(self, origin: str, destination: str) -> Ground | None:
-        """The road connection: the first row of the pair, as the official tool reads it; None where the table has no row."""
+        """The road connection: the first row of the pair, as the official tool reads it; None where
+        the table has no row."""
         o, d = self._places.get(origin), self._places.get(destination)
         if o is None or d is None:
             return None
@@ -242,19 +348,29 @@ class World:
         known = self._known_rows()
         if key not in known:
             rows = self._ground_rows(o, d)
-            known[key] = Ground(origin, destination, *("" if text in MISSING else text for text in rows[0])) if rows else None
+            known[key] = (
+                Ground(origin, destination, *("" if text in MISSING else text for text in rows[0]))
+                if rows
+                else None
+            )
         found: Ground | None = known[key]
         return found
 
     def _ground_rows(self, origin: int, destination: int) -> list[tuple[str, str]]:
         return (
             self._db()
-            .execute("SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER BY seq", (origin, destination))
+            .execute(
+                "SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER"
+                " BY seq",
+                (origin, destination),
+            )
             .fetchall()
         )
 
     def restaurants(self, city: str) -> list[Restaurant]:
-        return self._of_city("restaurant", city, lambda r: Restaurant(r[0], city, r[1], float(r[2]), float(r[3])))
+        return self._of_city(
+            "restaurant", city, lambda r: Restaurant(r[0], city, r[1], float(r[2]), float(r[3]))
+        )
 
     def attractions(self, city: str) -> list[Attraction]:
         return self._of_city("attraction", city, lambda r: Attraction._make((*r, city)))
@@ -263,24 +379,35 @@ class World:
         return self._of_city(
             "accommodation",
             city,
-            lambda r: Accommodation(r[0], r[1], float(r[2]), float(r[3]), float(r[4]), r[5], int(float(r[6])), city),
+            lambda r: Accommodation(
+                r[0], r[1], float(r[2]), float(r[3]), float(r[4]), r[5], int(float(r[6])), city
+            ),
         )
 
     def _of_city(self, table: str, city: str, record: Callable[[Texts], Any]) -> list[Any]:
-        if city not in self._places:  # and nothing is remembered: what is asked for may be any text that a model wrote
+        # and nothing is remembered: what is asked for may be any text that a model wrote
+        if city not in self._places:
             return []
         key = (table, city)
         known = self._known_rows()
         if key not in known:
             known[key] = [record(row) for row in self._city_rows_of(table, city)]
-        return list(known[key])  # a copy: what is remembered must outlive what callers do with theirs
+        # a copy: what is remembered must outlive what callers do with theirs
+        return list(known[key])
 
     def _city_rows_of(self, table: str, city: str) -> list[Texts]:
         place = self._places.get(city)
-        return self._db().execute(f"SELECT {_CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq", (place,)).fetchall()
+        return (
+            self._db()
+            .execute(
+                f"SELECT {_CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq", (place,)
+            )
+            .fetchall()
+        )
 
     def _known_rows(self) -> dict[tuple[str, ...], Any]:
-        """Bounded: a long run over the full distance table must not grow for ever. Other threads may still be reading the old one."""
+        """Bounded: a long run over the full distance table must not grow for ever. Other threads
+        may still be reading the old one."""
         if len(self._city_rows) > 20_000:
             self._city_rows = {}
         return self._city_rows
@@ -288,30 +415,48 @@ class World:
     # ---- the source's own words
 
     def flight_texts(self, origin: str, destination: str, date: str) -> list[Texts]:
-        """The rows of one search as the source wrote them, in the field order of `Flight`; [] where there is none."""
+        """The rows of one search as the source wrote them, in the field order of `Flight`; [] where
+        there is none."""
         search = self._search_key(origin, destination, date)
         if search is None:
             return []
         text = self._words[0]
         return [
-            (number, text[price], text[left], text[there], text[long], date, origin, destination, text[miles])
+            (
+                number,
+                text[price],
+                text[left],
+                text[there],
+                text[long],
+                date,
+                origin,
+                destination,
+                text[miles],
+            )
             for number, price, left, there, long, miles in self._flight_rows(search)
         ]
 
     def ground_texts(self, origin: str, destination: str) -> list[Texts]:
         """Every row of the pair as the source wrote it, in the field order of `Ground`."""
         o, d = self._places.get(origin), self._places.get(destination)
-        return [] if o is None or d is None else [(origin, destination, *row) for row in self._ground_rows(o, d)]
+        return (
+            []
+            if o is None or d is None
+            else [(origin, destination, *row) for row in self._ground_rows(o, d)]
+        )
 
     def city_texts(self, table: str, city: str) -> list[Texts]:
-        """The rows of "restaurant", "attraction" or "accommodation" in one city as the source wrote them, without the city."""
+        """The rows of "restaurant", "attraction" or "accommodation" in one city as the source wrote
+        them, without the city."""
         return self._city_rows_of(table, city)
 
 
 _CITY_COLUMNS = {
     "restaurant": "name, cuisines, cost, rating",
     "attraction": "name, latitude, longitude, address, phone, website",
-    "accommodation": "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy",
+    "accommodation": (
+        "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy"
+    ),
 }
 
 

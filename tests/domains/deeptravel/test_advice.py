@@ -1,4 +1,5 @@
-"""An answer is written as markdown and read back as it was, in both forms, whatever its names hold."""
+"""An answer is written as markdown and read back as it was, in both forms, whatever its names
+hold."""
 
 from __future__ import annotations
 
@@ -8,11 +9,23 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tripwright.domains.deeptravel.answer.advice import Advice, Card, Leg, Part, Stay, Visit, Way, condensed
+from tripwright.domains.deeptravel.answer.advice import (
+    Advice,
+    Card,
+    Leg,
+    Part,
+    Stay,
+    Visit,
+    Way,
+    condensed,
+)
 from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
 from tripwright.domains.deeptravel.answer.advice_writing import duration, write_markdown
 
-WORDS = st.sampled_from("Ashelmont Hôtel St. O'Hare #7 (east) B&B 24/7 on at from, arrives: departs * 苏州 ~ to 19:00 12 - [x]".split())
+WORDS = st.sampled_from(
+    "Ashelmont Hôtel St. O'Hare #7 (east) B&B 24/7 on at from, arrives: departs * 苏州 ~ to 19:00"
+    " 12 - [x]".split()
+)
 NAMES = st.lists(WORDS, min_size=1, max_size=4).map(" ".join).map(lambda name: f"{name} Inn")
 TEXTS = st.just("") | NAMES
 DAYS = st.dates(min_value=date(2022, 1, 1), max_value=date(2030, 12, 30)).map(str)
@@ -29,15 +42,40 @@ def ways(draw: st.DrawFn, day: str, other: str) -> Way:
     number = draw(st.sampled_from(("G3124", "TW 214", "TW 214, TW 38", "RE 1 (4711)")))
     leaves, lands = (f"{draw(st.sampled_from((day, other)))}T{draw(CLOCKS)}" for _ in "12")
     places = draw(TEXTS), draw(TEXTS)
-    minutes, mode = draw(st.none() | st.integers(0, 3000)), draw(st.sampled_from(("flight", "train")))
+    minutes, mode = (
+        draw(st.none() | st.integers(0, 3000)),
+        draw(st.sampled_from(("flight", "train"))),
+    )
     currency = "" if price is None else draw(st.sampled_from(("USD", "CNY")))
-    return Way(number, mode, leaves, lands, minutes, price, currency, towns[0], places[0], towns[1], places[1], draw(TEXTS), draw(CARDS))
+    return Way(
+        number,
+        mode,
+        leaves,
+        lands,
+        minutes,
+        price,
+        currency,
+        towns[0],
+        places[0],
+        towns[1],
+        places[1],
+        draw(TEXTS),
+        draw(CARDS),
+    )
 
 
 @st.composite
 def stays(draw: st.DrawFn) -> Stay:
     price = draw(st.none() | AMOUNTS)
-    return Stay(draw(NAMES), draw(TEXTS), draw(TEXTS), price, "" if price is None else "USD", draw(TEXTS), draw(CARDS))
+    return Stay(
+        draw(NAMES),
+        draw(TEXTS),
+        draw(TEXTS),
+        price,
+        "" if price is None else "USD",
+        draw(TEXTS),
+        draw(CARDS),
+    )
 
 
 LEGS = st.builds(Leg, st.sampled_from(("driving", "walking")), AMOUNTS, TEXTS, st.none() | AMOUNTS)
@@ -47,20 +85,28 @@ VISITS = st.builds(Visit, NAMES, TEXTS, st.none() | LEGS, TEXTS, CARDS)
 @st.composite
 def parts(draw: st.DrawFn, kind: str) -> Part:
     day, other = draw(DAYS), draw(DAYS)
-    kinds = {"outbound": ways(day, other), "return": ways(day, other), "stay": stays(), "visits": VISITS}
+    kinds = {
+        "outbound": ways(day, other),
+        "return": ways(day, other),
+        "stay": stays(),
+        "visits": VISITS,
+    }
     items = draw(st.lists(kinds[kind], min_size=kind == "visits", max_size=2))
     if kind == "visits" and draw(st.booleans()):
         return Part("visits", items=tuple(items), note=draw(NOTES))
     return Part(kind, day, draw(st.none() | DAYS), tuple(items), draw(NOTES))
 
 
-QUICK = settings(max_examples=60, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))  # shrinking takes minutes
+# shrinking takes minutes
+QUICK = settings(
+    max_examples=60, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
+)
 ADVICE = st.builds(
     Advice,
     TEXTS,
-    st.tuples(parts("outbound"), parts("stay"), parts("return"), parts("visits"), parts("visits")).flatmap(
-        lambda all_parts: st.sampled_from([all_parts[:n] for n in range(6)])
-    ),
+    st.tuples(
+        parts("outbound"), parts("stay"), parts("return"), parts("visits"), parts("visits")
+    ).flatmap(lambda all_parts: st.sampled_from([all_parts[:n] for n in range(6)])),
     st.lists(NAMES, max_size=3).map(tuple),
 )
 
@@ -118,19 +164,32 @@ def test_the_two_forms_by_eye() -> None:
     assert write_markdown(advice, compact=True) == COMPACT
     (way,) = advice.of_kind("outbound")
     assert isinstance(way, Way)
-    assert (way.depart_place, way.minutes, way.price, way.evidence) == ("Suzhou station", 248, 233, (Card(1, 3),))
+    assert (way.depart_place, way.minutes, way.price, way.evidence) == (
+        "Suzhou station",
+        248,
+        233,
+        (Card(1, 3),),
+    )
 
 
 @pytest.mark.parametrize(
     ("arrives", "full", "compact"),
     (
-        ("2026-06-27T01:05", "arrives 01:05 on 2026-06-27", "23:10-01:05 90 USD"),  # the clock says so by itself
-        ("2026-06-26T22:40", "arrives 22:40 (", "23:10-22:40 (-1 day) 90 USD"),  # a flight to the west
+        # the clock says so by itself
+        ("2026-06-27T01:05", "arrives 01:05 on 2026-06-27", "23:10-01:05 90 USD"),
+        # a flight to the west
+        ("2026-06-26T22:40", "arrives 22:40 (", "23:10-22:40 (-1 day) 90 USD"),
         ("2026-06-27T23:40", "arrives 23:40 on 2026-06-27", "23:10-23:40 (+1 day) 90 USD"),
     ),
 )
-def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(arrives: str, full: str, compact: str) -> None:
-    part = Part("outbound", "2026-06-26", items=(Way("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),))
+def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(
+    arrives: str, full: str, compact: str
+) -> None:
+    part = Part(
+        "outbound",
+        "2026-06-26",
+        items=(Way("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),),
+    )
     advice = Advice(parts=(part,))
     assert full in write_markdown(advice)
     assert f"- flight TW 1 {compact}" in write_markdown(advice, compact=True)
@@ -138,7 +197,9 @@ def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(arrives: str
 
 
 def test_a_line_break_in_a_name_cannot_begin_a_part() -> None:
-    part = Part("stay", "2026-06-26", "2026-06-28", (Stay("Inn\n### Risks and alternatives\n- none"),))
+    part = Part(
+        "stay", "2026-06-26", "2026-06-28", (Stay("Inn\n### Risks and alternatives\n- none"),)
+    )
     read = read_markdown(write_markdown(Advice(parts=(part,))))
     assert not read.risks and len(read.parts) == 1
 
@@ -165,7 +226,9 @@ def test_more_than_two_recommendations_are_found() -> None:
     assert not Advice(parts=(Part("stay", "2026-06-26", items=(Stay("A"), Stay("B"))),)).too_many
 
 
-@pytest.mark.parametrize(("minutes", "said"), ((45, "45 min"), (120, "2 h"), (248, "4 h 8 min"), (0, "0 min")))
+@pytest.mark.parametrize(
+    ("minutes", "said"), ((45, "45 min"), (120, "2 h"), (248, "4 h 8 min"), (0, "0 min"))
+)
 def test_durations(minutes: int, said: str) -> None:
     assert duration(minutes) == said
 

@@ -1,4 +1,5 @@
-"""Errands without a mind: well-formed answers that rest on what was shown, and that fail where a request asks for a decision."""
+"""Errands without a mind: well-formed answers that rest on what was shown, and that fail where a
+request asks for a decision."""
 
 from __future__ import annotations
 
@@ -33,16 +34,28 @@ def provider() -> WorldProvider:
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
     places = Places(tuple(provider.world.cities), provider.world.dates)
-    made, _ = make_requests(Survey(provider), places, 40, constraints="mixed", weights=(4, 3, 3), seed=11)
+    made, _ = make_requests(
+        Survey(provider), places, 40, constraints="mixed", weights=(4, 3, 3), seed=11
+    )
     return [one.request for one in made]
 
 
-def played(policy: Any, request: TravelRequest, provider: WorldProvider, dialect: str, emptied: bool = False) -> Episode:
-    session = open_session(Errand("e", request, provider, "nano"), dialect_named(dialect), emptied_tools=emptied)
+def played(
+    policy: Any,
+    request: TravelRequest,
+    provider: WorldProvider,
+    dialect: str,
+    emptied: bool = False,
+) -> Episode:
+    session = open_session(
+        Errand("e", request, provider, "nano"), dialect_named(dialect), emptied_tools=emptied
+    )
     return close_session(next(iter(policy.play([session]))))
 
 
-def passes(policy: Any, requests: list[TravelRequest], provider: WorldProvider, dialect: str) -> int:
+def passes(
+    policy: Any, requests: list[TravelRequest], provider: WorldProvider, dialect: str
+) -> int:
     verdicts = [played(policy, request, provider, dialect).verdict for request in requests]
     return sum(verdict is not None and verdict.final for verdict in verdicts)
 
@@ -55,14 +68,30 @@ def test_the_answer_is_in_the_format_and_within_the_turns(
     for request in requests[:12]:
         episode = played(ErrandRows(pick), request, provider, dialect)
         transcript = episode.transcript
-        assert format_problem(transcript) is None and transcript.turns <= dialect_named(dialect).max_turns
-        assert all(len(part.items) == 1 for part in read_markdown(transcript.answer or "").parts if part.kind in ("outbound", "return"))
+        assert (
+            format_problem(transcript) is None
+            and transcript.turns <= dialect_named(dialect).max_turns
+        )
+        assert all(
+            len(part.items) == 1
+            for part in read_markdown(transcript.answer or "").parts
+            if part.kind in ("outbound", "return")
+        )
 
 
-def test_the_cheapest_is_the_cheapest_that_was_shown(requests: list[TravelRequest], provider: WorldProvider) -> None:
+def test_the_cheapest_is_the_cheapest_that_was_shown(
+    requests: list[TravelRequest], provider: WorldProvider
+) -> None:
     for request in requests[:12]:
         first, cheapest = (
-            next(iter(read_markdown(played(ErrandRows(pick), request, provider, "deeptravel").transcript.answer or "").of_kind("outbound")))
+            next(
+                iter(
+                    read_markdown(
+                        played(ErrandRows(pick), request, provider, "deeptravel").transcript.answer
+                        or ""
+                    ).of_kind("outbound")
+                )
+            )
             for pick in PICKS
         )
         assert cheapest.price <= first.price  # type: ignore[union-attr, operator]
@@ -75,29 +104,41 @@ def test_both_are_well_below_the_expert_where_there_are_wishes(
     """A request without wishes is met by any row; one with two or more asks for decisions."""
     hard = [request for request in requests if request.constrained and request.level == "hard"]
     expert = passes(ErrandExpert(), hard, provider, dialect)
-    assert expert >= 0.8 * len(hard) >= 5  # in the compact face rows have no positions, so that a hotel near a place is guessed
+    # in the compact face rows have no positions, so that a hotel near a place is guessed
+    assert expert >= 0.8 * len(hard) >= 5
     for pick in PICKS:
         mindless = passes(ErrandRows(pick), hard, provider, dialect)
         assert mindless <= 0.6 * expert, (pick, mindless, expert)
 
 
-def test_what_has_no_wish_is_met_by_any_row(requests: list[TravelRequest], provider: WorldProvider) -> None:
+def test_what_has_no_wish_is_met_by_any_row(
+    requests: list[TravelRequest], provider: WorldProvider
+) -> None:
     """So a pass rate says something only beside theirs."""
     plain = [request for request in requests if not request.constrained][:8]
     assert passes(ErrandRows("first"), plain, provider, "deeptravel") >= len(plain) - 1
 
 
-def test_emptied_tools_leave_nothing_to_pass_with(requests: list[TravelRequest], provider: WorldProvider) -> None:
+def test_emptied_tools_leave_nothing_to_pass_with(
+    requests: list[TravelRequest], provider: WorldProvider
+) -> None:
     for request in requests[:6]:
-        verdict = played(ErrandRows("first"), request, provider, "deeptravel_compact", emptied=True).verdict
+        verdict = played(
+            ErrandRows("first"), request, provider, "deeptravel_compact", emptied=True
+        ).verdict
         assert verdict is not None and not verdict.final
 
 
 def test_it_says_who_it_is_and_refuses_what_it_cannot_play() -> None:
-    assert [ErrandRows(pick).name for pick in ("first", "cheapest")] == ["errand-first-row", "errand-cheapest"]
+    assert [ErrandRows(pick).name for pick in ("first", "cheapest")] == [
+        "errand-first-row",
+        "errand-cheapest",
+    ]
 
     class Other:
         query = "a plan, please"
 
-    with pytest.raises(UserError, match="Policy 'errand-cheapest' plays travellers' requests, found a str"):
+    with pytest.raises(
+        UserError, match="Policy 'errand-cheapest' plays travellers' requests, found a str"
+    ):
         list(ErrandRows("cheapest").play([Other()]))  # type: ignore[list-item]

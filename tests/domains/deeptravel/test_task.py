@@ -1,4 +1,5 @@
-"""DeepTravel's kind of episode: live tools in, an answer judged by the transcript, a verdict of the same shape as any other."""
+"""DeepTravel's kind of episode: live tools in, an answer judged by the transcript, a verdict of the
+same shape as any other."""
 
 from __future__ import annotations
 
@@ -20,7 +21,11 @@ from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, format_problem
 from tripwright.domains.deeptravel.tools.answers import Found
-from tripwright.domains.deeptravel.verifiers.findings import TrajectoryFinding, TurnFinding, Unscored
+from tripwright.domains.deeptravel.verifiers.findings import (
+    TrajectoryFinding,
+    TurnFinding,
+    Unscored,
+)
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
@@ -42,7 +47,9 @@ def provider() -> WorldProvider:
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
     places = Places(tuple(provider.world.cities), provider.world.dates)
-    made, _ = make_requests(Survey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3)
+    made, _ = make_requests(
+        Survey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3
+    )
     return [one.request for one in made]
 
 
@@ -59,7 +66,9 @@ def answered_with(errand: Errand, change: tuple[str, str]) -> Episode:
     return close_session(session)
 
 
-def test_the_expert_is_worth_everything_at_every_stage(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_the_expert_is_worth_everything_at_every_stage(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     for number, request in enumerate(requests):
         episode = close_session(played(Errand(f"e{number}", request, provider, "nano")))
         assert episode.verdict is not None and episode.verdict.final, request.query
@@ -67,13 +76,25 @@ def test_the_expert_is_worth_everything_at_every_stage(provider: WorldProvider, 
         assert (SUCCESS(episode).total, SUM(episode).total) == (1.0, 5.0)
 
 
-def test_a_line_of_a_run_says_all_that_its_score_needs(provider: WorldProvider, requests: list[TravelRequest]) -> None:
-    lines = [json.loads(json.dumps(close_session(played(Errand(f"e{n}", r, provider, "nano"))).record())) for n, r in enumerate(requests)]
+def test_a_line_of_a_run_says_all_that_its_score_needs(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
+    lines = [
+        json.loads(json.dumps(close_session(played(Errand(f"e{n}", r, provider, "nano"))).record()))
+        for n, r in enumerate(requests)
+    ]
     assert TravelRequest.model_validate(lines[0]["request"]) == requests[0]
     verdict = Verdict.from_record(lines[0]["verdict"])
-    assert verdict.readable and verdict.final and [group.name for group in verdict.groups] == ["format", "trajectory", "turns"]
+    assert (
+        verdict.readable
+        and verdict.final
+        and [group.name for group in verdict.groups] == ["format", "trajectory", "turns"]
+    )
     score = score_records(lines, "verified by rules", {})
-    assert score["metrics"]["final"]["k"] == len(requests) and score["metrics"]["turns_micro"]["value"] == 1.0
+    assert (
+        score["metrics"]["final"]["k"] == len(requests)
+        and score["metrics"]["turns_micro"]["value"] == 1.0
+    )
     assert {name for name, found in score["constraints"].items() if found["n"]} <= {
         *verdict.group("trajectory").asked,
         "flight_search",
@@ -88,22 +109,37 @@ def stay_of(request: TravelRequest) -> bool:
     return request.return_date is not None
 
 
-def test_a_trajectory_that_fails_stops_early(provider: WorldProvider, requests: list[TravelRequest]) -> None:
-    """Row D5: nothing of the turns is looked at, and none of their share of a dense reward is given."""
+def test_a_trajectory_that_fails_stops_early(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
+    """Row D5: nothing of the turns is looked at, and none of their share of a dense reward is
+    given."""
     errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
     session = played(errand)
     assert session.transcript.answer is not None
     head, _, _ = session.transcript.answer.partition("### Return")
     session.transcript.answer = head
     episode = close_session(session)
-    assert episode.verdict is not None and not episode.verdict.final and episode.verdict.group("turns").facts is None
-    failed = {name for name, fact in (episode.verdict.group("trajectory").facts or {}).items() if fact.state is State.FAILED}
+    assert (
+        episode.verdict is not None
+        and not episode.verdict.final
+        and episode.verdict.group("turns").facts is None
+    )
+    failed = {
+        name
+        for name, fact in (episode.verdict.group("trajectory").facts or {}).items()
+        if fact.state is State.FAILED
+    }
     assert "complete" in failed
-    assert episode.more["verifier"]["turns"] == () and episode.more["verifier"]["turns_saved"] == len(session.transcript.calls)
+    assert episode.more["verifier"]["turns"] == () and episode.more["verifier"][
+        "turns_saved"
+    ] == len(session.transcript.calls)
     assert SUCCESS(episode).total == 0.0 and 0.0 < SUM(episode).total < 1.0
 
 
-def test_a_wrong_price_fails_the_turn_of_its_tool(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_a_wrong_price_fails_the_turn_of_its_tool(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     errand = Errand("e", next(filter(stay_of, requests)), provider, "nano")
     answer = played(errand).transcript.answer or ""
     price = next(line for line in answer.splitlines() if line.startswith("- **Price**"))
@@ -113,17 +149,25 @@ def test_a_wrong_price_fails_the_turn_of_its_tool(provider: WorldProvider, reque
     assert SUCCESS(episode).total == 0.0 < SUM(episode).total < 5.0
 
 
-def test_emptied_tools_leave_nothing_to_pass_with(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_emptied_tools_leave_nothing_to_pass_with(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     for request in requests[:4]:
         episode = close_session(played(Errand("e", request, provider, "nano"), emptied=True))
         assert episode.verdict is not None and not episode.verdict.final
 
 
-def test_an_answer_without_any_call_rests_on_nothing(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_an_answer_without_any_call_rests_on_nothing(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
     say(session, "<answer>Just go.</answer>")
     episode = close_session(session)
-    assert episode.asked["turns"] == (NO_CALL,) and episode.verdict is not None and not episode.verdict.final
+    assert (
+        episode.asked["turns"] == (NO_CALL,)
+        and episode.verdict is not None
+        and not episode.verdict.final
+    )
     assert SUM(episode).total < 5.0 and SUCCESS(episode).total == 0.0
 
 
@@ -137,10 +181,15 @@ class Broken(RuleVerifier):
         raise Unscored("the judge is down")
 
 
-def test_a_verifier_that_fails_leaves_the_episode_unscored(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_a_verifier_that_fails_leaves_the_episode_unscored(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
     assert episode.verdict is None and not episode.scored
-    assert episode.transcript.stop_reason is StopReason.UNSCORED and episode.transcript.fault == "the judge is down"
+    assert (
+        episode.transcript.stop_reason is StopReason.UNSCORED
+        and episode.transcript.fault == "the judge is down"
+    )
     assert json.loads(json.dumps(episode.record()))["verdict"] is None
 
 
@@ -151,10 +200,17 @@ class Surprised(RuleVerifier):
         raise ValueError("could not convert string to float: 'a'")
 
 
-def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider: WorldProvider, requests: list[TravelRequest]) -> None:
-    episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Surprised())))
+def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
+    episode = close_session(
+        played(Errand("e", requests[0], provider, "nano", verifier=Surprised()))
+    )
     assert episode.verdict is None
-    assert episode.transcript.fault == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
+    assert (
+        episode.transcript.fault
+        == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
+    )
 
 
 class Down:
@@ -167,14 +223,23 @@ class Down:
 
 
 @pytest.mark.parametrize(("on_fault", "stop"), [("stop", StopReason.UNSCORED), ("tell", None)])
-def test_a_vendor_that_fails(on_fault: Any, stop: StopReason | None, requests: list[TravelRequest]) -> None:
+def test_a_vendor_that_fails(
+    on_fault: Any, stop: StopReason | None, requests: list[TravelRequest]
+) -> None:
     """Law 4: in training the episode is unscored; in serving the model is told."""
     session = open_session(Errand("e", requests[0], Down(), "down", on_fault=on_fault), DIALECT)
     call = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2022-03-01"}
-    say(session, f"<think>a way</think><tool_call>{json.dumps({'name': 'flight_search', 'arguments': call})}</tool_call>")
+    say(
+        session,
+        "<think>a"
+        f" way</think><tool_call>{json.dumps({'name': 'flight_search', 'arguments': call})}</tool_call>",  # noqa: E501
+    )
     assert session.transcript.stop_reason is stop
     if stop is None:
-        assert session.transcript.calls[0].error and "cannot be answered now" in session.transcript.calls[0].result
+        assert (
+            session.transcript.calls[0].error
+            and "cannot be answered now" in session.transcript.calls[0].result
+        )
     else:
         episode = close_session(session)
         assert episode.verdict is None
@@ -185,7 +250,9 @@ def test_a_vendor_that_fails(on_fault: Any, stop: StopReason | None, requests: l
         assert worst["trajectory_macro"]["value"] == worst["turns_macro"]["value"] == 0.0
 
 
-def test_only_what_must_pass_is_a_fact(provider: WorldProvider, requests: list[TravelRequest]) -> None:
+def test_only_what_must_pass_is_a_fact(
+    provider: WorldProvider, requests: list[TravelRequest]
+) -> None:
     """A backup plan counts where an answer without one does not pass."""
     errand = Errand("e", requests[0], provider, "nano")
     assert "backup_plan" not in errand.asked(Transcript())["trajectory"]

@@ -1,4 +1,5 @@
-"""Turns of the DeepTravel dialects (row D6): the tags of A.2.1, and calls in the paper's own notation."""
+"""Turns of the DeepTravel dialects (row D6): the tags of A.2.1, and calls in the paper's own
+notation."""
 
 from __future__ import annotations
 
@@ -44,16 +45,20 @@ def test_a_thought_in_any_tag_hides_what_it_mentions(tag: str) -> None:
     assert read(f"{thought}\n{CALL}") == Call("web_search", {"query": "Wuhan"})
     assert read(f"  {thought}<answer>Go.</answer>") == Answer("Go.")
     assert isinstance(read(thought), Unreadable)
-    assert isinstance(read(f"<{tag}>{TEMPTING}{CALL}"), Unreadable)  # not closed: read like any other text
+    # not closed: read like any other text
+    assert isinstance(read(f"<{tag}>{TEMPTING}{CALL}"), Unreadable)
     assert isinstance(read(f"Well. {thought}{CALL}"), Unreadable)  # it does not open the turn
 
 
 def test_several_thoughts_may_open_a_turn() -> None:
-    thoughts = f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>\n<tool_call_thinking>{TEMPTING}</tool_call_thinking>"
+    thoughts = f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>\n<tool_call_thinking>{TEMPTING}</tool_call_thinking>"  # noqa: E501
     assert read(thoughts + CALL) == Call("web_search", {"query": "Wuhan"})
     assert read(f"<think>a</think>{thoughts}<answer>Go.</answer>") == Answer("Go.")
     assert isinstance(read(f"<tool_call_thinking></tool_call_thinking>{CALL}{CALL}"), Unreadable)
-    assert isinstance(read("<think>a</think>" * 50 + f"<think>{TEMPTING}</think>" + CALL), Unreadable)  # bounded
+    # bounded
+    assert isinstance(
+        read("<think>a</think>" * 50 + f"<think>{TEMPTING}</think>" + CALL), Unreadable
+    )
 
 
 @pytest.mark.parametrize("tag", ["tool_call_thinking", "tool_response_thinking"])
@@ -63,7 +68,8 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
     assert isinstance(read_turn('<tool_call>web_search(query="Wuhan")</tool_call>'), Unreadable)
     for name in ("planner_r1", "compact", "star"):
         turns = dialects()[name].turns
-        assert replace(turns, least_thoughts=0, words_outside=True) == ONE_THOUGHT  # how turns are read; those two say which are clean
+        # how turns are read; those two say which are clean
+        assert replace(turns, least_thoughts=0, words_outside=True) == ONE_THOUGHT
 
 
 @pytest.mark.parametrize(
@@ -73,11 +79,20 @@ def test_the_other_dialects_read_as_they_did(tag: str) -> None:
             'train_search(depart_city_name="Suzhou", arrival_city_name="Wuhan")',
             {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan"},
         ),
-        ("train_search( is_transfer = 1 ,\n day='2026-06-26' , )", {"is_transfer": 1, "day": "2026-06-26"}),
+        (
+            "train_search( is_transfer = 1 ,\n day='2026-06-26' , )",
+            {"is_transfer": 1, "day": "2026-06-26"},
+        ),
         ("train_search()", {}),
         ("train_search( )", {}),
-        ("train_search(a=-3, b=2.50, c=True, d=False, e=None, f=0)", {"a": -3, "b": 2.5, "c": True, "d": False, "e": None, "f": 0}),
-        (r"""train_search(hotel_name='Joe\'s "Inn", a=(1)', b="C:\\ \"x\"")""", {"hotel_name": 'Joe\'s "Inn", a=(1)', "b": 'C:\\ "x"'}),
+        (
+            "train_search(a=-3, b=2.50, c=True, d=False, e=None, f=0)",
+            {"a": -3, "b": 2.5, "c": True, "d": False, "e": None, "f": 0},
+        ),
+        (
+            r"""train_search(hotel_name='Joe\'s "Inn", a=(1)', b="C:\\ \"x\"")""",
+            {"hotel_name": 'Joe\'s "Inn", a=(1)', "b": 'C:\\ "x"'},
+        ),
     ],
 )
 def test_the_papers_notation_is_read_too(written: str, arguments: dict[str, Any]) -> None:
@@ -125,12 +140,38 @@ def test_json_stays_json_and_bounded() -> None:
     assert read(CALL) == Call("web_search", {"query": "Wuhan"})
     assert isinstance(read("<tool_call>{'name': 'a', 'arguments': {}}</tool_call>"), Unreadable)
     assert isinstance(read(write_call("a", {"b": [[]] * MOST_BRACKETS})), Unreadable)
-    assert isinstance(read(f'<tool_call>web_search(query="{"x" * LONGEST_CALL}")</tool_call>'), Unreadable)
+    assert isinstance(
+        read(f'<tool_call>web_search(query="{"x" * LONGEST_CALL}")</tool_call>'), Unreadable
+    )
 
 
 PIECES = st.sampled_from(
-    ["<think>", "</think>", "<tool_call_thinking>", "</tool_call_thinking>", "<tool_call>", "</tool_call>", "<answer>", "</answer>"]
-    + ["web_search(", "query=", '"Wuhan"', "'", '"', "\\", ",", ")", "1", "None", "{", "}", " ", CALL]
+    [
+        "<think>",
+        "</think>",
+        "<tool_call_thinking>",
+        "</tool_call_thinking>",
+        "<tool_call>",
+        "</tool_call>",
+        "<answer>",
+        "</answer>",
+    ]
+    + [
+        "web_search(",
+        "query=",
+        '"Wuhan"',
+        "'",
+        '"',
+        "\\",
+        ",",
+        ")",
+        "1",
+        "None",
+        "{",
+        "}",
+        " ",
+        CALL,
+    ]
 )
 
 
@@ -144,7 +185,12 @@ def test_no_text_makes_it_raise(text: str) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), st.integers(-9999, 9999) | st.booleans() | st.none()))
+@given(
+    st.dictionaries(
+        st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True),
+        st.integers(-9999, 9999) | st.booleans() | st.none(),
+    )
+)
 def test_what_python_writes_is_read_back(arguments: dict[str, Any]) -> None:
     written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     assert read(f"<tool_call>poi_search({written})</tool_call>") == Call("poi_search", arguments)
@@ -156,24 +202,42 @@ def provider() -> WorldProvider:
 
 
 def session(provider: WorldProvider, dialect: str) -> Session:
-    request = TravelRequest(query="Ashelmont to Orford, please", origin="Ashelmont", destination="Orford", depart_date="2022-03-01")
-    return Session(request, LiveToolBox(provider, dialect_named(dialect).face), dialect_named(dialect))
+    request = TravelRequest(
+        query="Ashelmont to Orford, please",
+        origin="Ashelmont",
+        destination="Orford",
+        depart_date="2022-03-01",
+    )
+    return Session(
+        request, LiveToolBox(provider, dialect_named(dialect).face), dialect_named(dialect)
+    )
 
 
 @pytest.mark.parametrize("name", ["deeptravel", "deeptravel_compact"])
 def test_an_episode_of_a_closed_world(provider: WorldProvider, name: str) -> None:
     played = session(provider, name)
-    way = {"depart_city_name": "Ashelmont", "arrival_city_name": "Orford", "depart_date": "2022-03-01"}
+    way = {
+        "depart_city_name": "Ashelmont",
+        "arrival_city_name": "Orford",
+        "depart_date": "2022-03-01",
+    }
     written = ", ".join(f'{key}="{value}"' for key, value in way.items())
     played.take(Turn(f"<think>{TEMPTING}</think><tool_call>flight_search({written})</tool_call>"))
-    played.take(Turn(f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>{write_call('train_search', way)}"))
+    played.take(
+        Turn(
+            f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>{write_call('train_search', way)}"  # noqa: E501
+        )
+    )
     assert [(call.name, call.arguments, call.error) for call in played.transcript.calls] == [
         ("flight_search", way, False),
         ("train_search", way, False),
     ]
     assert "F89029" in played.transcript.calls[0].result
     played.take(Turn("<answer>### Outbound recommendations\n…</answer>"))
-    assert played.transcript.stop_reason is StopReason.ANSWER and played.transcript.answer == "### Outbound recommendations\n…"
+    assert (
+        played.transcript.stop_reason is StopReason.ANSWER
+        and played.transcript.answer == "### Outbound recommendations\n…"
+    )
 
 
 def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
@@ -186,18 +250,37 @@ def test_an_episode_ends_after_eight_turns(provider: WorldProvider) -> None:
 
 def test_the_dialects_have_the_papers_limits() -> None:
     big, small = dialect_named("deeptravel"), dialect_named("deeptravel_compact")
-    assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "recommendations")  # row D7
-    assert (small.max_turns, small.context_tokens, small.plan_format) == (8, 1024, "recommendations")
+    # row D7
+    assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "recommendations")
+    assert (small.max_turns, small.context_tokens, small.plan_format) == (
+        8,
+        1024,
+        "recommendations",
+    )
     assert big.face.name == "deeptravel" and small.face.name == "deeptravel_compact"
 
 
 def test_the_prompt_shows_the_tags_the_tools_and_the_answer() -> None:
     dialect = dialect_named("deeptravel")
-    prompt = dialect.prompt([{"type": "function", "function": {"name": "train_search", "parameters": {}}}])
-    for shown in ("<think>", "<tool_call_thinking>", "<tool_call>", "<tool_response>", "<tool_response_thinking>", "<answer>"):
+    prompt = dialect.prompt(
+        [{"type": "function", "function": {"name": "train_search", "parameters": {}}}]
+    )
+    for shown in (
+        "<think>",
+        "<tool_call_thinking>",
+        "<tool_call>",
+        "<tool_response>",
+        "<tool_response_thinking>",
+        "<answer>",
+    ):
         assert shown in prompt
     assert '{"name": "train_search", "parameters": {}}' in prompt and "{{Tools}}" not in prompt
-    for part in ("### Outbound recommendations", "### Stay recommendations", "### Return recommendations", "### Risks and alternatives"):
+    for part in (
+        "### Outbound recommendations",
+        "### Stay recommendations",
+        "### Return recommendations",
+        "### Risks and alternatives",
+    ):
         assert part in prompt
     assert "**Evidence**: [call 1, row 3]" in prompt
     assert dialect.schemas() is None

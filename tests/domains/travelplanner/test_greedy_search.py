@@ -52,19 +52,34 @@ def tables(**changed: Any) -> WorldTables:
             for city in cities
             for name, cost in (("Dear", "30"), ("Cheap", "9"), ("Same", "9"))
         ],
-        attractions=[(f"Sight {n} {city}", "1", "2", "street", "phone", "site", city) for city in cities for n in range(4)],
+        attractions=[
+            (f"Sight {n} {city}", "1", "2", "street", "phone", "site", city)
+            for city in cities
+            for n in range(4)
+        ],
         accommodations=[
             (f"{name} {city}", "Shared room", cost, nights, "4.0", "No visitors", "1", city)
             for city in cities
-            for name, cost, nights in (("Palace", "300", "1.0"), ("Bunk", "20", "9.0"), ("Bunk 2", "20", "1.0"))
+            for name, cost, nights in (
+                ("Palace", "300", "1.0"),
+                ("Bunk", "20", "9.0"),
+                ("Bunk 2", "20", "1.0"),
+            )
         ],
-    )  # fmt: skip
+    )
     return replace(base, **changed)
 
 
 def query(days: int = 3, dest: str = "Aa", party: int = 5) -> Query:
     return Query(
-        org="Home", dest=dest, days=days, visiting_city_number=days // 2, date=DATES[:days], people_number=party, budget=500, query="Go."
+        org="Home",
+        dest=dest,
+        days=days,
+        visiting_city_number=days // 2,
+        date=DATES[:days],
+        people_number=party,
+        budget=500,
+        query="Go.",
     )
 
 
@@ -76,12 +91,25 @@ def plan(asked: Query, world: World | None = None) -> list[dict[str, Any]]:
 
 def test_three_days_in_one_city() -> None:
     first, second, third = plan(query())
-    assert first["city"] == {"from": "Home", "to": "Aa"} and second["city"] == "Aa" and third["city"] == {"from": "Aa", "to": "Home"}
-    assert first["transportation"]["flight_number"] == "F2"  # of two that cost the same the first; the day's, not the cheapest of all
-    assert second["transportation"] == third["transportation"] == "-"  # no way back that counts: left out
-    assert {first[meal] for meal in ("breakfast", "lunch", "dinner")} == {second["lunch"]} == {"Cheap Aa"}
+    assert (
+        first["city"] == {"from": "Home", "to": "Aa"}
+        and second["city"] == "Aa"
+        and third["city"] == {"from": "Aa", "to": "Home"}
+    )
+    # of two that cost the same the first; the day's, not the cheapest of all
+    assert first["transportation"]["flight_number"] == "F2"
+    # no way back that counts: left out
+    assert second["transportation"] == third["transportation"] == "-"
+    assert (
+        {first[meal] for meal in ("breakfast", "lunch", "dinner")}
+        == {second["lunch"]}
+        == {"Cheap Aa"}
+    )
     assert third["breakfast"] == third["dinner"] == "Cheap Home"  # on the last day the city is home
-    assert first["accommodation"] == second["accommodation"] == "Bunk Aa" and third["accommodation"] == "-"
+    assert (
+        first["accommodation"] == second["accommodation"] == "Bunk Aa"
+        and third["accommodation"] == "-"
+    )
     assert first["attraction"][0].endswith(" Aa") and third["attraction"][0].endswith(" Home")
 
 
@@ -99,25 +127,35 @@ def test_five_days_take_the_first_two_cities_of_the_file() -> None:
 
 
 def test_home_is_no_city_of_the_trip() -> None:
-    world = World.in_memory(tables(cities=[("Aa", "State"), ("Home", "State"), ("Bb", "State"), ("Cc", "State")]))
+    world = World.in_memory(
+        tables(cities=[("Aa", "State"), ("Home", "State"), ("Bb", "State"), ("Cc", "State")])
+    )
     assert [day["city"] for day in plan(query(5, "State"), world)][1::2] == ["Aa", "Bb"]
 
 
 def test_the_size_of_the_party_does_not_matter() -> None:
-    """For eight people two cars would cost $200 and eight seats $720: the authors compare one seat with one car."""
+    """For eight people two cars would cost $200 and eight seats $720: the authors compare one seat
+    with one car."""
     assert plan(query(party=8)) == plan(query(party=1))
 
 
-@pytest.mark.parametrize(("price", "mode"), [("99.9", "flight"), ("100", "flight"), ("101", "self-driving")])
+@pytest.mark.parametrize(
+    ("price", "mode"), [("99.9", "flight"), ("100", "flight"), ("101", "self-driving")]
+)
 def test_a_flight_wins_against_a_car_of_the_same_price(price: str, mode: str) -> None:
     flight = ("F9", price, "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300")
-    assert plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"] == mode
+    assert (
+        plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"]
+        == mode
+    )
 
 
 def test_what_a_city_does_not_have_is_left_out() -> None:
     world = World.in_memory(tables(restaurants=[], attractions=[], accommodations=[]))
     for day in plan(query(), world):
-        assert {day[field] for field in ("breakfast", "lunch", "dinner", "attraction", "accommodation")} == {"-"}
+        assert {
+            day[field] for field in ("breakfast", "lunch", "dinner", "attraction", "accommodation")
+        } == {"-"}
 
 
 @pytest.mark.parametrize("asked", [query(4, "State"), query(5, "Nowhere"), query(5, "Away")])
@@ -126,17 +164,34 @@ def test_where_the_authors_program_would_stop_there_is_no_plan(asked: Query) -> 
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(dialect: str) -> None:
-    """On generated worlds: every plan is delivered and readable in each dialect, and never diverse."""
+def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(
+    dialect: str,
+) -> None:
+    """On generated worlds: every plan is delivered and readable in each dialect, and never
+    diverse."""
     world = World.in_memory(build_tables("nano", 4))
-    tasks = [TripTask(f"q{i}", each, world) for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))]
-    episodes = list(play(GreedySearch(1), tasks, dialect_named(dialect), faults=Faults(probability=1.0)))  # it asks no tool
+    tasks = [
+        TripTask(f"q{i}", each, world)
+        for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))
+    ]
+    # it asks no tool
+    episodes = list(
+        play(GreedySearch(1), tasks, dialect_named(dialect), faults=Faults(probability=1.0))
+    )
     for episode in episodes:
         verdict = episode.verdict
-        assert verdict is not None and verdict.readable and not verdict.final and not episode.transcript.calls
+        assert (
+            verdict is not None
+            and verdict.readable
+            and not verdict.final
+            and not episode.transcript.calls
+        )
         facts = verdict.group("commonsense").facts
         assert facts is not None and facts["is_valid_restaurants"].passed is False
-        assert facts["is_reasonable_visiting_city"].passed and facts["is_valid_information_in_sandbox"].passed
+        assert (
+            facts["is_reasonable_visiting_city"].passed
+            and facts["is_valid_information_in_sandbox"].passed
+        )
 
 
 def test_sights_come_from_the_seed_alone() -> None:
@@ -171,20 +226,41 @@ def official(day: dict[str, Any]) -> dict[str, Any]:
     route = f"from {day['city']['from']} to {here}" if travels else here
     word = "-"
     if leg != "-":
-        name = {"taxi": "Taxi", "self-driving": "Self-driving"}.get(leg["mode"]) or f"Flight Number: {leg['flight_number']}"
+        name = {"taxi": "Taxi", "self-driving": "Self-driving"}.get(
+            leg["mode"]
+        ) or f"Flight Number: {leg['flight_number']}"
         word = f"{name}, {route}"
-    places = {name: day[name] if day[name] == "-" else f"{day[name]}, {here}" for name in ("breakfast", "lunch", "dinner", "accommodation")}
-    sight = day["attraction"] if day["attraction"] == "-" else f"{day['attraction'][0]}, {here}"  # no ';'
-    return {"day": day["days"], "current_city": route, "transportation": word, "attraction": sight, **places}
+    places = {
+        name: day[name] if day[name] == "-" else f"{day[name]}, {here}"
+        for name in ("breakfast", "lunch", "dinner", "accommodation")
+    }
+    # no ';'
+    sight = day["attraction"] if day["attraction"] == "-" else f"{day['attraction'][0]}, {here}"
+    return {
+        "day": day["days"],
+        "current_city": route,
+        "transportation": word,
+        "attraction": sight,
+        **places,
+    }
 
 
-def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sights(travelplanner: Path, real_world: World) -> None:
-    """On the world that they were made in: the authors' tables with the flights that are known, no others."""
+def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sights(
+    travelplanner: Path, real_world: World
+) -> None:
+    """On the world that they were made in: the authors' tables with the flights that are known, no
+    others."""
     with gzip.open(travelplanner / "verdicts_dev.jsonl.gz", "rt") as lines:
-        cases = [case for case in map(json.loads, lines) if case["source"] == "greedy" and not case["mutations"]]
+        cases = [
+            case
+            for case in map(json.loads, lines)
+            if case["source"] == "greedy" and not case["mutations"]
+        ]
     assert len(cases) == 124
     for case in cases:
-        days = greedy_plan(Query.model_validate({**case["query"], "query": ""}), real_world, random.Random(0))
+        days = greedy_plan(
+            Query.model_validate({**case["query"], "query": ""}), real_world, random.Random(0)
+        )
         ours = [{**official(day), "attraction": ""} for day in days or []]
         theirs = [{**day, "attraction": ""} for day in case["plan"] if day]
         assert ours == theirs, case["case"]

@@ -1,4 +1,5 @@
-"""P4's reward against cases worked out by hand, and the claim of Lemma 1 (row P16): only a passing plan reaches the full value."""
+"""P4's reward against cases worked out by hand, and the claim of Lemma 1 (row P16): only a passing
+plan reaches the full value."""
 
 from __future__ import annotations
 
@@ -22,12 +23,20 @@ def facts(names: tuple[str, ...], state: State = PASSED, **others: State) -> Fac
 
 def verdict(commonsense: Facts | None, hard: Facts | None, error: str | None = None) -> PlanVerdict:
     every = [*(commonsense or {}).values(), *(hard or {}).values()]
-    final = commonsense is not None and hard is not None and error is None and all(fact.passed is not False for fact in every)
+    final = (
+        commonsense is not None
+        and hard is not None
+        and error is None
+        and all(fact.passed is not False for fact in every)
+    )
     return PlanVerdict("official", True, commonsense, hard, 1000.0 if hard else None, error, final)
 
 
-def rewarded(judged: PlanVerdict, asked_hard: int, readable: bool, reward: Reward) -> RewardBreakdown:
-    """Of an episode with this verdict, whose request carries so many hard constraints: those that were judged, or else any."""
+def rewarded(
+    judged: PlanVerdict, asked_hard: int, readable: bool, reward: Reward
+) -> RewardBreakdown:
+    """Of an episode with this verdict, whose request carries so many hard constraints: those that
+    were judged, or else any."""
     held = [name for name, fact in (judged.hard or {}).items() if fact.state is not NOT_ASKED]
     asked = tuple(held or HARD_NAMES[-asked_hard:])
     assert len(asked) == asked_hard
@@ -39,7 +48,8 @@ def terms(*values: float) -> dict[str, float]:
 
 
 def wished(*names: str, **others: State) -> Facts:
-    """Hard facts of a request that carries the budget and these wishes; `others` sets single states."""
+    """Hard facts of a request that carries the budget and these wishes; `others` sets single
+    states."""
     asked = dict.fromkeys(("valid_cost", *names), PASSED)
     return facts(HARD_NAMES, NOT_ASKED, **{**asked, **others})
 
@@ -49,9 +59,16 @@ WHOLE = facts(COMMONSENSE_NAMES)
 
 @pytest.mark.parametrize(("weights", "value"), FULL_VALUE.items())
 @pytest.mark.parametrize(
-    "wishes", [(), ("valid_cuisine",), ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type")]
+    "wishes",
+    [
+        (),
+        ("valid_cuisine",),
+        ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type"),
+    ],
 )
-def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Reward, value: float, wishes: tuple[str, ...]) -> None:
+def test_a_passing_plan_is_worth_exactly_5_3_1(
+    weights: Reward, value: float, wishes: tuple[str, ...]
+) -> None:
     made = rewarded(verdict(WHOLE, wished(*wishes)), 1 + len(wishes), True, weights)
     assert (made.total, made.parts) == (value, terms(1, 1, 1, 1, 1))
 
@@ -61,19 +78,32 @@ def test_a_passing_plan_is_worth_exactly_5_3_1(weights: Reward, value: float, wi
     [("stage1", 6 / 8 + 2 / 3), ("stage2", 0.0), ("stage3", 0.0)],
 )
 def test_two_commonsense_and_one_of_three_hard_failed(stage: str, value: float) -> None:
-    commonsense = facts(COMMONSENSE_NAMES, is_valid_restaurants=FAILED, is_valid_transportation=FAILED)
-    made = rewarded(verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)), 3, True, REWARDS[stage])
+    commonsense = facts(
+        COMMONSENSE_NAMES, is_valid_restaurants=FAILED, is_valid_transportation=FAILED
+    )
+    made = rewarded(
+        verdict(commonsense, wished("valid_cuisine", "valid_room_type", valid_cost=FAILED)),
+        3,
+        True,
+        REWARDS[stage],
+    )
     assert made.total == pytest.approx(value, abs=1e-12)
     assert made.parts == terms(6 / 8, 2 / 3, 0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(("stage", "value"), [("stage1", 1 + 1 / 2 + 1), ("stage2", 1.0), ("stage3", 0.0)])
+@pytest.mark.parametrize(
+    ("stage", "value"), [("stage1", 1 + 1 / 2 + 1), ("stage2", 1.0), ("stage3", 0.0)]
+)
 def test_all_commonsense_but_over_budget(stage: str, value: float) -> None:
-    made = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, REWARDS[stage])
+    made = rewarded(
+        verdict(WHOLE, wished("valid_cuisine", valid_cost=FAILED)), 2, True, REWARDS[stage]
+    )
     assert made.total == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize(("stage", "value"), [("stage1", 7 / 8 + 1 + 1), ("stage2", 1.0), ("stage3", 0.0)])
+@pytest.mark.parametrize(
+    ("stage", "value"), [("stage1", 7 / 8 + 1 + 1), ("stage2", 1.0), ("stage3", 0.0)]
+)
 def test_all_hard_but_one_commonsense(stage: str, value: float) -> None:
     commonsense = facts(COMMONSENSE_NAMES, is_valid_attractions=FAILED)
     made = rewarded(verdict(commonsense, wished("valid_cuisine")), 2, True, REWARDS[stage])
@@ -84,26 +114,44 @@ def test_all_hard_but_one_commonsense(stage: str, value: float) -> None:
 def test_hard_constraints_behind_a_shut_gate_count_as_failed(stage: str, value: float) -> None:
     commonsense = facts(COMMONSENSE_NAMES, is_valid_information_in_sandbox=FAILED)
     made = rewarded(verdict(commonsense, None), 3, True, REWARDS[stage])
-    assert (made.total, made.parts["hard_micro"], made.parts["hard_macro"]) == (pytest.approx(value, abs=1e-12), 0.0, 0.0)
+    assert (made.total, made.parts["hard_micro"], made.parts["hard_macro"]) == (
+        pytest.approx(value, abs=1e-12),
+        0.0,
+        0.0,
+    )
 
 
 def test_only_what_was_asked_for_is_counted() -> None:
     """One hard constraint failed: a half of two that were asked for, a fifth of five."""
     two = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2, True, SUM)
-    wishes = wished("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", valid_cuisine=FAILED)
+    wishes = wished(
+        "valid_cuisine",
+        "valid_room_rule",
+        "valid_transportation",
+        "valid_room_type",
+        valid_cuisine=FAILED,
+    )
     five = rewarded(verdict(WHOLE, wishes), 5, True, SUM)
     assert (two.parts["hard_micro"], five.parts["hard_micro"]) == (1 / 2, 4 / 5)
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights: Reward) -> None:
+def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(
+    weights: Reward,
+) -> None:
     made = rewarded(verdict(WHOLE, wished()), 1, False, weights)
     assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-@pytest.mark.parametrize("crashed", [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")], ids=["commonsense", "hard"])
-def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: PlanVerdict, weights: Reward) -> None:
+@pytest.mark.parametrize(
+    "crashed",
+    [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")],
+    ids=["commonsense", "hard"],
+)
+def test_a_plan_that_makes_the_judge_crash_is_worth_0(
+    crashed: PlanVerdict, weights: Reward
+) -> None:
     assert rewarded(crashed, 2, True, weights).total == 0.0
 
 
@@ -117,11 +165,19 @@ states = st.sampled_from([PASSED, FAILED])
 
 @st.composite
 def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
-    """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge can put it."""
+    """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge
+    can put it."""
     commonsense = {name: Fact(name, draw(states)) for name in COMMONSENSE_NAMES}
     asked = draw(st.sets(st.sampled_from(HARD_NAMES[:-1])))
-    hard = {name: Fact(name, draw(states) if name in asked or name == "valid_cost" else NOT_ASKED) for name in HARD_NAMES}
-    kind = draw(st.sampled_from(["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]))
+    hard = {
+        name: Fact(name, draw(states) if name in asked or name == "valid_cost" else NOT_ASKED)
+        for name in HARD_NAMES
+    }
+    kind = draw(
+        st.sampled_from(
+            ["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]
+        )
+    )
     made = {
         "judged": verdict(commonsense, hard),
         "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
@@ -133,7 +189,9 @@ def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
 
 
 @given(verdicts())
-def test_nothing_but_a_passing_plan_reaches_the_full_value(case: tuple[PlanVerdict, int, bool]) -> None:
+def test_nothing_but_a_passing_plan_reaches_the_full_value(
+    case: tuple[PlanVerdict, int, bool],
+) -> None:
     judged, asked, schema_valid = case
     for weights, value in FULL_VALUE.items():
         total = rewarded(judged, asked, schema_valid, weights).total

@@ -1,4 +1,5 @@
-"""Names in a plan that neither the request nor a tool answer holds, and those that no table of the world has."""
+"""Names in a plan that neither the request nor a tool answer holds, and those that no table of the
+world has."""
 
 from __future__ import annotations
 
@@ -7,7 +8,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
-from tripwright.domains.travelplanner.ungrounded import holds, in_no_table, names_of, not_found, plain
+from tripwright.domains.travelplanner.ungrounded import (
+    holds,
+    in_no_table,
+    names_of,
+    not_found,
+    plain,
+)
 
 DAY = {
     "days": 1,
@@ -19,7 +26,11 @@ DAY = {
     "dinner": "-",
     "accommodation": "Quiet Loft, Ashford",
 }
-NAMES = {"flight": {"F100"}, "restaurant": {"Blue Door, Ashford"}, "attraction": {"Old Mill, Ashford"}}
+NAMES = {
+    "flight": {"F100"},
+    "restaurant": {"Blue Door, Ashford"},
+    "attraction": {"Old Mill, Ashford"},
+}
 
 
 def record(*texts: tuple[str, str], **more: Any) -> dict[str, Any]:
@@ -29,7 +40,11 @@ def record(*texts: tuple[str, str], **more: Any) -> dict[str, Any]:
 
 def test_names_are_read_from_every_field_of_a_plan() -> None:
     named = names_of([DAY, "no day", {"breakfast": None, "attraction": "-"}])
-    assert named == {**NAMES, "accommodation": {"Quiet Loft, Ashford"}, "city": {"Northport", "Ashford"}}
+    assert named == {
+        **NAMES,
+        "accommodation": {"Quiet Loft, Ashford"},
+        "city": {"Northport", "Ashford"},
+    }
     assert names_of(None) == {} and names_of("text") == {}
 
 
@@ -45,28 +60,56 @@ def test_names_are_read_from_every_field_of_a_plan() -> None:
         ("from Northport", "city", (1, 2)),
     ],
 )
-def test_a_name_is_found_where_whole_words_of_the_request_or_of_an_answer_hold_it(shown: str, field: str, expected: Any) -> None:
+def test_a_name_is_found_where_whole_words_of_the_request_or_of_an_answer_hold_it(
+    shown: str, field: str, expected: Any
+) -> None:
     assert not_found(record(("user", shown)))[field] == expected
     assert not_found(record(("user", ""), ("tool", shown)))[field] == expected
 
 
 def test_names_are_compared_as_people_read_them() -> None:
     assert plain('Caf\\u00e9 \\"Zum  Bär\\"\n') == 'café "zum bär"'
-    assert holds("a café.", "café") and not holds("cafés", "café") and holds("inns inn", "inn") and not holds("", "inn")
+    assert (
+        holds("a café.", "café")
+        and not holds("cafés", "café")
+        and holds("inns inn", "inn")
+        and not holds("", "inn")
+    )
 
 
 def test_what_the_model_was_not_shown_grounds_nothing() -> None:
-    assert not_found(record(("tool", "Quiet L"), ("assistant", "Quiet Loft")))["accommodation"] == (1, 1)
+    assert not_found(record(("tool", "Quiet L"), ("assistant", "Quiet Loft")))["accommodation"] == (
+        1,
+        1,
+    )
 
 
 def test_what_is_in_no_table_is_counted_by_field_where_the_judge_looked() -> None:
     places = ((1, "lunch"), (2, "dinner"), (1, "transportation"))
-    evidence = [{"day": day, "field": field, "found": None, "needed": None} for day, field in places]
+    evidence = [
+        {"day": day, "field": field, "found": None, "needed": None} for day, field in places
+    ]
 
     def judged(fact: Any) -> dict[str, Any]:
-        return record(verdict=verdict_record(False, {"commonsense": {"is_valid_information_in_sandbox": fact}}))
+        return record(
+            verdict=verdict_record(
+                False, {"commonsense": {"is_valid_information_in_sandbox": fact}}
+            )
+        )
 
-    expected = {"transportation": (1, 1), "restaurant": (1, 1), "attraction": (0, 1), "accommodation": (0, 1)}
+    expected = {
+        "transportation": (1, 1),
+        "restaurant": (1, 1),
+        "attraction": (0, 1),
+        "accommodation": (0, 1),
+    }
     assert in_no_table(judged(fact_record(False, None, *evidence))) == expected
     assert in_no_table(judged(None)) is None
-    assert in_no_table(record(verdict=verdict_record(False, {"commonsense": ["is_valid_information_in_sandbox"]}))) is None
+    assert (
+        in_no_table(
+            record(
+                verdict=verdict_record(False, {"commonsense": ["is_valid_information_in_sandbox"]})
+            )
+        )
+        is None
+    )

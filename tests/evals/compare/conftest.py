@@ -22,7 +22,13 @@ CARD: dict[str, Any] = {
     "policy": {"kind": "local", "model": "m", "fingerprint": "f0"},
     "decoding": {"temperature": 0.0, "dtype": "fp32"},
     "rules": "strict",
-    "dialect": {"name": "compact", "system_prompt_sha256": "p", "face": "compact", "tools_sha256": "t", "limits": {"max_turns": 12}},
+    "dialect": {
+        "name": "compact",
+        "system_prompt_sha256": "p",
+        "face": "compact",
+        "tools_sha256": "t",
+        "limits": {"max_turns": 12},
+    },
     "queries": {"path": "q.jsonl", "sha256": "q"},
     "world": {"name": "w", "content_hash": "c"},
     "samples": 1,
@@ -34,11 +40,21 @@ Maker = Callable[..., Path]
 
 
 def line(query: int, sample: int | None, final: bool | None, days: int) -> dict[str, Any]:
-    """An episode in which all commonsense holds, and the budget where it passes. `final` None: unscored."""
+    """An episode in which all commonsense holds, and the budget where it passes. `final` None:
+    unscored."""
     end = "" if sample is None else f"-s{sample:02d}"
-    groups = {"commonsense": dict.fromkeys(COMMONSENSE_NAMES, True), "hard": {"valid_cost": bool(final)}}
+    groups = {
+        "commonsense": dict.fromkeys(COMMONSENSE_NAMES, True),
+        "hard": {"valid_cost": bool(final)},
+    }
     verdict = verdict_record(bool(final), groups)
-    asked = {"query": f"trip {query}", "level": ("easy", "hard")[query % 2], "days": days, "local_constraint": {}, "org": "A"}
+    asked = {
+        "query": f"trip {query}",
+        "level": ("easy", "hard")[query % 2],
+        "days": days,
+        "local_constraint": {},
+        "org": "A",
+    }
     stop = "unscored" if final is None else "answer"
     return {
         "id": f"q{query:06d}{end}", "domain": "travelplanner", "request": asked, "world": "w", "plan": [{}],
@@ -49,22 +65,45 @@ def line(query: int, sample: int | None, final: bool | None, days: int) -> dict[
 
 @pytest.fixture
 def made(tmp_path: Path) -> Maker:
-    """made(name, passes, **changes of the card) → a run folder; of each query True, False or None (unscored), or several of these."""
+    """made(name, passes, **changes of the card) → a run folder; of each query True, False or None
+    (unscored), or several of these."""
 
-    def make(name: str, passes: Sequence[Any], recipe: dict[str, Any] | None = None, place: str = ".", **changes: Any) -> Path:
+    def make(
+        name: str,
+        passes: Sequence[Any],
+        recipe: dict[str, Any] | None = None,
+        place: str = ".",
+        **changes: Any,
+    ) -> Path:
         folder = tmp_path / name / place
         folder.mkdir(parents=True)
         lines = []
         for query, found in enumerate(passes):
             samples = [(None, found)] if not isinstance(found, tuple) else list(enumerate(found))
-            lines += [line(query, sample, passed, 3 + 2 * (query % 3)) for sample, passed in samples]
-        (folder / "transcripts.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+            lines += [
+                line(query, sample, passed, 3 + 2 * (query % 3)) for sample, passed in samples
+            ]
+        (folder / "transcripts.jsonl").write_text(
+            "".join(json.dumps(each) + "\n" for each in lines)
+        )
         card = copy.deepcopy(CARD)
         for entry, value in changes.items():
-            card[entry] = {**card[entry], **value} if isinstance(value, dict) and isinstance(card.get(entry), dict) else value
+            card[entry] = (
+                {**card[entry], **value}
+                if isinstance(value, dict) and isinstance(card.get(entry), dict)
+                else value
+            )
         (folder / "run_card.json").write_text(json.dumps(card))
         (folder / "score.json").write_text(
-            json.dumps({"n": len(lines), "unscored": 0, "rules": card["rules"], "metrics": {}, "run_card": card})
+            json.dumps(
+                {
+                    "n": len(lines),
+                    "unscored": 0,
+                    "rules": card["rules"],
+                    "metrics": {},
+                    "run_card": card,
+                }
+            )
         )
         if recipe is not None:
             (tmp_path / name / "recipe.json").write_text(json.dumps(recipe))

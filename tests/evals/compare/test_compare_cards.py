@@ -26,53 +26,82 @@ AFTER = [True] * 18 + [False] * 2 + [True] * 9 + [False] * 11  # 9 gained, 2 los
     [
         ({"decoding": {"temperature": 1.0}}, "decoding temperature is 0.0 in a and 1.0 in b"),
         ({"rules": "official"}, 'rules is "strict" in a and "official" in b'),
-        ({"world": {"name": "v", "content_hash": "d"}}, 'world content_hash is "c" in a and "d" in b'),
+        (
+            {"world": {"name": "v", "content_hash": "d"}},
+            'world content_hash is "c" in a and "d" in b',
+        ),
         ({"queries": {"sha256": "r"}}, 'queries sha256 is "q" in a and "r" in b'),
-        ({"dialect": {"limits": {"max_turns": 30}}}, 'dialect limits is {"max_turns": 12} in a and {"max_turns": 30} in b'),
+        (
+            {"dialect": {"limits": {"max_turns": 30}}},
+            'dialect limits is {"max_turns": 12} in a and {"max_turns": 30} in b',
+        ),
         ({"dialect": {"system_prompt_sha256": "other"}}, "dialect system_prompt_sha256 is"),
         ({"dialect": {"tools_sha256": "other"}}, "dialect tools_sha256 is"),
         ({"emptied_tools": True}, "emptied_tools is false in a and true in b"),
         ({"faults": {"probability": 0.1}}, "faults is null in a"),
     ],
 )
-def test_unlike_runs_are_refused_in_one_line(made: Maker, changes: dict[str, Any], phrase: str, refused: Refused) -> None:
+def test_unlike_runs_are_refused_in_one_line(
+    made: Maker, changes: dict[str, Any], phrase: str, refused: Refused
+) -> None:
     error = refused(made("a", BEFORE), made("b", AFTER, **changes))
-    assert phrase in error and "--unlike" in error and ("--rejudge" in error) == ("rules" in changes)
+    assert (
+        phrase in error and "--unlike" in error and ("--rejudge" in error) == ("rules" in changes)
+    )
 
 
 def test_advice_is_what_can_help(made: Maker, refused: Refused) -> None:
     a = made("a", BEFORE)
     both = refused(a, made("b", AFTER, rules="official", decoding={"temperature": 1.0}))
-    assert "Judge them alike with --rejudge RULES --world DIR, and compare them all the same with --unlike" in both
+    assert (
+        "Judge them alike with --rejudge RULES --world DIR, and compare them all the same with --unlike"
+        in both
+    )
     worlds = refused(a, made("c", AFTER, rules="official", world={"content_hash": "d"}))
     assert "--rejudge" not in worlds and "--unlike" in worlds
     other = made("d", AFTER, world={"name": "v"})
-    lines = [json.dumps({**json.loads(each), "world": "v"}) + "\n" for each in (other / "transcripts.jsonl").read_text().splitlines()]
+    lines = [
+        json.dumps({**json.loads(each), "world": "v"}) + "\n"
+        for each in (other / "transcripts.jsonl").read_text().splitlines()
+    ]
     (other / "transcripts.jsonl").write_text("".join(lines))
     for words in ((), ("--unlike",)):
         error = refused(a, other, *words)
-        assert "no scored query in common" in error and "a has 40, d has 40" in error and "--unlike" not in error
+        assert (
+            "no scored query in common" in error
+            and "a has 40, d has 40" in error
+            and "--unlike" not in error
+        )
 
 
-def test_where_unlike_runs_are_allowed_every_table_says_so(made: Maker, told: Told, compare: Compare) -> None:
+def test_where_unlike_runs_are_allowed_every_table_says_so(
+    made: Maker, told: Told, compare: Compare
+) -> None:
     a, b = made("a", BEFORE), made("b", AFTER, decoding={"temperature": 1.0})
     assert compare(a, b, "--unlike")["unlike"] == ["decoding temperature is 0.0 in a and 1.0 in b"]
     parts = told(a, b, "--unlike").split("\n\n")
-    tables = [part for part in parts if part.startswith(("metrics", "constraints", "final pass by"))]
+    tables = [
+        part for part in parts if part.startswith(("metrics", "constraints", "final pass by"))
+    ]
     assert len(tables) == 4 and all("NOT ALIKE" in table.splitlines()[0] for table in tables)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"policy": {"kind": "endpoint", "model": "n", "base_url": "u"}, "decoding": {"temperature": 0.0, "top_p": None, "max_tokens": 9}},
+        {
+            "policy": {"kind": "endpoint", "model": "n", "base_url": "u"},
+            "decoding": {"temperature": 0.0, "top_p": None, "max_tokens": 9},
+        },
         {"policy": {"kind": "expert"}, "decoding": {}},
         {"queries": {"path": "elsewhere.jsonl"}},
         {"decoding": {"seed": 7}},
         {"date": "later", "git": None, "platform": "other"},
     ],
 )
-def test_what_does_not_matter_may_differ(made: Maker, changes: dict[str, Any], compare: Compare) -> None:
+def test_what_does_not_matter_may_differ(
+    made: Maker, changes: dict[str, Any], compare: Compare
+) -> None:
     found = compare(made("a", BEFORE), made("b", AFTER, **changes))
     assert found["unlike"] == []
 
@@ -92,12 +121,17 @@ def test_what_forbids_nothing_is_told(made: Maker, compare: Compare) -> None:
         assert any(part in note for note in notes), part
 
 
-def test_a_card_that_holds_the_whole_dialect_is_like_one_that_holds_its_hashes(made: Maker, compare: Compare) -> None:
+def test_a_card_that_holds_the_whole_dialect_is_like_one_that_holds_its_hashes(
+    made: Maker, compare: Compare
+) -> None:
     dialect = dialect_named("compact")
     (queries := made("q", BEFORE) / "queries.jsonl").write_text("{}\n")
     hashed = run_card({"kind": "local"}, {}, dialect, "strict", queries, {"name": "w"})["dialect"]
     a, b = made("a", BEFORE), made("b", AFTER)
-    for folder, entry in ((a, hashed), (b, json.loads(json.dumps({**vars(dialect), "face": dialect.face.name}, default=str)))):
+    for folder, entry in (
+        (a, hashed),
+        (b, json.loads(json.dumps({**vars(dialect), "face": dialect.face.name}, default=str))),
+    ):
         card = json.loads((folder / "run_card.json").read_text())
         (folder / "run_card.json").write_text(json.dumps(card | {"dialect": entry}))
     assert compare(a, b)["unlike"] == []
@@ -116,18 +150,53 @@ def test_wrong_input_is_one_line(made: Maker, tmp_path: Path, refused: Refused) 
     assert "transcripts.jsonl:1: not an episode" in refused(a, b)
     (b / "transcripts.jsonl").write_text("")
     assert "nothing to compare yet" in refused(a, b)
-    other = [json.dumps({**json.loads(each), "world": "v"}) + "\n" for each in (a / "transcripts.jsonl").read_text().splitlines()]
+    other = [
+        json.dumps({**json.loads(each), "world": "v"}) + "\n"
+        for each in (a / "transcripts.jsonl").read_text().splitlines()
+    ]
     (b / "transcripts.jsonl").write_text("".join(other))
     assert "no scored query in common" in refused(a, b)
 
 
 def test_a_card_says_what_it_must(tmp_path: Path) -> None:
     (queries := tmp_path / "q.jsonl").write_text("{}\n")
-    card = run_card({"kind": "expert"}, {}, dialect_named("compact"), "strict", queries, {"name": "w", "content_hash": "c"})
-    assert {"policy", "decoding", "rules", "dialect", "queries", "world", "samples", "tripwright", "judge", "git", "python"} <= card.keys()
-    assert len(card["dialect"]["system_prompt_sha256"]) == len(card["dialect"]["tools_sha256"]) == 64 and len(card["judge"]) == 12
-    other = run_card({"kind": "expert"}, {}, dialect_named("star"), "strict", queries, {"name": "w", "content_hash": "c"})
-    assert card["dialect"]["tools_sha256"] != other["dialect"]["tools_sha256"] and card["judge"] == other["judge"]
+    card = run_card(
+        {"kind": "expert"},
+        {},
+        dialect_named("compact"),
+        "strict",
+        queries,
+        {"name": "w", "content_hash": "c"},
+    )
+    assert {
+        "policy",
+        "decoding",
+        "rules",
+        "dialect",
+        "queries",
+        "world",
+        "samples",
+        "tripwright",
+        "judge",
+        "git",
+        "python",
+    } <= card.keys()
+    assert (
+        len(card["dialect"]["system_prompt_sha256"]) == len(card["dialect"]["tools_sha256"]) == 64
+        and len(card["judge"]) == 12
+    )
+    other = run_card(
+        {"kind": "expert"},
+        {},
+        dialect_named("star"),
+        "strict",
+        queries,
+        {"name": "w", "content_hash": "c"},
+    )
+    assert (
+        card["dialect"]["tools_sha256"] != other["dialect"]["tools_sha256"]
+        and card["judge"] == other["judge"]
+    )
 
 
 def test_the_judges_version_changes_with_its_code_alone(tmp_path: Path) -> None:
@@ -138,6 +207,9 @@ def test_the_judges_version_changes_with_its_code_alone(tmp_path: Path) -> None:
         return judge_version(tmp_path / place)
 
     first = version("a", 'def f(n):\n    """Says."""\n    return n > 3\n')
-    assert first == version("b", "# why\ndef f( n ):\n    '''Says otherwise.'''\n\n    return n > 3  # three\n")
-    assert first == version("c", 'def f(n):\n    """Says."""\n    return n > 3\n', "y = 2\n")  # tools judge nothing (law 1)
+    assert first == version(
+        "b", "# why\ndef f( n ):\n    '''Says otherwise.'''\n\n    return n > 3  # three\n"
+    )
+    # tools judge nothing (law 1)
+    assert first == version("c", 'def f(n):\n    """Says."""\n    return n > 3\n', "y = 2\n")
     assert first != version("d", 'def f(n):\n    """Says."""\n    return n >= 3\n')

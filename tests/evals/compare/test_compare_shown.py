@@ -1,4 +1,5 @@
-"""The comparison as text and on the page over several runs, and plans judged anew in a generated world."""
+"""The comparison as text and on the page over several runs, and plans judged anew in a generated
+world."""
 
 from __future__ import annotations
 
@@ -35,20 +36,32 @@ def test_the_table_is_metric_by_run_with_marks(made: Maker, told: Told) -> None:
     text = told(a, b, "--list", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
     assert "50.0% [35.2, 64.8]" in row and "85.0%* [" in row and "+35.0 [" in row
-    assert "14 queries gained, 0 lost" in text and "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text and "and 12 more gained" in text
+    assert (
+        "14 queries gained, 0 lost" in text
+        and "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text
+        and "and 12 more gained" in text
+    )
     assert "* significant: p < 0.05 after Holm's correction" in text
     c = made("c", BEFORE)
     text = told(a, b, c)
-    assert "final pass, every two" in text and "c - b" in text and "metrics: difference from a" in text
+    assert (
+        "final pass, every two" in text and "c - b" in text and "metrics: difference from a" in text
+    )
 
 
-def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(made: Maker, told: Told, compare: Compare) -> None:
+def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(
+    made: Maker, told: Told, compare: Compare
+) -> None:
     a, b = made("a", BEFORE), made("b", AFTER)
     final = compare(a, b)["tables"]["metrics"]["final"]["differences"]["b"]
     text = told(a, b)
     heads = [each for each in text.splitlines() if "difference" in each and "p (Holm)" in each]
     assert len(heads) == len(compare(a, b)["tables"]) + 1
-    row = next(each for each in text.split("final pass, every two runs")[1].splitlines() if each.startswith("  b - a"))
+    row = next(
+        each
+        for each in text.split("final pass, every two runs")[1].splitlines()
+        if each.startswith("  b - a")
+    )
     assert row.split()[-3:] == [f"{final['p']:.2g}", "9", "2"] and final["p_holm"] > final["p"]
 
 
@@ -58,13 +71,20 @@ def test_a_very_small_p_is_written_as_below(made: Maker, told: Told) -> None:
     assert " p < 0.0001" in text and "= <" not in text
 
 
-def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(made: Maker, tmp_path: Path) -> None:
+def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(
+    made: Maker, tmp_path: Path
+) -> None:
     a, b = made("a", BEFORE), made("b", AFTER, policy={"model": "other"}, date="later")
     page = write_together([a, b], tmp_path / "out.html").read_text(encoding="utf-8")
     section = page[page.index('<section id="settings"') :]
     section = section[: section.index("</section>")]
-    assert "<th scope=row>policy.model</th><td>m</td><td>other</td>" in section and section.count("scope=row") == 1
-    alike = write_together([a, made("c", AFTER)], tmp_path / "alike.html").read_text(encoding="utf-8")
+    assert (
+        "<th scope=row>policy.model</th><td>m</td><td>other</td>" in section
+        and section.count("scope=row") == 1
+    )
+    alike = write_together([a, made("c", AFTER)], tmp_path / "alike.html").read_text(
+        encoding="utf-8"
+    )
     assert "None: the run cards’ settings are the same." in alike
 
 
@@ -73,7 +93,13 @@ def test_the_page_shows_the_same_comparison(made: Maker, tmp_path: Path) -> None
     page = write_together([a, b], tmp_path / "out.html").read_text(encoding="utf-8")
     section = page[page.index('<section id="comparison"') :]
     section = section[: section.index("</section>")]
-    assert "▲" in section and "+35.0" in section and "14 gained" in section and "trip 20" in section and "40 queries" in section
+    assert (
+        "▲" in section
+        and "+35.0" in section
+        and "14 gained" in section
+        and "trip 20" in section
+        and "40 queries" in section
+    )
     assert "<i>" not in section and "b&lt;i&gt;" in section
     assert "Not alike" not in page
 
@@ -83,26 +109,46 @@ def test_the_page_refuses_unlike_runs_too(made: Maker, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="rules is"):
         write_together([a, b], tmp_path / "out.html")
     assert not (tmp_path / "out.html").exists()
-    assert main(["report", str(a), str(b), "--together", str(tmp_path / "out.html"), "--unlike"]) == 0
+    assert (
+        main(["report", str(a), str(b), "--together", str(tmp_path / "out.html"), "--unlike"]) == 0
+    )
     page = (tmp_path / "out.html").read_text(encoding="utf-8")
     assert "Not alike" in page and page.count("(not alike)") >= 4
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two policies in one generated world, one judged by the official and one by the strict rules."""
+    """Two policies in one generated world, one judged by the official and one by the strict
+    rules."""
     root = tmp_path_factory.mktemp("played")
     world = build_world(root / "world", "nano", 8)
     (root / "q.jsonl").write_text("{}\n")
-    tasks = [TripTask(f"q{i:06d}", query, world) for i, query in enumerate(make_queries(world, 8, 1))]
+    tasks = [
+        TripTask(f"q{i:06d}", query, world) for i, query in enumerate(make_queries(world, 8, 1))
+    ]
     place = {"name": world.name, "content_hash": world.content_hash}
-    for name, policy, rules in (("rows", RowsPolicy("cheapest"), "official"), ("expert", ExpertPolicy(), "strict")):
-        card = run_card({"kind": name}, {}, dialect_named("compact"), rules, root / "q.jsonl", place)
-        run_episodes(policy, tasks, root / name, dialect_named("compact"), rules=rules, card=card, progress=False)  # type: ignore[arg-type]
+    for name, policy, rules in (
+        ("rows", RowsPolicy("cheapest"), "official"),
+        ("expert", ExpertPolicy(), "strict"),
+    ):
+        card = run_card(
+            {"kind": name}, {}, dialect_named("compact"), rules, root / "q.jsonl", place
+        )
+        run_episodes(
+            policy,
+            tasks,
+            root / name,
+            dialect_named("compact"),
+            rules=rules,
+            card=card,
+            progress=False,
+        )  # type: ignore[arg-type]
     return root
 
 
-def test_plans_are_judged_anew_under_one_set_of_rules(played: Path, compare: Compare, refused: Refused) -> None:
+def test_plans_are_judged_anew_under_one_set_of_rules(
+    played: Path, compare: Compare, refused: Refused
+) -> None:
     runs = (played / "rows", played / "expert")
     assert "Judge them alike with --rejudge" in refused(*runs)
     found = compare(*runs, "--rejudge", "strict", "--world", played / "world")
@@ -111,11 +157,18 @@ def test_plans_are_judged_anew_under_one_set_of_rules(played: Path, compare: Com
     before = (played / "rows" / "transcripts.jsonl").read_bytes()
     official = compare(*runs, "--rejudge", "official", "--world", played / "world")
     score = json.loads((played / "rows" / "score.json").read_text())
-    assert official["tables"]["metrics"]["final"]["runs"]["rows"]["k"] == score["metrics"]["final"]["k"]
+    assert (
+        official["tables"]["metrics"]["final"]["runs"]["rows"]["k"]
+        == score["metrics"]["final"]["k"]
+    )
     assert (played / "rows" / "transcripts.jsonl").read_bytes() == before
 
 
-def test_plans_are_judged_in_their_own_world_only(played: Path, tmp_path: Path, refused: Refused) -> None:
+def test_plans_are_judged_in_their_own_world_only(
+    played: Path, tmp_path: Path, refused: Refused
+) -> None:
     build_world(tmp_path / "other", "nano", 9)
-    error = refused(played / "rows", played / "expert", "--rejudge", "strict", "--world", tmp_path / "other")
+    error = refused(
+        played / "rows", played / "expert", "--rejudge", "strict", "--world", tmp_path / "other"
+    )
     assert "was played in world 'nano-8'" in error

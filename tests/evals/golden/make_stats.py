@@ -1,11 +1,13 @@
-"""Writes stats.json: what scipy and statsmodels make of the cases below. Run in an environment of its own:
+"""Writes stats.json: what scipy and statsmodels make of the cases below. Run in an environment of
+its own:
 
     python -m venv .venv-stats
     .venv-stats/bin/pip install scipy==1.17.1 statsmodels==0.15.0
     .venv-stats/bin/python tests/evals/golden/make_stats.py
 
-Nothing of tripwright is imported. Where no package has a method (Tango's interval, the exact power of McNemar's test), it is computed here
-from its definition: the likelihood is maximised by a search, and the power sums over every table of outcomes.
+Nothing of tripwright is imported. Where no package has a method (Tango's interval, the exact power
+of McNemar's test), it is computed here from its definition: the likelihood is maximised by a
+search, and the power sums over every table of outcomes.
 """
 
 from __future__ import annotations
@@ -42,31 +44,55 @@ def mcnemar_cases() -> list[dict[str, Any]]:
 
 def wilson_cases() -> list[dict[str, Any]]:
     found = []
-    for k, n, confidence in [(0, 10, 0.95), (1, 10, 0.95), (45, 100, 0.95), (500, 500, 0.95), (7, 71, 0.9), (1, 45, 0.99)]:
+    for k, n, confidence in [
+        (0, 10, 0.95),
+        (1, 10, 0.95),
+        (45, 100, 0.95),
+        (500, 500, 0.95),
+        (7, 71, 0.9),
+        (1, 45, 0.99),
+    ]:
         low, high = proportion_confint(k, n, 1 - confidence, method="wilson")
-        found.append({"k": k, "n": n, "confidence": confidence, "low": float(low), "high": float(high)})
+        found.append(
+            {"k": k, "n": n, "confidence": confidence, "low": float(low), "high": float(high)}
+        )
     return found
 
 
 def holm_cases() -> list[dict[str, Any]]:
     rng = np.random.default_rng(SEED)
-    lists = [[0.01], [0.01, 0.02, 0.03], [0.5, 0.001, 0.04, 0.04, 0.9], list(rng.uniform(0, 0.2, 13))]
-    return [{"p": [float(p) for p in ps], "adjusted": [float(p) for p in multipletests(ps, method="holm")[1]]} for ps in lists]
+    lists = [
+        [0.01],
+        [0.01, 0.02, 0.03],
+        [0.5, 0.001, 0.04, 0.04, 0.9],
+        list(rng.uniform(0, 0.2, 13)),
+    ]
+    return [
+        {
+            "p": [float(p) for p in ps],
+            "adjusted": [float(p) for p in multipletests(ps, method="holm")[1]],
+        }
+        for ps in lists
+    ]
 
 
 def sign_flip_cases() -> list[dict[str, Any]]:
-    """scipy's permutation test of paired samples, over all choices of signs; its two-sided p doubles the smaller tail."""
+    """scipy's permutation test of paired samples, over all choices of signs; its two-sided p
+    doubles the smaller tail."""
     rng = np.random.default_rng(SEED)
     found = []
     for size, most in [(4, 1), (8, 3), (12, 4), (14, 8)]:
         differences = rng.integers(-most, most + 1, size)
-        result = stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf)
+        result = stats.permutation_test(
+            (differences,), np.sum, permutation_type="samples", n_resamples=np.inf
+        )
         found.append({"differences": differences.tolist(), "p": float(result.pvalue)})
     return found
 
 
 def bootstrap_cases() -> list[dict[str, Any]]:
-    """Percentile intervals of Σk / Σn over resampled queries, from many more resamples than tripwright draws."""
+    """Percentile intervals of Σk / Σn over resampled queries, from many more resamples than
+    tripwright draws."""
     rng = np.random.default_rng(SEED)
     found = []
     for queries, samples in [(40, 4), (150, 8)]:
@@ -83,33 +109,66 @@ def bootstrap_cases() -> list[dict[str, Any]]:
 
 def unpaired_cases() -> list[dict[str, Any]]:
     found = []
-    for first, second, power, alpha in [(0.45, 0.5, 0.8, 0.05), (0.5, 0.75, 0.9, 0.05), (0.9, 0.95, 0.8, 0.01)]:
-        n = samplesize_proportions_2indep_onetail(second - first, first, power, alpha=alpha, alternative="two-sided")
-        found.append({"first": first, "second": second, "power": power, "alpha": alpha, "n": float(n)})
+    for first, second, power, alpha in [
+        (0.45, 0.5, 0.8, 0.05),
+        (0.5, 0.75, 0.9, 0.05),
+        (0.9, 0.95, 0.8, 0.01),
+    ]:
+        n = samplesize_proportions_2indep_onetail(
+            second - first, first, power, alpha=alpha, alternative="two-sided"
+        )
+        found.append(
+            {"first": first, "second": second, "power": power, "alpha": alpha, "n": float(n)}
+        )
     return found
 
 
 def paired_power_cases() -> list[dict[str, Any]]:
-    """Over every table (gained, lost) of n queries, the chance of the tables that scipy's exact binomial test rejects."""
+    """Over every table (gained, lost) of n queries, the chance of the tables that scipy's exact
+    binomial test rejects."""
     found = []
-    for n, difference, discordance, alpha in [(30, 0.2, 0.3, 0.05), (60, 0.1, 0.4, 0.05), (50, 0.2, 0.2, 0.01)]:
+    for n, difference, discordance, alpha in [
+        (30, 0.2, 0.3, 0.05),
+        (60, 0.1, 0.4, 0.05),
+        (50, 0.2, 0.2, 0.01),
+    ]:
         up, down = (discordance + difference) / 2, (discordance - difference) / 2
         total = 0.0
         for gained in range(n + 1):
             for lost in range(n + 1 - gained):
                 if gained + lost and stats.binomtest(gained, gained + lost).pvalue <= alpha:
-                    total += stats.multinomial.pmf([gained, lost, n - gained - lost], n, [up, down, 1 - discordance])
-        found.append({"n": n, "difference": difference, "discordance": discordance, "alpha": alpha, "power": float(total)})
+                    total += stats.multinomial.pmf(
+                        [gained, lost, n - gained - lost], n, [up, down, 1 - discordance]
+                    )
+        found.append(
+            {
+                "n": n,
+                "difference": difference,
+                "discordance": discordance,
+                "alpha": alpha,
+                "power": float(total),
+            }
+        )
     return found
 
 
 def tango_cases() -> list[dict[str, Any]]:
-    """Score intervals of (gained − lost) / n; the likeliest share of lost queries under each difference is searched for."""
+    """Score intervals of (gained − lost) / n; the likeliest share of lost queries under each
+    difference is searched for."""
     found = []
-    for gained, lost, n in [(0, 0, 25), (9, 3, 50), (3, 9, 50), (12, 0, 40), (30, 20, 400), (1, 0, 8)]:
+    for gained, lost, n in [
+        (0, 0, 25),
+        (9, 3, 50),
+        (3, 9, 50),
+        (12, 0, 40),
+        (30, 20, 400),
+        (1, 0, 8),
+    ]:
         low = optimize.brentq(partial(_beyond, gained, lost, n, Z), -1 + 1e-9, (gained - lost) / n)
         high = optimize.brentq(partial(_beyond, gained, lost, n, -Z), (gained - lost) / n, 1 - 1e-9)
-        found.append({"gained": gained, "lost": lost, "n": n, "low": float(low), "high": float(high)})
+        found.append(
+            {"gained": gained, "lost": lost, "n": n, "low": float(low), "high": float(high)}
+        )
     return found
 
 
@@ -123,13 +182,19 @@ def _score(gained: int, lost: int, n: int, delta: float) -> float:
         return -sum(count * math.log(max(share, 1e-300)) for count, share in cells if count)
 
     least, most = max(0.0, -delta), (1 - delta) / 2
-    q = optimize.minimize_scalar(unlikeliness, bounds=(least, most), method="bounded", options={"xatol": 1e-14}).x
+    q = optimize.minimize_scalar(
+        unlikeliness, bounds=(least, most), method="bounded", options={"xatol": 1e-14}
+    ).x
     return (gained - lost - n * delta) / math.sqrt(n * (2 * q + delta - delta**2))
 
 
 if __name__ == "__main__":
     golden = {
-        "versions": {"scipy": scipy.__version__, "statsmodels": statsmodels.__version__, "numpy": np.__version__},
+        "versions": {
+            "scipy": scipy.__version__,
+            "statsmodels": statsmodels.__version__,
+            "numpy": np.__version__,
+        },
         "mcnemar": mcnemar_cases(),
         "wilson": wilson_cases(),
         "holm": holm_cases(),

@@ -12,7 +12,8 @@ Messages = list[dict[str, Any]]
 
 
 class Model:
-    """Stands in for a served model: `say` makes an answer, or None for an endpoint that is ill, of the messages it is sent."""
+    """Stands in for a served model: `say` makes an answer, or None for an endpoint that is ill, of
+    the messages it is sent."""
 
     def __init__(self, serve: Callable[..., str], say: Callable[[Messages], str | None]):
         self.say, self.asked = say, list[Messages]()
@@ -28,8 +29,18 @@ class Model:
         said = self.say(request["messages"])
         if said is None:
             return 500, b"ill", {}
-        choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        return 200, json.dumps({"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}).encode(), {}
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": said},
+            "finish_reason": "stop",
+        }
+        return (
+            200,
+            json.dumps(
+                {"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+            ).encode(),
+            {},
+        )
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Made-up run folders for the report's analyses: a few episodes whose figures can be counted by hand. Test data, not measurements."""
+"""Made-up run folders for the report's analyses: a few episodes whose figures can be counted by
+hand. Test data, not measurements."""
 
 import json
 from collections.abc import Callable
@@ -28,22 +29,72 @@ DAY = {
 ROWS = json.dumps({"rows": ["F100", "Old Mill", "Blue Door", "Quiet Loft"]})
 
 
-def call(name: str, result: str = ROWS, *, error: bool = False, fault: str | None = None, **arguments: Any) -> list[dict[str, Any]]:
+def call(
+    name: str,
+    result: str = ROWS,
+    *,
+    error: bool = False,
+    fault: str | None = None,
+    **arguments: Any,
+) -> list[dict[str, Any]]:
     """A turn with a call, and the tool's answer."""
     text = f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
     made = {"name": name, "arguments": arguments, "result": result, "error": error, "fault": fault}
-    said = {"role": "assistant", "text": text, "token_ids": [1, 2], "loss_mask": [1, 1], "call": made, "problem": None}
-    return [said, {"role": "tool", "text": result, "token_ids": [3], "loss_mask": [0], "call": None, "problem": None}]
+    said = {
+        "role": "assistant",
+        "text": text,
+        "token_ids": [1, 2],
+        "loss_mask": [1, 1],
+        "call": made,
+        "problem": None,
+    }
+    return [
+        said,
+        {
+            "role": "tool",
+            "text": result,
+            "token_ids": [3],
+            "loss_mask": [0],
+            "call": None,
+            "problem": None,
+        },
+    ]
 
 
 def refused(text: str, problem: str) -> list[dict[str, Any]]:
     """A turn that got an error message and no end."""
-    said = {"role": "assistant", "text": text, "token_ids": [1, 2], "loss_mask": [1, 1], "call": None, "problem": problem}
-    return [said, {"role": "tool", "text": "refused", "token_ids": [], "loss_mask": [], "call": None, "problem": None}]
+    said = {
+        "role": "assistant",
+        "text": text,
+        "token_ids": [1, 2],
+        "loss_mask": [1, 1],
+        "call": None,
+        "problem": problem,
+    }
+    return [
+        said,
+        {
+            "role": "tool",
+            "text": "refused",
+            "token_ids": [],
+            "loss_mask": [],
+            "call": None,
+            "problem": None,
+        },
+    ]
 
 
 def turn(text: str = "<answer>[]</answer>") -> list[dict[str, Any]]:
-    return [{"role": "assistant", "text": text, "token_ids": [1, 2], "loss_mask": [1, 1], "call": None, "problem": None}]
+    return [
+        {
+            "role": "assistant",
+            "text": text,
+            "token_ids": [1, 2],
+            "loss_mask": [1, 1],
+            "call": None,
+            "problem": None,
+        }
+    ]
 
 
 def episode(
@@ -58,30 +109,69 @@ def episode(
     **more: Any,
 ) -> dict[str, Any]:
     facts = {name: name not in failed for name in COMMONSENSE}
-    verdict = verdict_record(passed, {"commonsense": facts, "hard": {"valid_cost": "valid_cost" not in failed}}, total_cost=90.0)
+    verdict = verdict_record(
+        passed,
+        {"commonsense": facts, "hard": {"valid_cost": "valid_cost" not in failed}},
+        total_cost=90.0,
+    )
     asked = {"asked": {group["name"]: group["asked"] for group in verdict["groups"]}}
-    first = [{"role": "user", "text": REQUEST, "token_ids": [], "loss_mask": [], "call": None, "problem": None}]
+    first = [
+        {
+            "role": "user",
+            "text": REQUEST,
+            "token_ids": [],
+            "loss_mask": [],
+            "call": None,
+            "problem": None,
+        }
+    ]
     segments = first + [segment for each in turns for segment in each]
     return {
         "id": id,
         "domain": "travelplanner",
-        "request": {"org": "Northport", "dest": "Ashford", "days": 2, "level": "easy", "query": f"{REQUEST} {id}", "local_constraint": {}},
+        "request": {
+            "org": "Northport",
+            "dest": "Ashford",
+            "days": 2,
+            "level": "easy",
+            "query": f"{REQUEST} {id}",
+            "local_constraint": {},
+        },
         "world": "made-up",
-        "transcript": {"segments": segments, "stop_reason": stop, "answer": None, "fault": None, "usage": {}},
+        "transcript": {
+            "segments": segments,
+            "stop_reason": stop,
+            "answer": None,
+            "fault": None,
+            "usage": {},
+        },
         "plan": None if plan is None else list(plan),
         **({"verdict": verdict} if scored else {"verdict": None, **asked}),
         **more,
     }
 
 
-def write_evaluation(folder: Path, episodes: list[dict[str, Any]], *, rules: str = "strict", **card: Any) -> Path:
+def write_evaluation(
+    folder: Path, episodes: list[dict[str, Any]], *, rules: str = "strict", **card: Any
+) -> Path:
     """RUN/eval/NAME with its transcripts, score and card."""
     folder.mkdir(parents=True)
-    (folder / "transcripts.jsonl").write_text("".join(json.dumps(each) + "\n" for each in episodes), encoding="utf-8")
+    (folder / "transcripts.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in episodes), encoding="utf-8"
+    )
     passed = sum(bool(each["verdict"] and each["verdict"]["final"]) for each in episodes)
-    metrics = {name: rate(passed, len(episodes)) for name in ("final", "schema", "commonsense_micro")}
-    card = {"policy": {"kind": "expert"}, "dialect": {"name": "compact", "face": "compact"}, "rules": rules, **card}
-    (folder / "score.json").write_text(json.dumps({"n": len(episodes), "rules": rules, "metrics": metrics, "run_card": card}))
+    metrics = {
+        name: rate(passed, len(episodes)) for name in ("final", "schema", "commonsense_micro")
+    }
+    card = {
+        "policy": {"kind": "expert"},
+        "dialect": {"name": "compact", "face": "compact"},
+        "rules": rules,
+        **card,
+    }
+    (folder / "score.json").write_text(
+        json.dumps({"n": len(episodes), "rules": rules, "metrics": metrics, "run_card": card})
+    )
     return folder
 
 
@@ -124,11 +214,22 @@ def run_folder(tmp_path: Path) -> Callable[[], Path]:
     def made() -> Path:
         folder = tmp_path / "run"
         found = [call("get_cities", state="S"), call("search_flights", origin="Northport"), turn()]
-        lost = [call("search_flights", origin="Northport"), call("search_flights", "no such city", error=True, origin="Narnia"), turn("?")]
+        lost = [
+            call("search_flights", origin="Northport"),
+            call("search_flights", "no such city", error=True, origin="Narnia"),
+            turn("?"),
+        ]
         for name, passing in (("step-20", 2), ("step-40", 5), ("after_rl", 8)):
             lines = [episode(f"q{i}", found) for i in range(passing)]
             lines += [
-                episode(f"q{i}", lost, passed=False, stop="max_turn_tokens", plan=None, failed=("valid_cost", "is_not_absent"))
+                episode(
+                    f"q{i}",
+                    lost,
+                    passed=False,
+                    stop="max_turn_tokens",
+                    plan=None,
+                    failed=("valid_cost", "is_not_absent"),
+                )
                 for i in range(passing, 10)
             ]
             write_evaluation(folder / "eval" / name, lines)

@@ -1,4 +1,5 @@
-"""What the report reads from transcripts: steps, mistakes, transitions, failures, names without ground, the rules' gap. Counted by hand."""
+"""What the report reads from transcripts: steps, mistakes, transitions, failures, names without
+ground, the rules' gap. Counted by hand."""
 
 import json
 import re
@@ -33,7 +34,9 @@ def test_each_turn_that_is_no_answer_is_a_step_with_what_came_of_it(make):
     again = json.dumps({"name": "get_cities", "arguments": {"state": "S"}})
     turns = [
         make.call("get_cities", state="S"),
-        make.call("search_flights", "Error: not available", error=True, fault="unavailable", origin="A"),
+        make.call(
+            "search_flights", "Error: not available", error=True, fault="unavailable", origin="A"
+        ),
         make.call("search_flights", origin="A"),  # what got no answer may be asked again
         make.call("search_hotels", "Unknown tool", error=True),
         make.refused(f"<tool_call>{again}</tool_call>", "repeated_call"),
@@ -58,9 +61,18 @@ def test_each_turn_that_is_no_answer_is_a_step_with_what_came_of_it(make):
 
 def test_a_repeated_call_that_ended_its_episode_is_its_last_step(make):
     said = '<tool_call>{"name": "get_cities", "arguments": {"state": "S"}}</tool_call>'
-    work = read_work(make.episode("a", [make.call("get_cities", state="S"), make.turn(said)], stop="repeated_call", plan=None))
+    work = read_work(
+        make.episode(
+            "a",
+            [make.call("get_cities", state="S"), make.turn(said)],
+            stop="repeated_call",
+            plan=None,
+        )
+    )
     assert kinds(work) == [("get_cities", "fine"), ("get_cities", "repeated")]
-    unreadable = read_work(make.episode("a", [make.turn("<tool_call>{")], stop="repeated_call", plan=None))
+    unreadable = read_work(
+        make.episode("a", [make.turn("<tool_call>{")], stop="repeated_call", plan=None)
+    )
     assert unreadable.steps[0].kind == "repeated"
 
 
@@ -71,9 +83,23 @@ def behaviour_of(tmp_path, make, episodes, **card):
 
 
 def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
-    good = [make.call("get_cities", state="S"), make.call("search_flights", origin="A"), make.turn()]
-    bad = [make.call("search_hotels", "Unknown tool", error=True), make.call("search_flights", "none", error=True), make.turn("?")]
-    found = shares(behaviour_of(tmp_path, make, [make.episode("a", good), make.episode("b", bad, stop="max_turn_tokens", plan=None)]))
+    good = [
+        make.call("get_cities", state="S"),
+        make.call("search_flights", origin="A"),
+        make.turn(),
+    ]
+    bad = [
+        make.call("search_hotels", "Unknown tool", error=True),
+        make.call("search_flights", "none", error=True),
+        make.turn("?"),
+    ]
+    found = shares(
+        behaviour_of(
+            tmp_path,
+            make,
+            [make.episode("a", good), make.episode("b", bad, stop="max_turn_tokens", plan=None)],
+        )
+    )
     counted = {name: (each.k, each.n) for name, each in found.items()}
     assert counted == {
         "repeated": (0, 4),
@@ -93,7 +119,9 @@ def test_the_later_line_of_an_episode_counts_and_unscored_ones_do_not(tmp_path, 
         make.episode("a", [make.call("get_cities"), make.turn()]),
     ]
     behaviour = behaviour_of(tmp_path, make, lines)
-    assert [(work.id, work.calls) for work in behaviour.scored] == [("a", 1)] and len(behaviour.works) == 2
+    assert [(work.id, work.calls) for work in behaviour.scored] == [("a", 1)] and len(
+        behaviour.works
+    ) == 2
 
 
 def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
@@ -112,8 +140,22 @@ def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
 
 def test_transitions_go_from_the_start_to_an_answer_or_to_none(make):
     works = [
-        read_work(make.episode("a", [make.call("get_cities"), make.call("search_flights"), make.call("search_flights", n=2), make.turn()])),
-        read_work(make.episode("b", [make.call("get_cities"), make.turn("?")], stop="max_turns", plan=None)),
+        read_work(
+            make.episode(
+                "a",
+                [
+                    make.call("get_cities"),
+                    make.call("search_flights"),
+                    make.call("search_flights", n=2),
+                    make.turn(),
+                ],
+            )
+        ),
+        read_work(
+            make.episode(
+                "b", [make.call("get_cities"), make.turn("?")], stop="max_turns", plan=None
+            )
+        ),
     ]
     assert transitions(works) == {
         (START, "get_cities"): 2,
@@ -125,7 +167,12 @@ def test_transitions_go_from_the_start_to_an_answer_or_to_none(make):
 
 
 def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
-    works = [read_work(make.episode(f"q{i:03d}", [make.call("get_cities"), make.turn()], passed=i % 4 == 0)) for i in range(4 * MOST_ROWS)]
+    works = [
+        read_work(
+            make.episode(f"q{i:03d}", [make.call("get_cities"), make.turn()], passed=i % 4 == 0)
+        )
+        for i in range(4 * MOST_ROWS)
+    ]
     in_order = ordered(works)
     assert [work.passed for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
     rows = data_of(call_strips(works, tool_colours(["get_cities"]), "Calls")).splitlines()[1:]
@@ -135,7 +182,10 @@ def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
 def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):
     wrong = {**make.day, "lunch": "Nowhere, Ashford", "dinner": "Never, Ashford"}
     plans = [(wrong,), (make.day,), ({**make.day, "lunch": "-"},)]
-    episodes = [make.episode(f"q{i}", [make.call("search"), make.turn()], plan=plan) for i, plan in enumerate(plans)]
+    episodes = [
+        make.episode(f"q{i}", [make.call("search"), make.turn()], plan=plan)
+        for i, plan in enumerate(plans)
+    ]
     found = named_without_ground(behaviour_of(tmp_path, make, episodes))
     assert (found["restaurant"].k, found["restaurant"].n) == (1, 2)
 
@@ -154,20 +204,30 @@ def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
     plans, answers = [], []
     for query, plan in enumerate([wrong, make.day, make.day]):
         for sample in range(8):
-            line = make.episode(f"q{query}-s{sample:02d}", [make.call("search"), make.turn()], plan=(plan,))
+            line = make.episode(
+                f"q{query}-s{sample:02d}", [make.call("search"), make.turn()], plan=(plan,)
+            )
             line["request"]["query"] = f"trip {query}"
-            verifier = {"turns": [{"problems": [{"kind": "invented_name"}] if plan is wrong else []}]}
+            verifier = {
+                "turns": [{"problems": [{"kind": "invented_name"}] if plan is wrong else []}]
+            }
             plans.append(line)
             answers.append({**line, "domain": "deeptravel", "verifier": verifier})
     counts = [(8, 8), (0, 8), (0, 8)]
-    assert named_without_ground(behaviour_of(tmp_path / "plans", make, plans))["restaurant"] == ratio(counts)
-    assert claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers)) == {"name": ratio(counts)}
+    assert named_without_ground(behaviour_of(tmp_path / "plans", make, plans))[
+        "restaurant"
+    ] == ratio(counts)
+    assert claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers)) == {
+        "name": ratio(counts)
+    }
     assert ratio(counts).high - ratio(counts).low > 0.5
 
 
 def test_what_was_not_judged_counts_as_failed(tmp_path, make):
     undelivered = make.episode("b", [make.turn("?")], passed=False, stop="max_turns", plan=None)
-    undelivered["verdict"] = verdict_record(False, {group["name"]: group["asked"] for group in undelivered["verdict"]["groups"][1:]})
+    undelivered["verdict"] = verdict_record(
+        False, {group["name"]: group["asked"] for group in undelivered["verdict"]["groups"][1:]}
+    )
     found = failing(behaviour_of(tmp_path, make, [make.episode("a", [make.turn()]), undelivered]))
     assert set(found.values()) == {(0.5, 2)} and len(found) == 9
 
@@ -177,12 +237,21 @@ def test_evaluations_of_checkpoints_are_points_over_steps(run_folder):
     assert checkpoints(run.scores, run) == {"step-20": 20.0, "step-40": 40.0, "after_rl": 60.0}
     assert examined_passes(run) == [(20.0, 0.2), (40.0, 0.5), (60.0, 0.8)]
     section = behaviour_section(run)
-    drawn = re.search(r'aria-label="What fails most, examined checkpoints".*?</svg>', section, re.DOTALL)
+    drawn = re.search(
+        r'aria-label="What fails most, examined checkpoints".*?</svg>', section, re.DOTALL
+    )
     assert drawn
     rows = [row.split(",") for row in data_of(drawn[0]).splitlines()]
     place = rows[0].index("Valid cost (hard) [share of episodes that fail it]")
-    assert [(row[0], row[place]) for row in rows[1:]] == [("20", "0.8"), ("40", "0.5"), ("60", "0.2")]
-    assert "Which tool follows which: Step 20" in section and "What the reward is made of, examined checkpoints" in section
+    assert [(row[0], row[place]) for row in rows[1:]] == [
+        ("20", "0.8"),
+        ("40", "0.5"),
+        ("60", "0.2"),
+    ]
+    assert (
+        "Which tool follows which: Step 20" in section
+        and "What the reward is made of, examined checkpoints" in section
+    )
 
 
 def test_without_metrics_the_trained_agent_has_no_step(run_folder):
@@ -202,37 +271,74 @@ def test_no_figure_has_another_source(run_folder):
         path.unlink()
     without_transcripts = captions(folder)
     assert {"Entropy", "Reward"} & whole == {"Reward"}
-    assert not {"Reward", "Passes against arithmetic", "Memory", "What fails most", "Official minus rewarded passes"} & without_metrics
-    of_transcripts = {"What fails, by evaluation", "How long episodes are: Step 20", "Calls, episode by episode: After RL"}
+    assert (
+        not {
+            "Reward",
+            "Passes against arithmetic",
+            "Memory",
+            "What fails most",
+            "Official minus rewarded passes",
+        }
+        & without_metrics
+    )
+    of_transcripts = {
+        "What fails, by evaluation",
+        "How long episodes are: Step 20",
+        "Calls, episode by episode: After RL",
+    }
     assert of_transcripts <= whole & without_metrics and not of_transcripts & without_transcripts
     assert "no transcripts.jsonl" in (folder / "report.html").read_text()
     assert whole == without_metrics | without_transcripts
 
 
 def captions(folder):
-    return set(re.findall(r"<figcaption>(.*?)</figcaption>", write_report(folder).read_text(encoding="utf-8")))
+    return set(
+        re.findall(
+            r"<figcaption>(.*?)</figcaption>", write_report(folder).read_text(encoding="utf-8")
+        )
+    )
 
 
 def test_several_runs_have_their_frontier_and_their_behaviour_on_one_page(tmp_path, make):
     for name, best in (("first", 0.8), ("second", 0.4)):
-        make.evaluation(tmp_path / name / "eval" / "after_rl", [make.episode("q0", [make.call(f"tool_of_{name}"), make.turn()])])
+        make.evaluation(
+            tmp_path / name / "eval" / "after_rl",
+            [make.episode("q0", [make.call(f"tool_of_{name}"), make.turn()])],
+        )
         rows = "".join(json.dumps(row) + "\n" for row in make.rl_rows(12, best))
         (tmp_path / name / "metrics.jsonl").write_text(rows)
-    page = write_together([tmp_path / "first", tmp_path / "second"], tmp_path / "both.html", allow_unlike=True).read_text(encoding="utf-8")
+    page = write_together(
+        [tmp_path / "first", tmp_path / "second"], tmp_path / "both.html", allow_unlike=True
+    ).read_text(encoding="utf-8")
     found = set(re.findall(r"<figcaption>(.*?)</figcaption>", page))
-    assert {"Passes for arithmetic (updates alone)", "Which tool follows which: first", "Which tool follows which: second"} <= found
+    assert {
+        "Passes for arithmetic (updates alone)",
+        "Which tool follows which: first",
+        "Which tool follows which: second",
+    } <= found
     assert "90% of the best: 72.0%" in page and "tool_of_first" in page and "tool_of_second" in page
 
 
 def test_the_page_says_which_figures_of_the_steps_are_not_logged(tmp_path, make):
-    rows = [{key: value for key, value in row.items() if not key.startswith(("flops", "peak"))} for row in make.rl_rows(5, 0.5)]
+    rows = [
+        {key: value for key, value in row.items() if not key.startswith(("flops", "peak"))}
+        for row in make.rl_rows(5, 0.5)
+    ]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert "metrics.jsonl, so not drawn: arithmetic, memory." in write_report(tmp_path).read_text(encoding="utf-8")
+    assert "metrics.jsonl, so not drawn: arithmetic, memory." in write_report(tmp_path).read_text(
+        encoding="utf-8"
+    )
 
 
 def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
-    turns = [make.call(HOSTILE, "no", error=True), make.refused(f'<tool_call>{{"name": "{HOSTILE}"', "repeated_call"), make.turn()]
-    hostile = make.episode(HOSTILE, turns, plan=({**make.day, "lunch": HOSTILE},), failed=(HOSTILE,))
+    turns = [
+        make.call(HOSTILE, "no", error=True),
+        make.refused(f'<tool_call>{{"name": "{HOSTILE}"', "repeated_call"),
+        make.turn(),
+    ]
+    hostile = make.episode(
+        HOSTILE, turns, plan=({**make.day, "lunch": HOSTILE},), failed=(HOSTILE,)
+    )
     hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
     section = behaviour_section(read_run(tmp_path))
@@ -240,14 +346,23 @@ def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
 
 
 def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
-    make.evaluation(tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)])
+    make.evaluation(
+        tmp_path / "eval" / "questions", [make.episode("a", [make.turn("42")], plan=None)]
+    )
     section = behaviour_section(read_run(tmp_path))
-    assert "How long episodes are: Questions" in section and "Which tool" not in section and "Calls, episode" not in section
+    assert (
+        "How long episodes are: Questions" in section
+        and "Which tool" not in section
+        and "Calls, episode" not in section
+    )
 
 
 def test_the_gap_of_rules_is_paired_and_only_of_evaluations_that_differ_in_nothing_else(make):
     def judged(rules, passes, **card):
-        works = [read_work(make.episode(f"q{i}", [make.turn()], passed=bool(passed))) for i, passed in enumerate(passes)]
+        works = [
+            read_work(make.episode(f"q{i}", [make.turn()], passed=bool(passed)))
+            for i, passed in enumerate(passes)
+        ]
         return Behaviour(rules + str(card), works, rules=rules, card={"policy": "p", **card})
 
     official, strict = judged("official", [1, 1, 1, 0]), judged("strict", [1, 0, 0, 0])
@@ -278,16 +393,25 @@ def test_the_gap_of_rules_has_an_interval_over_queries(make):
     assert ends([(1, 0)] * 4, [(0, 0)] * 4) == (0.5, *paired_interval(2, 0, 4), 8)
     value, low, high, n = ends([(1, 0), (1, 1)] * 10, [(0, 0), (1, 0)] * 5 + [(1, 0), (1, 1)] * 5)
     drawn = paired_bootstrap([0, 0.5] * 5 + [0.5, 1] * 5, [0.5, 1] * 10, seed=0)
-    assert (value, low, high, n) == (pytest.approx(0.25), drawn.low, drawn.high, 40) and low < 0.25 < high
+    assert (value, low, high, n) == (
+        pytest.approx(0.25),
+        drawn.low,
+        drawn.high,
+        40,
+    ) and low < 0.25 < high
 
 
 def test_the_interval_of_a_ratio_is_that_of_its_queries():
     counts = [(i % 4, 3 + i % 5) for i in range(200)]
     found, drawn = ratio(counts), clustered_rate(counts, seed=1)
     assert found.value == drawn["value"] and (found.k, found.n) == (drawn["k"], drawn["n"])
-    assert found.low == pytest.approx(drawn["low"], abs=0.004) and found.high == pytest.approx(drawn["high"], abs=0.004)
+    assert found.low == pytest.approx(drawn["low"], abs=0.004) and found.high == pytest.approx(
+        drawn["high"], abs=0.004
+    )
     assert ratio([(1, 1), (0, 1), (1, 1)])[1:3] == wilson(2, 3)
-    assert ratio([(0, 7), (0, 9)])[1:3] == wilson(0, 2) and ratio([(1, 2), (1, 2)])[1:3] == wilson(1, 2)
+    assert ratio([(0, 7), (0, 9)])[1:3] == wilson(0, 2) and ratio([(1, 2), (1, 2)])[1:3] == wilson(
+        1, 2
+    )
     assert ratio([]) is None
 
 

@@ -1,4 +1,5 @@
-"""What the transcript browser's page holds: columns about every episode, packed transcripts of as many as fit, and no way out for text."""
+"""What the transcript browser's page holds: columns about every episode, packed transcripts of as
+many as fit, and no way out for text."""
 
 from __future__ import annotations
 
@@ -31,12 +32,25 @@ HOSTILE = "</script><script>alert(1)</script><!--<script>\u2028 ü \ud800"
 
 
 def columns_of(page: str) -> dict[str, Any]:
-    return dict(json.loads(re.search(r'<script type="application/json" id="episode-columns">(.*?)</script>', page, re.DOTALL)[1]))
+    return dict(
+        json.loads(
+            re.search(
+                r'<script type="application/json" id="episode-columns">(.*?)</script>',
+                page,
+                re.DOTALL,
+            )[1]
+        )
+    )
 
 
 def pieces_of(page: str) -> list[list[dict[str, Any]]]:
-    found = re.findall(r'<script type="application/octet-stream" id="piece-\d+">(.*?)</script>', page, re.DOTALL)
-    return [[json.loads(line) for line in gzip.decompress(base64.b64decode(piece)).decode().split("\n")] for piece in found]
+    found = re.findall(
+        r'<script type="application/octet-stream" id="piece-\d+">(.*?)</script>', page, re.DOTALL
+    )
+    return [
+        [json.loads(line) for line in gzip.decompress(base64.b64decode(piece)).decode().split("\n")]
+        for piece in found
+    ]
 
 
 def indexed(folder: Path) -> Any:
@@ -45,10 +59,18 @@ def indexed(folder: Path) -> Any:
 
 @pytest.fixture
 def run(tmp_path: Path, trip_line: Line, lines_to: Writer) -> Path:
-    """Two evaluations on the same three requests, and a script's, in a folder as training leaves it."""
+    """Two evaluations on the same three requests, and a script's, in a folder as training leaves
+    it."""
     folder = tmp_path / "run"
-    for name, passing in (("after_sft", ()), ("after_rl", (0, 2)), ("difficulty/expert", (0, 1, 2))):
-        lines_to(folder / "eval" / name / "transcripts.jsonl", [trip_line(f"t{i}", f"Trip number {i}.", i in passing) for i in range(3)])
+    for name, passing in (
+        ("after_sft", ()),
+        ("after_rl", (0, 2)),
+        ("difficulty/expert", (0, 1, 2)),
+    ):
+        lines_to(
+            folder / "eval" / name / "transcripts.jsonl",
+            [trip_line(f"t{i}", f"Trip number {i}.", i in passing) for i in range(3)],
+        )
     return folder
 
 
@@ -56,36 +78,70 @@ def test_every_evaluation_is_indexed_the_main_one_first_and_requests_are_shared(
     (run / "eval/after_rl/score.json").write_text('{"metrics": {}, "n": 3}')
     index = indexed(run)
     assert [source.name for source in index.sources] == ["After RL", "After SFT", "Expert (script)"]
-    assert [source.key for source in index.sources] == ["after_rl", "after_sft", "difficulty/expert"]
-    assert len(index.entries) == 9 and index.queries == [(f"Trip number {i}.", {"level": "easy", "days": "3 days"}) for i in range(3)]
-    assert [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]] == [("t0", 0, 1), ("t1", 1, 0), ("t2", 2, 1)]
+    assert [source.key for source in index.sources] == [
+        "after_rl",
+        "after_sft",
+        "difficulty/expert",
+    ]
+    assert len(index.entries) == 9 and index.queries == [
+        (f"Trip number {i}.", {"level": "easy", "days": "3 days"}) for i in range(3)
+    ]
+    assert [(entry.id, entry.query, entry.verdict) for entry in index.entries[:3]] == [
+        ("t0", 0, 1),
+        ("t1", 1, 0),
+        ("t2", 2, 1),
+    ]
     first = index.entries[0]
-    assert (first.turns, first.calls, first.errors, first.refused, first.tokens, first.cost) == (4, 2, 1, 1, 2, 260.0)
+    assert (first.turns, first.calls, first.errors, first.refused, first.tokens, first.cost) == (
+        4,
+        2,
+        1,
+        1,
+        2,
+        260.0,
+    )
     assert index.entries[1].failed == ("is_valid_restaurants",)
 
 
-def test_the_same_words_about_another_world_are_another_request(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
-    lines_to(tmp_path / "transcripts.jsonl", [trip_line("a"), {**trip_line("b"), "world": "elsewhere"}])
+def test_the_same_words_about_another_world_are_another_request(
+    tmp_path: Path, trip_line: Line, lines_to: Writer
+) -> None:
+    lines_to(
+        tmp_path / "transcripts.jsonl", [trip_line("a"), {**trip_line("b"), "world": "elsewhere"}]
+    )
     assert len(indexed(tmp_path).queries) == 2
 
 
-def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
-    path = lines_to(tmp_path / "transcripts.jsonl", [trip_line("a", passed=None), trip_line("b"), trip_line("a", passed=False)])
+def test_the_last_try_of_an_episode_counts_and_bad_lines_are_told(
+    tmp_path: Path, trip_line: Line, lines_to: Writer
+) -> None:
+    path = lines_to(
+        tmp_path / "transcripts.jsonl",
+        [trip_line("a", passed=None), trip_line("b"), trip_line("a", passed=False)],
+    )
     with path.open("a") as lines:
         lines.write('\n{"id": 3}\n{"id": "cut')
     index = indexed(tmp_path)
     assert {entry.id: entry.verdict for entry in index.entries} == {"a": 0, "b": 1}
     assert index.unreadable == {"run": 1}
     page = write_report(tmp_path).read_text()
-    assert "1 unreadable line of transcripts.jsonl left out" in page and columns_of(page)["id"] == ["b", "a"]
+    assert "1 unreadable line of transcripts.jsonl left out" in page and columns_of(page)["id"] == [
+        "b",
+        "a",
+    ]
 
 
-def test_an_unscored_episode_is_listed_with_its_fault(tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
+def test_an_unscored_episode_is_listed_with_its_fault(
+    tmp_path: Path, trip_line: Line, lines_to: Writer
+) -> None:
     line = trip_line("a", passed=None)
     line["transcript"]["fault"] = "the endpoint is dead"
     lines_to(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text()
-    assert columns_of(page)["verdict"] == [-1] and pieces_of(page)[0][0]["fault"] == "the endpoint is dead"
+    assert (
+        columns_of(page)["verdict"] == [-1]
+        and pieces_of(page)[0][0]["fault"] == "the endpoint is dead"
+    )
 
 
 def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
@@ -95,8 +151,28 @@ def test_columns_and_pieces_hold_the_same_episodes(run: Path) -> None:
         found = pieces[columns["piece"][i]][columns["line"][i]]
         assert found["id"] == name
         failed = {fact[1] for fact in found["facts"] if fact[2] == "failed"}
-        assert [columns["failures"][place] for place in columns["failed"][i]] == [f"Valid {name[9:]}" for name in failed]
-    assert len({len(columns[key]) for key in ("id", "source", "query", "verdict", "stop", "failed", "turns", "piece", "line")}) == 1
+        assert [columns["failures"][place] for place in columns["failed"][i]] == [
+            f"Valid {name[9:]}" for name in failed
+        ]
+    assert (
+        len(
+            {
+                len(columns[key])
+                for key in (
+                    "id",
+                    "source",
+                    "query",
+                    "verdict",
+                    "stop",
+                    "failed",
+                    "turns",
+                    "piece",
+                    "line",
+                )
+            }
+        )
+        == 1
+    )
 
 
 def test_the_page_is_the_same_each_time(run: Path) -> None:
@@ -104,16 +180,25 @@ def test_the_page_is_the_same_each_time(run: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "included"), [("0", 0), ("4", 4), ("all", 9), (None, 9)])
-def test_a_budget_of_episodes_takes_whole_requests(run: Path, asked: str | None, included: int) -> None:
+def test_a_budget_of_episodes_takes_whole_requests(
+    run: Path, asked: str | None, included: int
+) -> None:
     page = write_report(run, asked).read_text()
     columns = columns_of(page)
     assert sum(piece >= 0 for piece in columns["piece"]) == included
     assert ("are only listed" in page) == (included < 9)
     if included == 4:  # one request in all three evaluations, and the first episode of the next
-        with_text = [query for query, piece in zip(columns["query"], columns["piece"], strict=True) if piece >= 0]
+        with_text = [
+            query
+            for query, piece in zip(columns["query"], columns["piece"], strict=True)
+            if piece >= 0
+        ]
         assert sorted(map(with_text.count, set(with_text))) == [1, 3]
     if included < 9:
-        assert columns["command"] == f"tripwright report {run} --transcripts all" and html.escape(columns["command"]) in page
+        assert (
+            columns["command"] == f"tripwright report {run} --transcripts all"
+            and html.escape(columns["command"]) in page
+        )
 
 
 def test_a_budget_of_bytes_is_kept(run: Path) -> None:
@@ -131,7 +216,9 @@ def test_any_other_budget_is_refused_before_anything_is_written(run: Path, asked
     assert not (run / "report.html").exists()
 
 
-def test_the_verb_takes_the_budget(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_takes_the_budget(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["report", str(run), "--transcripts", "2"]) == 0
     assert sum(piece >= 0 for piece in columns_of((run / "report.html").read_text())["piece"]) == 2
     assert main(["report", str(run), "--transcripts", "few"]) == 2
@@ -144,18 +231,31 @@ def test_text_of_any_kind_stays_data(tmp_path: Path, trip_line: Line, lines_to: 
     lines_to(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text(encoding="utf-8")
     outside = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)
-    assert "<script" not in outside and "</script" not in outside and page.count("<script") == page.count("</script>")
+    assert (
+        "<script" not in outside
+        and "</script" not in outside
+        and page.count("<script") == page.count("</script>")
+    )
     assert columns_of(page)["queries"][0][0] == HOSTILE
     assert pieces_of(page)[0][0]["i"][1]["t"] == HOSTILE.replace("\ud800", "?")
 
 
 def test_only_the_pages_own_scripts_may_run_and_nothing_is_loaded(run: Path) -> None:
     page = write_report(run).read_text()
-    policy = html.unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1])
+    policy = html.unescape(
+        re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    )
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    hashes = [f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts]
-    assert policy.startswith(f"default-src 'none'; script-src {' '.join(hashes)};") and len(hashes) > 1
-    assert not re.search(r"(src|href)=\"(?!#)", page) and "url(" not in page and "@import" not in page
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    ]
+    assert (
+        policy.startswith(f"default-src 'none'; script-src {' '.join(hashes)};") and len(hashes) > 1
+    )
+    assert (
+        not re.search(r"(src|href)=\"(?!#)", page) and "url(" not in page and "@import" not in page
+    )
 
 
 # ---- one episode
@@ -178,22 +278,42 @@ def test_a_line_as_it_is_drawn(trip_line: Line) -> None:
         ("a", None, None),
     ]
     said, answered = found["i"][2], found["i"][3]
-    assert (said["l"], said["m"], said["n"]) == ([10, 250, 0], [2], [3, 2]) and answered["n"] == [2, 0]
-    assert answered["d"] == "timeout: made up" and found["i"][7]["e"] == 1 and found["i"][4]["p"] == "format_error"
-    assert found["facts"][1][:4] == ["commonsense", "is_valid_restaurants", "failed", "Blue Door is not in Berryton."]
-    assert found["gated"] == ["hard"] and found["costs"] == [[1, "flight", 240.0, 2, 120.0]] and found["usage"] == {"seconds": 1.5}
+    assert (said["l"], said["m"], said["n"]) == ([10, 250, 0], [2], [3, 2]) and answered["n"] == [
+        2,
+        0,
+    ]
+    assert (
+        answered["d"] == "timeout: made up"
+        and found["i"][7]["e"] == 1
+        and found["i"][4]["p"] == "format_error"
+    )
+    assert found["facts"][1][:4] == [
+        "commonsense",
+        "is_valid_restaurants",
+        "failed",
+        "Blue Door is not in Berryton.",
+    ]
+    assert (
+        found["gated"] == ["hard"]
+        and found["costs"] == [[1, "flight", 240.0, 2, 120.0]]
+        and found["usage"] == {"seconds": 1.5}
+    )
     assert ["Budget (USD)", "900"] in found["asked"] and ["From", "Ashford"] in found["asked"]
 
 
 def test_what_the_agent_was_shown_instead_of_an_answer_is_kept() -> None:
     call = ToolCall("search", {}, "row " * 100)
-    transcript = Transcript([Segment("assistant", "", call=call), Segment("tool", "row … cut")], StopReason.ANSWER, "x")
+    transcript = Transcript(
+        [Segment("assistant", "", call=call), Segment("tool", "row … cut")], StopReason.ANSWER, "x"
+    )
     item = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"][1]
     assert item["t"] == "row " * 100 and item["s"] == "row … cut"
 
 
 def test_a_call_whose_answer_is_missing_is_shown_with_what_it_holds() -> None:
-    transcript = Transcript([Segment("assistant", "", call=ToolCall("search", {}, "rows"))], StopReason.MAX_TURNS)
+    transcript = Transcript(
+        [Segment("assistant", "", call=ToolCall("search", {}, "rows"))], StopReason.MAX_TURNS
+    )
     items = drawn({**TRIP, "transcript": transcript.to_json(), "verdict": None}, None, {})["i"]
     assert items[-1] == {"k": "c", "c": 1, "f": "search", "a": {}, "t": "rows"}
 
@@ -204,7 +324,14 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
     verifier = {
         "name": "rules",
         "trajectory": {"conclusion": "very_satisfied", "problems": []},
-        "turns": [{"call": 1, "conclusion": "inconsistent_with_response", "problems": [problem], "reason": "Bad."}],
+        "turns": [
+            {
+                "call": 1,
+                "conclusion": "inconsistent_with_response",
+                "problems": [problem],
+                "reason": "Bad.",
+            }
+        ],
     }
     line = {
         "id": "a", "domain": "deeptravel",
@@ -215,15 +342,29 @@ def test_a_travellers_answer_has_its_cards_and_findings() -> None:
         "verifier": verifier,
     }  # fmt: skip
     found = drawn(line, None, {})
-    cards = [node for item in found["answer"][1]["items"] for node in item["inline"] if node["kind"] == "card"]
+    cards = [
+        node
+        for item in found["answer"][1]["items"]
+        for node in item["inline"]
+        if node["kind"] == "card"
+    ]
     assert cards == [{"kind": "card", "call": 1, "row": 2}]
-    assert found["facts"] == [["trajectory", "complete", "passed", "", []]] and found["gated"] == ["turns"]
+    assert found["facts"] == [["trajectory", "complete", "passed", "", []]] and found["gated"] == [
+        "turns"
+    ]
     assert found["found"][1]["problems"] == [["price", "No such price.", "9 USD", 1, 2]]
     assert found["asked"] == [["From", "Ashford"], ["People", "2"], ["To visit", "Old Mill"]]
 
 
-def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp_path: Path, lines_to: Writer) -> None:
-    request = {"query": "You are an expert. " * 90, "question": "trip_7", "level": "3 cities", "golden": "x" * 900}
+def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(
+    tmp_path: Path, lines_to: Writer
+) -> None:
+    request = {
+        "query": "You are an expert. " * 90,
+        "question": "trip_7",
+        "level": "3 cities",
+        "golden": "x" * 900,
+    }
     line = {
         "id": "t1", "domain": "outside", "request": request,
         "world": "natural_plan/trip", "transcript": Transcript([Segment("user", "…")], StopReason.ANSWER, "Day 1").to_json(),
@@ -232,12 +373,16 @@ def test_another_benchmarks_episode_has_its_checks_and_what_its_grader_noted(tmp
     }  # fmt: skip
     found = drawn(line, None, {})
     assert found["facts"] == [["checks", "solved", "passed", "", []]] and found["gated"] == []
-    assert ("parsed plan", "Day 1") in found["details"] and dict(found["asked"])["Golden"].endswith("x…")
+    assert ("parsed plan", "Day 1") in found["details"] and dict(found["asked"])["Golden"].endswith(
+        "x…"
+    )
     lines_to(tmp_path / "transcripts.jsonl", [line])
     assert indexed(tmp_path).queries[0][0].startswith("trip_7: You are")
 
 
-def test_samples_of_another_benchmarks_question_are_one_request(tmp_path: Path, lines_to: Writer) -> None:
+def test_samples_of_another_benchmarks_question_are_one_request(
+    tmp_path: Path, lines_to: Writer
+) -> None:
     """A simulated customer opens each sample in words of its own."""
     lines_to(
         tmp_path / "transcripts.jsonl",
@@ -249,12 +394,17 @@ def test_samples_of_another_benchmarks_question_are_one_request(tmp_path: Path, 
         ],
     )  # fmt: skip
     index = indexed(tmp_path)
-    assert [entry.query for entry in index.entries] == [0, 0, 1] and index.queries[0] == ("7: Hi!", {})
+    assert [entry.query for entry in index.entries] == [0, 0, 1] and index.queries[0] == (
+        "7: Hi!",
+        {},
+    )
 
 
 def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely() -> None:
     segment = Segment("assistant", "ab", [1, 2], [1, 1], [float("-inf"), float("nan")])
-    item = drawn({**TRIP, "transcript": Transcript([segment]).to_json(), "verdict": None}, None, {})["i"][0]
+    item = drawn(
+        {**TRIP, "transcript": Transcript([segment]).to_json(), "verdict": None}, None, {}
+    )["i"][0]
     assert item["l"] == [9_999, 9_999]
 
 
@@ -263,19 +413,35 @@ def test_log_probabilities_that_are_no_numbers_are_shown_as_unlikely() -> None:
 BYTE_LEVEL = {
     "model": {"vocab": {"He": 0, "llo": 1, "Ġ": 2, "Ã": 3, "¼": 4}},
     "decoder": {"type": "ByteLevel"},
-    "added_tokens": [{"id": 5, "content": "<|im_end|>", "special": True}, {"id": 6, "content": "<answer>", "special": False}],
+    "added_tokens": [
+        {"id": 5, "content": "<|im_end|>", "special": True},
+        {"id": 6, "content": "<answer>", "special": False},
+    ],
 }
 
 
 def test_byte_level_tokens_are_read_and_compared_with_the_text() -> None:
     words = TokenWords(BYTE_LEVEL)
-    assert words.of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == ["He", "llo", " ", "", "ü", "<answer>", "<|im_end|>"]
+    assert words.of([0, 1, 2, 3, 4, 6, 5], "Hello ü<answer>") == [
+        "He",
+        "llo",
+        " ",
+        "",
+        "ü",
+        "<answer>",
+        "<|im_end|>",
+    ]
     assert words.of([0, 1, 5], "Hello<|im_end|>") == ["He", "llo", "<|im_end|>"]
     assert words.of([0, 1], "Goodbye") is None and words.of([0, 99], "He") is None
 
 
 def test_sentence_piece_tokens_are_read() -> None:
-    words = TokenWords({"model": {"vocab": [["▁He", -1.0], ["llo", -1.0], ["<0xC3>", 0], ["<0xBC>", 0]]}, "decoder": {"type": "Metaspace"}})
+    words = TokenWords(
+        {
+            "model": {"vocab": [["▁He", -1.0], ["llo", -1.0], ["<0xC3>", 0], ["<0xBC>", 0]]},
+            "decoder": {"type": "Metaspace"},
+        }
+    )
     assert words.of([0, 1, 2, 3], "Helloü") == [" He", "llo", "", "ü"]
 
 
@@ -290,22 +456,40 @@ def test_the_runs_own_tokenizer_is_used_or_that_of_the_model_its_card_names(
     run: Path, trip_line: Line, lines_to: Writer, named: bool, tmp_path: Path
 ) -> None:
     line = trip_line("a")
-    line["transcript"]["segments"][2] |= {"text": "Hello", "token_ids": [0, 1], "loss_mask": [1, 1], "logprobs": [-0.1, -0.2]}
+    line["transcript"]["segments"][2] |= {
+        "text": "Hello",
+        "token_ids": [0, 1],
+        "loss_mask": [1, 1],
+        "logprobs": [-0.1, -0.2],
+    }
     lines_to(run / "eval/after_rl/transcripts.jsonl", [line])
     model = tmp_path / "elsewhere" if named else run / "model/rl"
     model.mkdir(parents=True)
     (model / "tokenizer.json").write_text(json.dumps(BYTE_LEVEL))
-    (run / "run_card.json").write_text(json.dumps({"policy": {"kind": "local", "model": str(model)}}))
-    drawn_ = [found for piece in pieces_of(write_report(run).read_text()) for found in piece if found["id"] == "a"]
+    (run / "run_card.json").write_text(
+        json.dumps({"policy": {"kind": "local", "model": str(model)}})
+    )
+    drawn_ = [
+        found
+        for piece in pieces_of(write_report(run).read_text())
+        for found in piece
+        if found["id"] == "a"
+    ]
     assert drawn_[0]["i"][2]["w"] == ["He", "llo"]
 
 
-def test_runs_together_are_told_apart(run: Path, tmp_path: Path, trip_line: Line, lines_to: Writer) -> None:
+def test_runs_together_are_told_apart(
+    run: Path, tmp_path: Path, trip_line: Line, lines_to: Writer
+) -> None:
     other = tmp_path / "other"
     lines_to(other / "transcripts.jsonl", [trip_line("q0", "Trip number 1.")])
     runs: dict[str, RunFolder] = {"run": read_run(run), "other": read_run(other)}
     page = write_together([run, other], tmp_path / "both.html", allow_unlike=True).read_text()
-    assert columns_of(page)["sources"][-1] == {"key": "other/run", "run": "other", "name": "This run"}
+    assert columns_of(page)["sources"][-1] == {
+        "key": "other/run",
+        "run": "other",
+        "name": "This run",
+    }
     index = index_of(sources_of(runs))
     assert [(source.run, source.key) for source in index.sources][-1] == ("other", "other/run")
     assert len(index.queries) == 3  # the same words in the same world are the same request

@@ -34,7 +34,12 @@ def test_every_figure_and_table_of_the_page_is_a_file(run_folder, tmp_path, no_r
     done = export_page(page, tmp_path / "out")
     listed = index_of(tmp_path / "out")
     before_episodes = page.partition('<section id="episodes"')[0]
-    assert done.figures == before_episodes.count("<figure") == sum(row["kind"] == "figure" for row in listed) > 20
+    assert (
+        done.figures
+        == before_episodes.count("<figure")
+        == sum(row["kind"] == "figure" for row in listed)
+        > 20
+    )
     assert done.tables == sum(row["kind"] == "table" for row in listed) > 3
     assert done.no_png == HOW_TO
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
@@ -86,7 +91,11 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is_touched(run_folder, t
     (tmp_path / "outside.csv").write_text("keep")
     with (out / INDEX).open("a") as index:
         index.write("old,table,,,,,,old.csv\nbad,table,,,,,,../outside.csv\n")
-    first = {path.name: path.read_bytes() for path in out.iterdir() if path.name not in ("old.csv", INDEX)}
+    first = {
+        path.name: path.read_bytes()
+        for path in out.iterdir()
+        if path.name not in ("old.csv", INDEX)
+    }
     export_page(page, out)
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.name != INDEX} == first
     assert (tmp_path / "outside.csv").read_text() == "keep"
@@ -114,7 +123,10 @@ def test_png_files_are_drawn_where_the_library_is_there(run_folder, tmp_path):
     assert done.no_png == ""
     row = next(row for row in index_of(tmp_path / "out") if row["title"] == "Memory")
     content = (tmp_path / "out" / row["png"]).read_bytes()
-    assert content[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", content[16:24]) == (1040, 528)
+    assert content[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", content[16:24]) == (
+        1040,
+        528,
+    )
 
 
 def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path, capsys, no_resvg):
@@ -122,10 +134,15 @@ def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path
     other = tmp_path / "other"
     other.mkdir()
     (other / "metrics.jsonl").write_text((folder / "metrics.jsonl").read_text())
-    assert main(["report", str(folder), str(other), "--export", str(tmp_path / "out"), "--json"]) == 0
+    assert (
+        main(["report", str(folder), str(other), "--export", str(tmp_path / "out"), "--json"]) == 0
+    )
     said = capsys.readouterr()
     exported = [json.loads(line)["export"] for line in said.out.splitlines()]
-    assert [each["folder"] for each in exported] == [str(tmp_path / "out" / "run"), str(tmp_path / "out" / "other")]
+    assert [each["folder"] for each in exported] == [
+        str(tmp_path / "out" / "run"),
+        str(tmp_path / "out" / "other"),
+    ]
     assert HOW_TO in said.err and not exported[0]["png"]
     assert (tmp_path / "out" / "other" / INDEX).is_file()
     assert main(["report", str(folder), "--export", str(tmp_path)]) == 2

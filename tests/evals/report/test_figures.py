@@ -1,4 +1,5 @@
-"""Drawings: what they carry in figures and words, marked levels, the frontier of cost, shaded tables, columns of lengths."""
+"""Drawings: what they carry in figures and words, marked levels, the frontier of cost, shaded
+tables, columns of lengths."""
 
 import csv
 import io
@@ -22,31 +23,54 @@ def rows_of(drawing):
 def test_a_chart_carries_the_figures_it_shows():
     points = tuple((float(x), x / 10) for x in range(5))
     band = tuple((x, y - 0.1, y + 0.1) for x, y in points[:2])
-    chart = line_chart([Line("a, b", points, band=band), Line("dots", ((1.0, 0.5),), dots=True)], Frame("T", "step", "share", smooth=3))
+    chart = line_chart(
+        [Line("a, b", points, band=band), Line("dots", ((1.0, 0.5),), dots=True)],
+        Frame("T", "step", "share", smooth=3),
+    )
     head, *rows = rows_of(chart)
-    assert head == ["step", *(f"a, b{what} [share]" for what in ("", ", running mean", ", low", ", high")), "dots [share]"]
+    assert head == [
+        "step",
+        *(f"a, b{what} [share]" for what in ("", ", running mean", ", low", ", high")),
+        "dots [share]",
+    ]
     assert rows[1] == ["1", "0.1", f"{smoothed(points, 3)[1][1]:.6g}", "0", "0.2", "0.5"]
     assert rows[4] == ["4", "0.4", "0.35", "", "", ""]
 
 
 def test_stacked_areas_carry_each_share_alone():
-    chart = stacked_chart([Line("a", ((1.0, 0.25), (2.0, 0.5))), Line("b", ((1.0, 0.75), (2.0, 0.5)))], Frame("T", "step", "share"))
+    chart = stacked_chart(
+        [Line("a", ((1.0, 0.25), (2.0, 0.5))), Line("b", ((1.0, 0.75), (2.0, 0.5)))],
+        Frame("T", "step", "share"),
+    )
     assert rows_of(chart)[1] == ["1", "0.25", "0.75"]
 
 
 def test_a_chart_says_what_is_seen_to_whoever_does_not_see_it():
     chart = line_chart(
-        [Line("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))], Frame("T", "step", "share", percent=True), [Rule(0.81, "goal")]
+        [Line("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))],
+        Frame("T", "step", "share", percent=True),
+        [Rule(0.81, "goal")],
     )
     root = ElementTree.fromstring(chart)
     assert root.get("aria-label") == "T" and root.get("role") == "img"
     told = root.findtext("{http://www.w3.org/2000/svg}desc")
-    assert told == "Across: step, 1 to 3. Up: share. pass: from 20.0% to 80.0%, at most 90.0%. Marked level: goal."
+    assert (
+        told
+        == "Across: step, 1 to 3. Up: share. pass: from 20.0% to 80.0%, at most 90.0%. Marked level: goal."
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [("=cmd()", "'=cmd()"), ("+41 pp", "'+41 pp"), ("-1.5", "-1.5"), ("@a", "'@a"), (-0.5, "-0.5"), (None, ""), (float("nan"), "")],
+    [
+        ("=cmd()", "'=cmd()"),
+        ("+41 pp", "'+41 pp"),
+        ("-1.5", "-1.5"),
+        ("@a", "'@a"),
+        (-0.5, "-0.5"),
+        (None, ""),
+        (float("nan"), ""),
+    ],
 )
 def test_a_spreadsheet_takes_no_text_for_a_formula(value, written):
     assert next(csv.reader(io.StringIO(csv_text([], [[value]]).partition("\n")[2]))) == [written]
@@ -60,14 +84,18 @@ def test_figures_survive_the_page_whatever_they_are_called():
 
 
 def test_a_drawing_alone_has_its_colours_in_it():
-    alone = standalone(line_chart([Line("a", ((1.0, 0.2), (2.0, 0.9)))], Frame("T", "step", "share")))
+    alone = standalone(
+        line_chart([Line("a", ((1.0, 0.2), (2.0, 0.9)))], Frame("T", "step", "share"))
+    )
     assert "var(" not in alone and "<metadata>" not in alone and "<desc>" in alone
     ElementTree.fromstring(alone)
 
 
 def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
     chart = line_chart(
-        [Line("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))], Frame("T", "step", "share", percent=True), [Rule(0.5, "half")]
+        [Line("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))],
+        Frame("T", "step", "share", percent=True),
+        [Rule(0.5, "half")],
     )
     level = re.search(r'stroke-dasharray="5 4" d="M48,([\d.]+)', chart)
     ring = re.search(r'class="halo" cx="[\d.]+" cy="([\d.]+)"', chart)
@@ -75,7 +103,9 @@ def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
 
 
 def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
-    chart = line_chart([Line("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))], Frame("T", "FLOPs", "share", log_x=True))
+    chart = line_chart(
+        [Line("a", ((0.0, 0.1), (1e9, 0.2), (1e12, 0.3)))], Frame("T", "FLOPs", "share", log_x=True)
+    )
     assert [row[0] for row in rows_of(chart)[1:]] == ["1e+09", "1e+12"]
     assert line_chart([Line("a", ((0.0, 0.1),))], Frame("T", "FLOPs", "share", log_x=True)) == ""
     assert log_ticks(1e9, 2e10) == [1e9, 2e9, 5e9, 1e10, 2e10]
@@ -84,12 +114,23 @@ def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
 
 def test_the_frontier_is_what_was_reached_for_at_most_so_much():
     slow, fast = ((1.0, 0.1), (4.0, 0.9)), ((2.0, 0.5), (3.0, 0.4), (6.0, 0.6))
-    assert frontier([slow, fast]) == ((1.0, 0.1), (2.0, 0.1), (2.0, 0.5), (4.0, 0.5), (4.0, 0.9), (6.0, 0.9))
+    assert frontier([slow, fast]) == (
+        (1.0, 0.1),
+        (2.0, 0.1),
+        (2.0, 0.5),
+        (4.0, 0.5),
+        (4.0, 0.9),
+        (6.0, 0.9),
+    )
     assert frontier([]) == ()
 
 
 def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make):
-    runs = {"good": make.rl_rows(20, 0.8), "cheap": make.rl_rows(20, 0.76, flops=1e11), "poor": make.rl_rows(20, 0.3)}
+    runs = {
+        "good": make.rl_rows(20, 0.8),
+        "cheap": make.rl_rows(20, 0.76, flops=1e11),
+        "poor": make.rl_rows(20, 0.3),
+    }
     assert best(runs["good"]) == 0.8
     assert first_reached(runs["good"], 0.72, "flops_update_total") == 18e12
     assert first_reached(runs["poor"], 0.72, "flops_update_total") is None
@@ -97,7 +138,13 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
     assert "90% of the best: 72.0%" in drawn and drawn.count("<figure>") == 2
     chart = drawn.partition("</figure>")[0]
     head, *rows = rows_of(chart)
-    assert [name.partition(" [")[0] for name in head[1:]] == ["frontier", "good", "cheap", "poor", "good, examined"]
+    assert [name.partition(" [")[0] for name in head[1:]] == [
+        "frontier",
+        "good",
+        "cheap",
+        "poor",
+        "good, examined",
+    ]
     assert [row for row in rows if row[-1]] == [["1e+13", *row_at(rows, "1e+13")]]
     assert chart.count('class="halo" cx') == 2  # the poor run never reaches it
     assert "FLOPs since the start of RL" in chart
@@ -108,13 +155,18 @@ def row_at(rows, x):
 
 
 def test_no_cost_is_made_up(make):
-    rows = [{key: value for key, value in row.items() if not key.startswith("flops")} for row in make.rl_rows(5, 0.5)]
+    rows = [
+        {key: value for key, value in row.items() if not key.startswith("flops")}
+        for row in make.rl_rows(5, 0.5)
+    ]
     assert frontier_figures({"a": rows}) == "" and frontier_figures({"a": []}) == ""
 
 
 def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
     cells = {("a", "x"): 0.0, ("a", "y"): 0.5, ("b", "y"): 1.0}
-    drawn = shaded_grid(["a", "b"], ["x", "y"], cells, Grid("T", "row", "column", "things"), {("b", "y")})
+    drawn = shaded_grid(
+        ["a", "b"], ["x", "y"], cells, Grid("T", "row", "column", "things"), {("b", "y")}
+    )
     opacity = [float(found) for found in re.findall(r"opacity:([\d.]+)", drawn)]
     assert opacity == sorted(opacity) and len(set(opacity)) == 3
     assert re.findall(r'text-anchor="middle"( style="font-weight:700")?>(\d+)<', drawn) == [
@@ -122,7 +174,11 @@ def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
         ("", "50"),
         (' style="font-weight:700"', "100"),
     ]
-    assert rows_of(drawn) == [["row [share of things]", "x", "y"], ["a", "0", "0.5"], ["b", "", "1"]]
+    assert rows_of(drawn) == [
+        ["row [share of things]", "x", "y"],
+        ["a", "0", "0.5"],
+        ["b", "", "1"],
+    ]
     assert shaded_grid([], ["x"], {}, Grid("T", "row", "column", "things")) == ""
 
 

@@ -17,7 +17,10 @@ from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcrip
 FLIGHTS = Rows(
     "FlightOffer",
     ("number", "depart_city", "departs_at", "price", "currency"),
-    (("TW 214", "Ashford", "2026-06-26T06:54", 123.0, "USD"), ("TW 38", "Ashford", "2026-06-26T09:10", 99.0, "USD")),
+    (
+        ("TW 214", "Ashford", "2026-06-26T06:54", 123.0, "USD"),
+        ("TW 38", "Ashford", "2026-06-26T09:10", 99.0, "USD"),
+    ),
     about={"source": "closed world, 2026-06-20T09:30:00Z"},
     total=2,
 )
@@ -34,16 +37,29 @@ ANSWER = """From Ashford to Berryton on 2026-06-26.
 """
 
 
-def errand(number: int, answer: str | None = ANSWER, seconds: float | None = 31.24, passes: bool = True, **more: Any) -> dict[str, Any]:
+def errand(
+    number: int,
+    answer: str | None = ANSWER,
+    seconds: float | None = 31.24,
+    passes: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
     """A line of transcripts as a run of travellers' requests (row D8) leaves it."""
-    call = ToolCall("flight_search", {"depart_city_name": "Ashford", "arrival_poi": ""}, json.dumps(FLIGHTS.records()), rows=FLIGHTS)
+    call = ToolCall(
+        "flight_search",
+        {"depart_city_name": "Ashford", "arrival_poi": ""},
+        json.dumps(FLIGHTS.records()),
+        rows=FLIGHTS,
+    )
     segments = [
         Segment("system", "SYSTEM PROMPT"),
         Segment("assistant", "<think>A SECRET THOUGHT</think>", call=call),
         Segment("tool", f"<tool_response>{call.result}</tool_response>"),
     ]
     stop = StopReason.ANSWER if answer is not None else StopReason.MAX_TURNS
-    transcript = Transcript(segments, stop, answer, usage={} if seconds is None else {"seconds": seconds})
+    transcript = Transcript(
+        segments, stop, answer, usage={} if seconds is None else {"seconds": seconds}
+    )
     request = {
         "id": f"r{number}",
         "query": f"I go from Ashford to Berryton, trip {number}.",
@@ -53,10 +69,21 @@ def errand(number: int, answer: str | None = ANSWER, seconds: float | None = 31.
     conclusion = "very_satisfied" if passes else "dissatisfied_logic"
     trajectory = {"conclusion": conclusion, "rubrics": {"logic": passes, "backup_plan": None}}
     turns = [{"call": 1, "conclusion": "satisfied"}] if passes else []
-    verifier = {"name": "rules", "reward": float(passes), "trajectory": trajectory, "turns": turns, "turns_saved": 1 - len(turns)}
+    verifier = {
+        "name": "rules",
+        "reward": float(passes),
+        "trajectory": trajectory,
+        "turns": turns,
+        "turns_saved": 1 - len(turns),
+    }
     whole = {
         "domain": "deeptravel",
-        "request": {**request, "depart_date": "2026-06-26", "total_budget": 1200.0, "level": "hard"},
+        "request": {
+            **request,
+            "depart_date": "2026-06-26",
+            "total_budget": 1200.0,
+            "level": "hard",
+        },
         "verdict": {"final": passes},
         "verifier": verifier,
     }
@@ -68,7 +95,11 @@ def journey(number: int, final: bool = True) -> dict[str, Any]:
     places = [{"name": "Kendale Inn", "price": 345}, {"name": "Talfall Rest", "price": 413}]
     call = ToolCall("search_accommodations", {"city": "Rowestow"}, json.dumps(places))
     answer = '[{"days": 1}]'
-    transcript = Transcript([Segment("assistant", "Stay.", call=call), Segment("tool", call.result)], StopReason.ANSWER, answer)
+    transcript = Transcript(
+        [Segment("assistant", "Stay.", call=call), Segment("tool", call.result)],
+        StopReason.ANSWER,
+        answer,
+    )
     query = {
         "query": f"Plan trip {number} to Rowestow.",
         "org": "Wynon",
@@ -81,7 +112,14 @@ def journey(number: int, final: bool = True) -> dict[str, Any]:
         "level": "medium",
         "oracle": {"plan": "THE ORACLE'S PLAN"},
     }
-    plan = [{"days": 1, "current_city": "from Wynon to Rowestow", "transportation": "-", "attraction": "Malmoor Trail, Rowestow;Old Pier;"}]
+    plan = [
+        {
+            "days": 1,
+            "current_city": "from Wynon to Rowestow",
+            "transportation": "-",
+            "attraction": "Malmoor Trail, Rowestow;Old Pier;",
+        }
+    ]
     return {
         "id": f"q{number}",
         "domain": "travelplanner",
@@ -100,7 +138,9 @@ def run_folder(tmp_path: Path) -> Callable[..., Path]:
     def make(name: str, lines: list[dict[str, Any]]) -> Path:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        (folder / "transcripts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (folder / "transcripts.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in lines)
+        )
         return folder
 
     return make

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.study.agreement import fleiss_kappa, krippendorff_alpha, majority, pairs_of, percent_agreement, rater_pairs
+from tripwright.evals.study.agreement import (
+    fleiss_kappa,
+    krippendorff_alpha,
+    majority,
+    pairs_of,
+    percent_agreement,
+    rater_pairs,
+)
 from tripwright.statistics.agreement import cohens_kappa
 
 
 def items(*raters: str) -> list[dict[str, str]]:
     """Each text is one rater's labels, a character for each item; a dot is a missing one."""
     names = "ABCDEFGHIJKLMN"
-    return [{names[i]: label for i, label in enumerate(column) if label != "."} for column in zip(*raters, strict=True)]
+    return [
+        {names[i]: label for i, label in enumerate(column) if label != "."}
+        for column in zip(*raters, strict=True)
+    ]
 
 
 def test_cohens_own_example() -> None:
-    """Cohen (1960), A coefficient of agreement for nominal scales, table 2: 200 cases, p_o = .70, p_e = .41, κ = .492."""
+    """Cohen (1960), A coefficient of agreement for nominal scales, table 2: 200 cases, p_o = .70,
+    p_e = .41, κ = .492."""
     table = [[88, 10, 2], [14, 40, 6], [18, 10, 12]]
-    pairs = [(i, j) for i, row in enumerate(table) for j, count in enumerate(row) for _ in range(count)]
+    pairs = [
+        (i, j) for i, row in enumerate(table) for j, count in enumerate(row) for _ in range(count)
+    ]
     assert cohens_kappa(pairs) == pytest.approx(0.29 / 0.59)
     assert round(cohens_kappa(pairs) or 0, 3) == 0.492
     assert percent_agreement([{"A": a, "B": b} for a, b in pairs]) == pytest.approx(0.70)
 
 
 def test_fleiss_own_example() -> None:
-    """Fleiss (1971), Measuring nominal scale agreement among many raters, table 1: 30 patients, 6 psychiatrists, 5 diagnoses, κ = .430."""
+    """Fleiss (1971), Measuring nominal scale agreement among many raters, table 1: 30 patients, 6
+    psychiatrists, 5 diagnoses, κ = .430."""
     diagnoses = """444444 222555 233335 555555 222444 113333 333355 113334 114444 555555 144444 124444 222333 144444 224445
         333335 111455 111112 224444 133555 555555 244444 224555 114444 144445 222224 111155 224444 133333 555555"""
     found = fleiss_kappa([dict(enumerate_names(row)) for row in diagnoses.split()])
@@ -79,8 +93,11 @@ def test_perfect_agreement_is_one_and_what_cannot_be_told_is_none() -> None:
 
 
 def test_percent_agreement_weighs_items_alike() -> None:
-    """One item with three labels, of which one pair in three agrees, and one with two that agree."""
-    assert percent_agreement([{"A": 1, "B": 1, "C": 0}, {"A": 1, "B": 1}, {"A": 1}]) == pytest.approx((1 / 3 + 1) / 2)
+    """One item with three labels, of which one pair in three agrees, and one with two that
+    agree."""
+    assert percent_agreement(
+        [{"A": 1, "B": 1, "C": 0}, {"A": 1, "B": 1}, {"A": 1}]
+    ) == pytest.approx((1 / 3 + 1) / 2)
 
 
 def test_majorities_and_pairs() -> None:

@@ -38,7 +38,9 @@ def emptied(study: Study) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-def test_what_is_exported_comes_back_as_it_was(suffix: str, labelled: Study, tmp_path: Path) -> None:
+def test_what_is_exported_comes_back_as_it_was(
+    suffix: str, labelled: Study, tmp_path: Path
+) -> None:
     before, out = read(labelled), tmp_path / f"labels{suffix}"
     write_export(labelled, exported(labelled, before), out)
     emptied(labelled)
@@ -49,16 +51,24 @@ def test_what_is_exported_comes_back_as_it_was(suffix: str, labelled: Study, tmp
 
 def test_an_exported_line_says_whose_it_is_and_whether_it_passes(labelled: Study) -> None:
     lines = exported(labelled, read(labelled))
-    assert [(line["rater"], line["passes"]) for line in lines] == [("ann", True), ("bob", None), ("ann", False)]
+    assert [(line["rater"], line["passes"]) for line in lines] == [
+        ("ann", True),
+        ("bob", None),
+        ("ann", False),
+    ]
     entry = labelled.key[lines[0]["item"]]
-    assert (lines[0]["id"], lines[0]["run"]) == (entry.id, entry.run) and list(lines[1]["dimensions"]) == list(labelled.keys)
+    assert (lines[0]["id"], lines[0]["run"]) == (entry.id, entry.run) and list(
+        lines[1]["dimensions"]
+    ) == list(labelled.keys)
 
 
 def test_a_spreadsheet_gets_no_formula(labelled: Study, tmp_path: Path) -> None:
     write_export(labelled, exported(labelled, read(labelled)), tmp_path / "x.csv")
     with (tmp_path / "x.csv").open(newline="") as file:
         notes = [row["note"] for row in csv.DictReader(file)]
-    assert not any(note[:1] in ("=", "+", "-", "@") for note in notes) and notes[0].startswith("'=SUM")
+    assert not any(note[:1] in ("=", "+", "-", "@") for note in notes) and notes[0].startswith(
+        "'=SUM"
+    )
 
 
 def test_merged_lines_are_a_labelled_file_of_what_most_say(study: Study) -> None:
@@ -87,12 +97,19 @@ def test_a_judge_can_be_calibrated_on_merged_lines(study: Study, tmp_path: Path)
 def test_one_run_alone(labelled: Study) -> None:
     runs = {line["run"] for line in exported(labelled, read(labelled), "hasty")}
     assert runs <= {"hasty"}
-    with pytest.raises(UserError, match=r"No run 'x' in this study: expected (patient, hasty|hasty, patient)"):
+    with pytest.raises(
+        UserError, match=r"No run 'x' in this study: expected (patient, hasty|hasty, patient)"
+    ):
         exported(labelled, read(labelled), "x")
 
 
 def row(study: Study, place: int = 0, **changed: Any) -> dict[str, Any]:
-    return {"item": list(study.items)[place], "rater": "eve", **dict.fromkeys(study.keys, "TRUE"), **changed}
+    return {
+        "item": list(study.items)[place],
+        "rater": "eve",
+        **dict.fromkeys(study.keys, "TRUE"),
+        **changed,
+    }
 
 
 def written(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -114,7 +131,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
         ({"item": None}, "No item"),
     ],
 )
-def test_a_bad_row_is_named_and_nothing_is_imported(changed: dict[str, Any], words: str, study: Study, tmp_path: Path) -> None:
+def test_a_bad_row_is_named_and_nothing_is_imported(
+    changed: dict[str, Any], words: str, study: Study, tmp_path: Path
+) -> None:
     rows = [row(study, 0, at=""), {**row(study, 1, at=""), **changed}, row(study, 2, at="")]
     with pytest.raises(UserError) as caught:
         import_labels(study, written(tmp_path / "x.csv", rows))
@@ -130,7 +149,9 @@ def test_several_bad_lines_are_counted(study: Study, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"x\.jsonl:2: not JSON .* \(2 more lines are bad\.\)"):
         import_labels(study, path)
     path.write_text(json.dumps(good) + "\n" + json.dumps(good) + "\n")
-    with pytest.raises(UserError, match=r"x\.jsonl:2: 'eve' has labelled item-\d on an earlier line"):
+    with pytest.raises(
+        UserError, match=r"x\.jsonl:2: 'eve' has labelled item-\d on an earlier line"
+    ):
         import_labels(study, path)
 
 
@@ -145,12 +166,16 @@ def test_several_bad_lines_are_counted(study: Study, tmp_path: Path) -> None:
         ("item,rater,HEADER\nitem-1,eve,1,1,1,1,1,1,1,1\n", "not as many cells"),
     ],
 )
-def test_files_of_another_shape_are_refused(text: str, words: str, study: Study, tmp_path: Path) -> None:
+def test_files_of_another_shape_are_refused(
+    text: str, words: str, study: Study, tmp_path: Path
+) -> None:
     path = tmp_path / "x.csv"
     path.write_text(text.replace("HEADER", ",".join(study.keys)))
     with pytest.raises(UserError, match=words):
         import_labels(study, path)
-    with pytest.raises(UserError, match=r"No file at '.*x\.xlsx'\. Expected labels in \.csv or \.jsonl"):
+    with pytest.raises(
+        UserError, match=r"No file at '.*x\.xlsx'\. Expected labels in \.csv or \.jsonl"
+    ):
         import_labels(study, tmp_path / "x.xlsx")
     (tmp_path / "x.xlsx").touch()
     with pytest.raises(UserError, match=r"is no file ending in \.csv or \.jsonl"):
@@ -160,7 +185,13 @@ def test_files_of_another_shape_are_refused(text: str, words: str, study: Study,
 
 
 def test_words_of_spreadsheets_and_case_are_understood(study: Study, tmp_path: Path) -> None:
-    words = {"intention": "true", "completeness": "0", "feasibility": " No ", "affordability": "1", "clarity": ""}
+    words = {
+        "intention": "true",
+        "completeness": "0",
+        "feasibility": " No ",
+        "affordability": "1",
+        "clarity": "",
+    }
     import_labels(study, written(tmp_path / "x.csv", [row(study, **words)]))
     (said,) = read(study)["eve"].values()
     assert said.values == {
@@ -173,7 +204,9 @@ def test_words_of_spreadsheets_and_case_are_understood(study: Study, tmp_path: P
     }
 
 
-def test_an_old_export_does_not_undo_newer_labels_and_new_rows_do(study: Study, tmp_path: Path) -> None:
+def test_an_old_export_does_not_undo_newer_labels_and_new_rows_do(
+    study: Study, tmp_path: Path
+) -> None:
     label(study, "eve", 0, clarity=True)
     write_export(study, exported(study, read(study)), tmp_path / "old.jsonl")
     label(study, "eve", 0, clarity=False)

@@ -52,13 +52,17 @@ def test_a_torn_line_is_cut_off_and_costs_only_itself(study: Study) -> None:
     assert read(study)["ann"][first(study)].values == {"clarity": True}
     append(study, checked(study, first(study), "ann", {"clarity": False}))
     assert read(study)["ann"][first(study)].values == {"clarity": False}
-    assert [json.loads(line)["values"] for line in file_of(study, "ann").read_text().splitlines()] == [
+    assert [
+        json.loads(line)["values"] for line in file_of(study, "ann").read_text().splitlines()
+    ] == [
         {"clarity": True},
         {"clarity": False},
     ]
 
 
-def test_a_clock_that_is_set_back_does_not_bring_back_an_old_judgement(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_set_back_does_not_bring_back_an_old_judgement(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     moments = iter(["2026-06-20T10:00:00.000000Z", "2026-06-20T09:00:00.000000Z"])
     monkeypatch.setattr(module, "now", lambda: next(moments))
     append(study, checked(study, first(study), "ann", {"clarity": True}))
@@ -68,7 +72,10 @@ def test_a_clock_that_is_set_back_does_not_bring_back_an_old_judgement(study: St
 
 
 def test_processes_that_write_at_once_lose_nothing(study: Study) -> None:
-    commands = [[sys.executable, "-c", WRITER, str(study.folder), rater, "40"] for rater in ("ann", "ann", "bob")]
+    commands = [
+        [sys.executable, "-c", WRITER, str(study.folder), rater, "40"]
+        for rater in ("ann", "ann", "bob")
+    ]
     writers = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in commands]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert len(file_of(study, "ann").read_text().splitlines()) == 80
@@ -76,7 +83,11 @@ def test_processes_that_write_at_once_lose_nothing(study: Study) -> None:
 
 
 def test_a_kill_loses_nothing_that_was_acknowledged(study: Study) -> None:
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(study.folder), "ann", "1000000"], stdout=subprocess.PIPE, text=True)
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(study.folder), "ann", "1000000"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert writer.stdout is not None
     for _ in range(25):
         writer.stdout.readline()
@@ -85,17 +96,27 @@ def test_a_kill_loses_nothing_that_was_acknowledged(study: Study) -> None:
     writer.wait(60)
     append(study, checked(study, first(study), "ann", {"clarity": True}, note="after"))
     notes = [json.loads(line)["note"] for line in file_of(study, "ann").read_text().splitlines()]
-    assert notes[:acknowledged] == [str(number) for number in range(acknowledged)] and notes[-1] == "after"
+    assert (
+        notes[:acknowledged] == [str(number) for number in range(acknowledged)]
+        and notes[-1] == "after"
+    )
 
 
-@pytest.mark.parametrize(("said", "name"), [("  Ann   LEE ", "ann lee"), ("Zoë", "zoë"), ("李雷", "李雷"), ("J. O'Neil-2", "j. o'neil-2")])
-def test_names_that_a_person_would_call_the_same_are_one_rater(said: str, name: str, study: Study) -> None:
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [("  Ann   LEE ", "ann lee"), ("Zoë", "zoë"), ("李雷", "李雷"), ("J. O'Neil-2", "j. o'neil-2")],
+)
+def test_names_that_a_person_would_call_the_same_are_one_rater(
+    said: str, name: str, study: Study
+) -> None:
     assert rater_name(said) == name
     append(study, checked(study, first(study), said, {"clarity": True}))
     assert list(read(study)) == [name]
 
 
-@pytest.mark.parametrize("said", ["", "  ", "../ann", ".ann", "a/b", "a\x00b", "x" * 41, "界" * 27, None, 3, ["ann"]])
+@pytest.mark.parametrize(
+    "said", ["", "  ", "../ann", ".ann", "a/b", "a\x00b", "x" * 41, "界" * 27, None, 3, ["ann"]]
+)
 def test_names_that_cannot_be_files_are_refused(said: Any) -> None:
     with pytest.raises(LabelProblem, match="A rater's name"):
         rater_name(said)

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 
 from tripwright.evals.study.markdown import blocks, inline
 
-KINDS = {"heading", "paragraph", "list", "table", "quote", "code", "rule", "text", "strong", "em", "link", "card"}
+KINDS = {
+    "heading",
+    "paragraph",
+    "list",
+    "table",
+    "quote",
+    "code",
+    "rule",
+    "text",
+    "strong",
+    "em",
+    "link",
+    "card",
+}
 
 
 def text(*words: str) -> list[dict[str, str]]:
@@ -23,14 +36,20 @@ def leaves(node: Any) -> str:
         return "".join(map(leaves, node))
     if node.get("kind") == "card":
         return f"call {node['call']}, row {node['row']}"
-    return "".join(leaves(value) if isinstance(value, list) else str(value) for name, value in node.items() if name in VISIBLE)
+    return "".join(
+        leaves(value) if isinstance(value, list) else str(value)
+        for name, value in node.items()
+        if name in VISIBLE
+    )
 
 
 VISIBLE = ("text", "url", "inline", "blocks", "head", "rows", "items")
 
 
 def test_the_answers_of_row_d11() -> None:
-    found = blocks("As asked.\n\n### Stay (2026-06-26)\n#### Kendale Inn\n- **Price**: 99 USD\n- **Evidence**: [call 2, row 1]\n")
+    found = blocks(
+        "As asked.\n\n### Stay (2026-06-26)\n#### Kendale Inn\n- **Price**: 99 USD\n- **Evidence**: [call 2, row 1]\n"
+    )
     assert found == [
         {"kind": "paragraph", "inline": text("As asked.")},
         {"kind": "heading", "level": 3, "inline": text("Stay (2026-06-26)")},
@@ -38,11 +57,19 @@ def test_the_answers_of_row_d11() -> None:
         {
             "kind": "list",
             "items": [
-                {"level": 0, "number": None, "inline": [{"kind": "strong", "inline": text("Price")}, *text(": 99 USD")]},
                 {
                     "level": 0,
                     "number": None,
-                    "inline": [{"kind": "strong", "inline": text("Evidence")}, *text(": "), {"kind": "card", "call": 2, "row": 1}],
+                    "inline": [{"kind": "strong", "inline": text("Price")}, *text(": 99 USD")],
+                },
+                {
+                    "level": 0,
+                    "number": None,
+                    "inline": [
+                        {"kind": "strong", "inline": text("Evidence")},
+                        *text(": "),
+                        {"kind": "card", "call": 2, "row": 1},
+                    ],
                 },
             ],
         },
@@ -55,7 +82,10 @@ def test_the_answers_of_row_d11() -> None:
         ("plain *em* and `code`", ["text", "em", "text", "code"]),
         ("2 * 3 * 4 and a_b_c and 3 < 4", ["text"]),
         ("**bold *both***", ["strong"]),
-        ("[a page](https://x.example) ![a picture](https://y.example/p.png)", ["link", "text", "link"]),
+        (
+            "[a page](https://x.example) ![a picture](https://y.example/p.png)",
+            ["link", "text", "link"],
+        ),
         (r"\*not em\* \[call 1, row 1\]", ["text"]),
         ("[call 1 , row 2], [Call 3, row 4]", ["card", "text", "card"]),
         ("[call one, row two] [row 1, call 2] [call 1]", ["text"]),
@@ -71,10 +101,14 @@ def test_lists_tables_quotes_and_fences() -> None:
         "1. one\n   and on\n   - under\n2) two\n\n| a | b |\n|---|:-:|\n| `1` | [call 1, row 1] |\n\n> said\n\n```\n# no *markup*\n```\n---"
     )
     assert [node["kind"] for node in found] == ["list", "table", "quote", "code", "rule"]
-    assert [(item["level"], item["number"], leaves(item["inline"])) for item in found[0]["items"]] == [
+    assert [
+        (item["level"], item["number"], leaves(item["inline"])) for item in found[0]["items"]
+    ] == [
         *((0, "1", "one\nand on"), (1, None, "under"), (0, "2", "two")),
     ]
-    assert found[1]["rows"] == [[[{"kind": "code", "text": "1"}], [{"kind": "card", "call": 1, "row": 1}]]]
+    assert found[1]["rows"] == [
+        [[{"kind": "code", "text": "1"}], [{"kind": "card", "call": 1, "row": 1}]]
+    ]
     assert found[3]["text"] == "# no *markup*"
 
 
@@ -89,9 +123,13 @@ def test_lists_tables_quotes_and_fences() -> None:
     ],
 )
 def test_html_and_addresses_stay_text(hostile: str) -> None:
-    """The tree has no kind for HTML, pictures or anything that is fetched; the words are there for raters to see."""
+    """The tree has no kind for HTML, pictures or anything that is fetched; the words are there for
+    raters to see."""
     found = blocks(hostile)
-    assert found[0]["kind"] == "paragraph" and {node["kind"] for node in found[0]["inline"]} <= {"text", "link"}
+    assert found[0]["kind"] == "paragraph" and {node["kind"] for node in found[0]["inline"]} <= {
+        "text",
+        "link",
+    }
     for word in hostile.replace("](", " ").strip("![])").split():
         assert word.strip("()") in leaves(found)
 
@@ -100,16 +138,39 @@ def test_what_turns_or_hides_text_is_shown_as_a_mark() -> None:
     assert leaves(blocks("a\u202eb\x00c\u2066d")) == "a\ufffdb\ufffdc\ufffdd"
 
 
-@given(st.text(alphabet=st.sampled_from("ab *_`[](){}|>#-+1.\\\n!~:,<\t") | st.characters(), max_size=200))
+@given(
+    st.text(
+        alphabet=st.sampled_from("ab *_`[](){}|>#-+1.\\\n!~:,<\t") | st.characters(), max_size=200
+    )
+)
 def test_nothing_raises_and_no_letter_is_lost(said: str) -> None:
     found = blocks(said)
     assert {node["kind"] for node in found} <= KINDS
     shown = leaves(found)
-    fence = "```" in said or "~~~" in said  # the words after an opening fence name a language, and are not shown
+    # the words after an opening fence name a language, and are not shown
+    fence = "```" in said or "~~~" in said
     assert fence or [c for c in shown if c in "ab"] == [c for c in said if c in "ab"]
 
 
-@pytest.mark.parametrize("piece", ["[", "**a", "*a ", "`", "[call 1, row ", "> ", "- ", "|", "_a", "\\", "[a](", "![", "#### ", "  - a\n"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[",
+        "**a",
+        "*a ",
+        "`",
+        "[call 1, row ",
+        "> ",
+        "- ",
+        "|",
+        "_a",
+        "\\",
+        "[a](",
+        "![",
+        "#### ",
+        "  - a\n",
+    ],
+)
 def test_a_long_hostile_text_is_read_to_its_end(piece: str) -> None:
     """With unbounded patterns these would take hours: no test would come back."""
     letters = piece.count("a")

@@ -26,28 +26,46 @@ def drawn(study: Study) -> dict[str, set[str]]:
 
 def test_the_seven_dimensions_are_the_papers() -> None:
     assert [each.key for each in SEVEN] == [
-        *("intention", "completeness", "feasibility", "affordability", "clarity", "personalisation", "no_hallucination"),
+        *(
+            "intention",
+            "completeness",
+            "feasibility",
+            "affordability",
+            "clarity",
+            "personalisation",
+            "no_hallucination",
+        ),
     ]
     assert "15%" in SEVEN[3].false and "200 s" in SEVEN[4].question
     assert all(each.true and each.false and each.question and each.short for each in SEVEN)
 
 
 def test_every_run_answers_the_same_requests(run_folder: Any, lines: Any, tmp_path: Path) -> None:
-    runs = [run_folder(name, [lines["errand"](n) for n in numbers]) for name, numbers in (("a", range(9)), ("b", range(4, 12)))]
+    runs = [
+        run_folder(name, [lines["errand"](n) for n in numbers])
+        for name, numbers in (("a", range(9)), ("b", range(4, 12)))
+    ]
     made = make_study(sources(runs), tmp_path / "s", SEVEN, per_run=4, seed=1)
     found = drawn(Study.open(tmp_path / "s"))
     assert found["a"] == found["b"] and len(found["a"]) == 4
     assert (made.items, made.shared_requests) == (8, 4)
 
 
-def test_where_runs_share_too_little_each_adds_its_own(run_folder: Any, lines: Any, tmp_path: Path) -> None:
-    runs = [run_folder(name, [lines["errand"](n) for n in numbers]) for name, numbers in (("a", range(3)), ("b", range(2, 9)))]
+def test_where_runs_share_too_little_each_adds_its_own(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
+    runs = [
+        run_folder(name, [lines["errand"](n) for n in numbers])
+        for name, numbers in (("a", range(3)), ("b", range(2, 9)))
+    ]
     make_study(sources(runs), tmp_path / "s", SEVEN, per_run=3)
     found = drawn(Study.open(tmp_path / "s"))
     assert found["a"] == {"r0", "r1", "r2"} and len(found["b"]) == 3 and "r2" in found["b"]
 
 
-def test_one_transcript_of_each_request_and_the_later_line_of_an_id(run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_one_transcript_of_each_request_and_the_later_line_of_an_id(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     twice = [{**lines["errand"](1, answer=f"Answer {n}."), "id": f"r1-{n}"} for n in range(5)]
     again = [lines["errand"](2, answer="Old."), lines["errand"](2, answer="New.")]
     make_study(sources([run_folder("a", [*twice, *again])]), tmp_path / "s", SEVEN)
@@ -56,7 +74,9 @@ def test_one_transcript_of_each_request_and_the_later_line_of_an_id(run_folder: 
     assert len(answers) == 2 and "New." in answers
 
 
-def test_unscored_transcripts_and_a_torn_last_line_are_left_out(run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_unscored_transcripts_and_a_torn_last_line_are_left_out(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     unscored = lines["errand"](1)
     unscored["transcript"]["stop_reason"] = "unscored"
     folder = run_folder("a", [lines["errand"](0), unscored])
@@ -67,8 +87,15 @@ def test_unscored_transcripts_and_a_torn_last_line_are_left_out(run_folder: Any,
 
 
 def test_raters_see_nothing_of_the_run(run_folder: Any, lines: Any, tmp_path: Path) -> None:
-    """Not its name, not the transcript's id, not a verdict, a thought, a level or the oracle's plan."""
-    runs = [run_folder("THE RUN", [lines["errand"](n, passes=False) for n in range(3)] + [lines["journey"](n) for n in range(3)])]
+    """Not its name, not the transcript's id, not a verdict, a thought, a level or the oracle's
+    plan."""
+    runs = [
+        run_folder(
+            "THE RUN",
+            [lines["errand"](n, passes=False) for n in range(3)]
+            + [lines["journey"](n) for n in range(3)],
+        )
+    ]
     make_study(sources(runs), tmp_path / "s", SEVEN)
     shown = (tmp_path / "s" / "items.jsonl").read_text()
     for secret in (
@@ -90,11 +117,16 @@ def test_raters_see_nothing_of_the_run(run_folder: Any, lines: Any, tmp_path: Pa
     assert "THE RUN" in (tmp_path / "s" / "key.jsonl").read_text()
 
 
-def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     runs = [run_folder(name, [lines["errand"](n) for n in range(20)]) for name in ("a", "b")]
     for out, seed in (("one", 5), ("two", 5), ("three", 6)):
         make_study(sources(runs), tmp_path / out, SEVEN, per_run=10, seed=seed)
-    one, two, three = ([(tmp_path / out / file).read_bytes() for file in ("items.jsonl", "key.jsonl")] for out in ("one", "two", "three"))
+    one, two, three = (
+        [(tmp_path / out / file).read_bytes() for file in ("items.jsonl", "key.jsonl")]
+        for out in ("one", "two", "three")
+    )
     assert one == two != three
     first = [entry.run for entry in Study.open(tmp_path / "one").key.values()][:10]
     assert 0 < Counter(first)["a"] < 10
@@ -105,27 +137,47 @@ def test_each_rater_has_an_order_of_their_own_and_keeps_it(study: Study) -> None
     assert sorted(study.order("ann")) == sorted(study.items)
 
 
-def test_requests_and_answers_are_kept_as_people_read_them(run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_requests_and_answers_are_kept_as_people_read_them(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     silent = lines["errand"](8, answer=None, seconds=None)
-    make_study(sources([run_folder("a", [lines["errand"](1), lines["journey"](1), silent])]), tmp_path / "s", SEVEN)
-    items = {item["request"]["text"][:4]: item for item in Study.open(tmp_path / "s").items.values() if item["answer"]["kind"] != "none"}
+    make_study(
+        sources([run_folder("a", [lines["errand"](1), lines["journey"](1), silent])]),
+        tmp_path / "s",
+        SEVEN,
+    )
+    items = {
+        item["request"]["text"][:4]: item
+        for item in Study.open(tmp_path / "s").items.values()
+        if item["answer"]["kind"] != "none"
+    }
     errand, journey = items["I go"], items["Plan"]
     assert errand["answer"]["kind"] == "markdown" and errand["seconds"] == 31.2
-    assert ["Budget in all", "1,200 USD"] in errand["request"]["facts"] and ["Leaves", "2026-06-26"] in errand["request"]["facts"]
+    assert ["Budget in all", "1,200 USD"] in errand["request"]["facts"] and [
+        "Leaves",
+        "2026-06-26",
+    ] in errand["request"]["facts"]
     assert journey["answer"]["days"][0] == {
         "number": 1,
         "date": "2022-03-07",
         "city": "from Wynon to Rowestow",
         "lines": [["see", "Malmoor Trail, Rowestow", "Old Pier"]],
     }
-    assert ["Dates", "2022-03-07 to 2022-03-09"] in journey["request"]["facts"] and ["Cuisines", "Mexican, Thai"] in journey["request"][
-        "facts"
+    assert ["Dates", "2022-03-07 to 2022-03-09"] in journey["request"]["facts"] and [
+        "Cuisines",
+        "Mexican, Thai",
+    ] in journey["request"]["facts"]
+    (none,) = [
+        item
+        for item in Study.open(tmp_path / "s").items.values()
+        if item["answer"]["kind"] == "none"
     ]
-    (none,) = [item for item in Study.open(tmp_path / "s").items.values() if item["answer"]["kind"] == "none"]
     assert none["answer"]["why"] == "max turns" and none["seconds"] is None
 
 
-def test_what_the_agent_was_shown_stands_beside_a_tools_whole_answer(run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_what_the_agent_was_shown_stands_beside_a_tools_whole_answer(
+    run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     line = lines["errand"](1)
     line["transcript"]["segments"][2]["text"] = "The service is down."
     make_study(sources([run_folder("a", [line])]), tmp_path / "s", SEVEN)
@@ -138,11 +190,16 @@ def test_what_the_agent_was_shown_stands_beside_a_tools_whole_answer(run_folder:
     [
         ("not json", "transcripts.jsonl:2: not an episode of a run: not JSON"),
         ("[1]", "expected an object"),
-        ('{"id": "x", "domain": "deeptravel", "request": {"query": "Go."}}', 'expected a transcript under "transcript"'),
+        (
+            '{"id": "x", "domain": "deeptravel", "request": {"query": "Go."}}',
+            'expected a transcript under "transcript"',
+        ),
         ('{"id": "x", "transcript": {"segments": []}}', 'no "request" of a "domain"'),
     ],
 )
-def test_a_line_that_is_no_transcript_is_named(line: str, words: str, run_folder: Any, lines: Any, tmp_path: Path) -> None:
+def test_a_line_that_is_no_transcript_is_named(
+    line: str, words: str, run_folder: Any, lines: Any, tmp_path: Path
+) -> None:
     folder = run_folder("a", [lines["errand"](1)])
     with (folder / "transcripts.jsonl").open("a") as file:
         file.write(line + "\n")
@@ -157,7 +214,10 @@ def test_sources_are_named_apart_and_found(run_folder: Any, lines: Any, tmp_path
     other.write_text(json.dumps(lines["errand"](1)) + "\n")
     assert [source.run for source in sources([one, two, other])] == [str(one), str(two), "more"]
     assert sources([one / "transcripts.jsonl"])[0].run == "run"
-    for wrong, words in (([tmp_path / "nowhere"], "No transcripts at"), ([one, one / "transcripts.jsonl"], "named twice")):
+    for wrong, words in (
+        ([tmp_path / "nowhere"], "No transcripts at"),
+        ([one, one / "transcripts.jsonl"], "named twice"),
+    ):
         with pytest.raises(UserError, match=words):
             sources(wrong)
 

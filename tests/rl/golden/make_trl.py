@@ -1,13 +1,16 @@
-"""Writes trl.json: what TRL's own GRPOTrainer makes of seeded random data. Run in an environment of its own:
+"""Writes trl.json: what TRL's own GRPOTrainer makes of seeded random data. Run in an environment of
+its own:
 
     python -m venv .venv-trl
     .venv-trl/bin/pip install torch==2.13.0 transformers==5.23.0 trl==1.16.0
     .venv-trl/bin/python tests/rl/golden/make_trl.py
 
-Its `_compute_loss` and `_generate_and_score_completions` are executed as they are, on a tiny random model on the CPU. Three things are
-ours: the sampled tokens (`_generate` returns them), the rewards, and the old and reference log-probabilities, chosen so that the ratios
-leave every clip range. The log-probabilities that TRL computes from the model are recorded on their way through, with their gradients.
-`use_vllm` is switched on after the construction, for the importance ratios only: no vLLM is involved.
+Its `_compute_loss` and `_generate_and_score_completions` are executed as they are, on a tiny random
+model on the CPU. Three things are
+ours: the sampled tokens (`_generate` returns them), the rewards, and the old and reference
+log-probabilities, chosen so that the ratios leave every clip range. The log-probabilities that TRL
+computes from the model are recorded on their way through, with their gradients. `use_vllm` is
+switched on after the construction, for the importance ratios only: no vLLM is involved.
 """
 
 from __future__ import annotations
@@ -25,7 +28,13 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
 VOCABULARY, MAX_COMPLETION = 12, 16
-BASE = {"epsilon_low": 0.2, "epsilon_high": 0.2, "delta": None, "beta": 0.0, "use_bias_correction_kl": False}
+BASE = {
+    "epsilon_low": 0.2,
+    "epsilon_high": 0.2,
+    "delta": None,
+    "beta": 0.0,
+    "use_bias_correction_kl": False,
+}
 SETTINGS = [
     *({"loss_type": name} for name in ("grpo", "bnpo", "dr_grpo", "dapo", "luspo")),
     {"loss_type": "dapo", "epsilon_high": 0.28},
@@ -43,7 +52,11 @@ def numbers(tensor: torch.Tensor) -> Any:
     def short(value: Any) -> Any:
         if isinstance(value, list):
             return [short(v) for v in value]
-        return (None if value != value else float(f"{value:.9g}")) if isinstance(value, float) else value
+        return (
+            (None if value != value else float(f"{value:.9g}"))
+            if isinstance(value, float)
+            else value
+        )
 
     return short(tensor.detach().tolist())
 
@@ -52,10 +65,22 @@ def tiny_trainer(group: int, rewards: Callable[..., list[float | None]]) -> GRPO
     words = {f"w{n}": n for n in range(VOCABULARY)}
     backend = Tokenizer(models.WordLevel(words, unk_token="w1"))
     backend.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="w0", eos_token="w2", unk_token="w1")
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1}
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, pad_token="w0", eos_token="w2", unk_token="w1"
+    )
+    shape = {
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 1,
+    }
     torch.manual_seed(0)
-    model = Qwen2ForCausalLM(Qwen2Config(vocab_size=VOCABULARY, max_position_embeddings=64, initializer_range=0.5, **shape))
+    model = Qwen2ForCausalLM(
+        Qwen2Config(
+            vocab_size=VOCABULARY, max_position_embeddings=64, initializer_range=0.5, **shape
+        )
+    )
     settings = GRPOConfig(
         output_dir=tempfile.mkdtemp(),
         per_device_train_batch_size=group,
@@ -66,13 +91,20 @@ def tiny_trainer(group: int, rewards: Callable[..., list[float | None]]) -> GRPO
         use_cpu=True,
         bf16=False,
     )
-    trainer = GRPOTrainer(model, rewards, settings, Dataset.from_list([{"prompt": "w3 w4"}] * group), processing_class=tokenizer)
+    trainer = GRPOTrainer(
+        model,
+        rewards,
+        settings,
+        Dataset.from_list([{"prompt": "w3 w4"}] * group),
+        processing_class=tokenizer,
+    )
     trainer.model.train()
     return trainer
 
 
 def recorded_logprobs(trainer: GRPOTrainer) -> list[torch.Tensor]:
-    """The list to which every call of TRL's own computation of log-probabilities adds its result."""
+    """The list to which every call of TRL's own computation of log-probabilities adds its
+    result."""
     seen: list[torch.Tensor] = []
     compute = trainer._get_per_token_logps_and_entropies
 
@@ -87,17 +119,24 @@ def recorded_logprobs(trainer: GRPOTrainer) -> list[torch.Tensor]:
     return seen
 
 
-def random_lengths(rows: int, tokens: int, generator: torch.Generator) -> tuple[list[list[int]], list[list[int]]]:
-    """Completions of different lengths, and which of their tokens the agent said: observations stand in the middle, never at the ends."""
+def random_lengths(
+    rows: int, tokens: int, generator: torch.Generator
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Completions of different lengths, and which of their tokens the agent said: observations
+    stand in the middle, never at the ends."""
     lengths = torch.randint(3, tokens + 1, (rows,), generator=generator).tolist()
     lengths[0] = tokens
     ids = [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
-    said = [[1 if t in (0, n - 1) else int(torch.rand((), generator=generator) < 0.7) for t in range(n)] for n in lengths]
+    said = [
+        [1 if t in (0, n - 1) else int(torch.rand((), generator=generator) < 0.7) for t in range(n)]
+        for n in lengths
+    ]
     return ids, said
 
 
 def losses(group: int, tokens: int, seed: int) -> dict[str, Any]:
-    """Two micro-batches of `group` rows make one optimizer step; the loss and the gradient of each, for every setting."""
+    """Two micro-batches of `group` rows make one optimizer step; the loss and the gradient of each,
+    for every setting."""
     g, rows = torch.Generator().manual_seed(seed), 2 * group
     trainer = tiny_trainer(group, lambda completions, **_: [0.0] * len(completions))
     seen = recorded_logprobs(trainer)
@@ -108,16 +147,25 @@ def losses(group: int, tokens: int, seed: int) -> dict[str, Any]:
         "prompt_ids": torch.randint(3, VOCABULARY, (rows, 3), generator=g),
         "prompt_mask": torch.ones(rows, 3, dtype=torch.long),
         "completion_ids": torch.tensor([row + [0] * (tokens - len(row)) for row in ids]),
-        "completion_mask": torch.tensor([[1] * len(row) + [0] * (tokens - len(row)) for row in ids]),
-        "tool_mask": torch.where(torch.arange(tokens) < torch.tensor([[len(row)] for row in ids]), mask, 1),
+        "completion_mask": torch.tensor(
+            [[1] * len(row) + [0] * (tokens - len(row)) for row in ids]
+        ),
+        "tool_mask": torch.where(
+            torch.arange(tokens) < torch.tensor([[len(row)] for row in ids]), mask, 1
+        ),
         "advantages": torch.randn(rows, generator=g),
     }
     inputs["advantages"][1] = 0.0
-    whole = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1), torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+    whole = (
+        torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1),
+        torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1),
+    )
     with torch.no_grad():
         logprobs = trainer._get_per_token_logps_and_entropies(trainer.model, *whole, tokens)[0]
         logits = trainer.model(*whole).logits[:, -tokens - 1 : -1]
-    entropies = trainer._get_per_token_logps_and_entropies(trainer.model, *whole, tokens, compute_entropy=True)[1]
+    entropies = trainer._get_per_token_logps_and_entropies(
+        trainer.model, *whole, tokens, compute_entropy=True
+    )[1]
     gap = 0.3 * torch.randn(rows, tokens, generator=g)
     far = torch.rand(rows, tokens, generator=g)
     gap = torch.where(far < 0.1, -3.0, torch.where(far > 0.9, 3.0, gap))
@@ -126,18 +174,33 @@ def losses(group: int, tokens: int, seed: int) -> dict[str, Any]:
     found = []
     for settings in SETTINGS:
         used = BASE | settings
-        trainer.loss_type, trainer.beta, trainer.args.delta = used["loss_type"], used["beta"], used["delta"]
+        trainer.loss_type, trainer.beta, trainer.args.delta = (
+            used["loss_type"],
+            used["beta"],
+            used["delta"],
+        )
         trainer.args.use_bias_correction_kl = used["use_bias_correction_kl"]
         trainer.epsilon_low, trainer.epsilon_high = used["epsilon_low"], used["epsilon_high"]
         parts, gradients = [], []
         for half in (slice(0, group), slice(group, rows)):
-            part = {name: tensor[half] for name, tensor in inputs.items()} | {"num_items_in_batch": mask.sum()}
+            part = {name: tensor[half] for name, tensor in inputs.items()} | {
+                "num_items_in_batch": mask.sum()
+            }
             loss = trainer._compute_loss(trainer.model, part)
             loss.backward()
             parts.append(loss)
             gradients.append(seen[-1].grad)
-        found.append({**used, "losses": numbers(torch.stack(parts)), "gradient": numbers(torch.cat(gradients))})
-    kept = {name: numbers(inputs[name]) for name in ("advantages", "old_per_token_logps", "ref_per_token_logps")}
+        found.append(
+            {
+                **used,
+                "losses": numbers(torch.stack(parts)),
+                "gradient": numbers(torch.cat(gradients)),
+            }
+        )
+    kept = {
+        name: numbers(inputs[name])
+        for name in ("advantages", "old_per_token_logps", "ref_per_token_logps")
+    }
     return {
         "max_completion_length": MAX_COMPLETION,
         "mask": mask.tolist(),
@@ -149,17 +212,33 @@ def losses(group: int, tokens: int, seed: int) -> dict[str, Any]:
     }
 
 
-def scored(trainer: GRPOTrainer, ids: list[list[int]], said: list[list[int]], sampled: list[list[float]] | None) -> dict[str, Any]:
+def scored(
+    trainer: GRPOTrainer,
+    ids: list[list[int]],
+    said: list[list[int]],
+    sampled: list[list[float]] | None,
+) -> dict[str, Any]:
     """One run of `_generate_and_score_completions` over completions that are given."""
     rows = len(ids)
-    trainer._generate = lambda prompts: ([[3, 4]] * rows, ids, said, ["w3"] * rows, sampled, {}, None, None)
+    trainer._generate = lambda prompts: (
+        [[3, 4]] * rows,
+        ids,
+        said,
+        ["w3"] * rows,
+        sampled,
+        {},
+        None,
+        None,
+    )
     return trainer._generate_and_score_completions([{"prompt": "w3 w4"} for _ in range(rows)])
 
 
 def advantages(prompts: int, group: int, seed: int) -> list[dict[str, Any]]:
     """Rewards in eighths, one group that agrees on 4.2, one member unscored (None)."""
     g = torch.Generator().manual_seed(seed)
-    rewards: list[float | None] = (torch.randint(0, 41, (prompts * group,), generator=g) / 8).tolist()
+    rewards: list[float | None] = (
+        torch.randint(0, 41, (prompts * group,), generator=g) / 8
+    ).tolist()
     rewards[:group] = [4.2] * group
     if group > 2:
         rewards[-1] = None
@@ -167,8 +246,17 @@ def advantages(prompts: int, group: int, seed: int) -> list[dict[str, Any]]:
     found = []
     for scale in ("group", "batch", "none"):
         trainer.scale_rewards = scale
-        made = scored(trainer, [[3, 5, 2]] * len(rewards), [[1, 0, 1]] * len(rewards), None)["advantages"]
-        found.append({"scale_rewards": scale, "group": group, "rewards": rewards, "advantages": numbers(made)})
+        made = scored(trainer, [[3, 5, 2]] * len(rewards), [[1, 0, 1]] * len(rewards), None)[
+            "advantages"
+        ]
+        found.append(
+            {
+                "scale_rewards": scale,
+                "group": group,
+                "rewards": rewards,
+                "advantages": numbers(made),
+            }
+        )
     return found
 
 
@@ -178,18 +266,45 @@ def importance(group: int, tokens: int, seed: int) -> list[dict[str, Any]]:
     ids, said = random_lengths(group, tokens, g)
     trainer.use_vllm, trainer.vllm_importance_sampling_correction = True, True
     trainer.vllm_importance_sampling_clip_min = None
-    first = scored(trainer, ids, said, [[0.0] * len(row) for row in ids])  # only to learn what TRL makes of the log-probabilities
+    # only to learn what TRL makes of the log-probabilities
+    first = scored(trainer, ids, said, [[0.0] * len(row) for row in ids])
     gap = 0.5 * torch.randn(group, tokens, generator=g)
     sampled_NT = first["old_per_token_logps"] + gap
     found = []
     for mode in ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask"):
         for cap in (1.3, 2.0):
-            trainer.vllm_importance_sampling_mode, trainer.vllm_importance_sampling_clip_max = mode, cap
-            made = scored(trainer, ids, said, [row[: len(kept)] for row, kept in zip(sampled_NT.tolist(), ids, strict=True)])
-            metrics = {name: values[-1] for name, values in trainer._metrics["train"].items() if name.startswith("sampling/")}
-            found.append({"mode": mode, "cap": cap, "ratio": numbers(made["importance_sampling_ratio"]), "metrics": metrics})
+            trainer.vllm_importance_sampling_mode, trainer.vllm_importance_sampling_clip_max = (
+                mode,
+                cap,
+            )
+            made = scored(
+                trainer,
+                ids,
+                said,
+                [row[: len(kept)] for row, kept in zip(sampled_NT.tolist(), ids, strict=True)],
+            )
+            metrics = {
+                name: values[-1]
+                for name, values in trainer._metrics["train"].items()
+                if name.startswith("sampling/")
+            }
+            found.append(
+                {
+                    "mode": mode,
+                    "cap": cap,
+                    "ratio": numbers(made["importance_sampling_ratio"]),
+                    "metrics": metrics,
+                }
+            )
     mask = [row + [0] * (tokens - len(row)) for row in said]
-    return [{"mask": mask, "trainer": numbers(first["old_per_token_logps"]), "sampler": numbers(sampled_NT), "found": found}]
+    return [
+        {
+            "mask": mask,
+            "trainer": numbers(first["old_per_token_logps"]),
+            "sampler": numbers(sampled_NT),
+            "found": found,
+        }
+    ]
 
 
 def main() -> None:
@@ -197,7 +312,11 @@ def main() -> None:
     golden = {
         "made_with": "trl 1.16.0, torch 2.13.0 (CPU)",
         "losses": [losses(3, 7, seed=1), losses(4, 10, seed=2)],
-        "advantages": [case for prompts, group, seed in ((4, 4, 3), (5, 8, 4), (3, 2, 5)) for case in advantages(prompts, group, seed)],
+        "advantages": [
+            case
+            for prompts, group, seed in ((4, 4, 3), (5, 8, 4), (3, 2, 5))
+            for case in advantages(prompts, group, seed)
+        ],
         "importance": importance(5, 8, seed=6),
     }
     path = Path(__file__).with_name("trl.json")

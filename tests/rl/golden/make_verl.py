@@ -7,7 +7,7 @@
     .venv-verl/bin/python tests/rl/golden/make_verl.py
 
 Every function is called as it is; nothing is stubbed. Ratios leave every clip range, some by more than a factor of e^20.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_and_
 from verl.utils.torch_functional import entropy_from_logits, masked_whiten
 from verl.workers.config import ActorConfig
 
-# Share of tokens up to which a token's log ratio is this: beyond every clip, and beyond the ±20 at which verl cuts it.
+# Share of tokens up to which a token's log ratio is this: beyond every clip, and beyond the ±20 at which verl cuts it.  # noqa: E501
 FAR = ((0.08, -3.0), (0.16, 3.0), (0.18, 8.0), (0.2, -8.0), (0.22, -25.0), (0.25, 100.0))
 CLIPS = [(0.2, 0.2, 3.0), (0.2, 0.28, 3.0), (0.1, 0.4, 1.5), (0.2, 0.2, 1e6)]
 MODES = ("token-mean", "seq-mean-token-mean", "seq-mean-token-sum", "token-sum")
@@ -40,9 +40,11 @@ def numbers(tensor: torch.Tensor) -> Any:
 
 
 def random_mask(rows: int, tokens: int, generator: torch.Generator) -> torch.Tensor:
-    """Rows of different lengths with observations in the middle; the first and the last token of a row are the agent's own."""
+    """Rows of different lengths with observations in the middle; the first and the last token of a row are the agent's own."""  # noqa: E501
     lengths = torch.randint(2, tokens + 1, (rows,), generator=generator)
-    mask = (torch.rand(rows, tokens, generator=generator) < 0.7) & (torch.arange(tokens) < lengths[:, None])
+    mask = (torch.rand(rows, tokens, generator=generator) < 0.7) & (
+        torch.arange(tokens) < lengths[:, None]
+    )
     mask[:, 0] = True
     mask[torch.arange(rows), lengths - 1] = True
     return mask.float()
@@ -57,8 +59,17 @@ def advantages(prompts: int, group: int, seed: int) -> list[dict[str, Any]]:
     tokens_NT[:, -1] = rewards
     index, found = np.repeat(np.arange(prompts), group), []
     for by_std in (True, False):
-        made, _ = core_algos.compute_grpo_outcome_advantage(tokens_NT.clone(), torch.ones(len(rewards), 2), index, 1e-6, by_std)
-        found.append({"by_std": by_std, "group": group, "rewards": numbers(rewards), "advantages": numbers(made[:, 0])})
+        made, _ = core_algos.compute_grpo_outcome_advantage(
+            tokens_NT.clone(), torch.ones(len(rewards), 2), index, 1e-6, by_std
+        )
+        found.append(
+            {
+                "by_std": by_std,
+                "group": group,
+                "rewards": numbers(rewards),
+                "advantages": numbers(made[:, 0]),
+            }
+        )
     return found
 
 
@@ -72,22 +83,41 @@ def policy(rows: int, tokens: int, seed: int) -> dict[str, Any]:
         gap = torch.where(far < share, value, gap)
     per_row = torch.randn(rows, generator=g)
     per_row[0] = 0.0
-    given = {"mask": mask, "old": old, "logprobs": old + gap, "advantages": per_row[:, None].expand_as(mask).contiguous()}
+    given = {
+        "mask": mask,
+        "old": old,
+        "logprobs": old + gap,
+        "advantages": per_row[:, None].expand_as(mask).contiguous(),
+    }
     weights = 2 * torch.rand(rows, tokens, generator=g)
     found = []
     for low, high, dual in CLIPS:
         for mode in MODES[:3]:
             for weighted in (False, True):
                 logprobs = given["logprobs"].clone().requires_grad_()
-                clips = {"clip_ratio": low, "clip_ratio_low": low, "clip_ratio_high": high, "clip_ratio_c": dual}
-                config = ActorConfig(strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, **clips)
+                clips = {
+                    "clip_ratio": low,
+                    "clip_ratio_low": low,
+                    "clip_ratio_high": high,
+                    "clip_ratio_c": dual,
+                }
+                config = ActorConfig(
+                    strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, **clips
+                )
                 extra = {"rollout_is_weights": weights} if weighted else {}
-                loss, metrics = core_algos.compute_policy_loss_vanilla(old, logprobs, given["advantages"], mask, mode, config, **extra)
+                loss, metrics = core_algos.compute_policy_loss_vanilla(
+                    old, logprobs, given["advantages"], mask, mode, config, **extra
+                )
                 loss.backward()
                 case = {"low": low, "high": high, "dual": dual, "mode": mode, "weighted": weighted}
-                case["clipped_share"] = metrics["actor/pg_clipfrac"] + metrics["actor/pg_clipfrac_lower"]
+                case["clipped_share"] = (
+                    metrics["actor/pg_clipfrac"] + metrics["actor/pg_clipfrac_lower"]
+                )
                 found.append(case | {"loss": numbers(loss), "gradient": numbers(logprobs.grad)})
-    return {name: numbers(tensor) for name, tensor in given.items()} | {"weights": numbers(weights), "found": found}
+    return {name: numbers(tensor) for name, tensor in given.items()} | {
+        "weights": numbers(weights),
+        "found": found,
+    }
 
 
 def aggregated(rows: int, tokens: int, seed: int) -> dict[str, Any]:
@@ -96,7 +126,10 @@ def aggregated(rows: int, tokens: int, seed: int) -> dict[str, Any]:
     mask, losses = random_mask(rows, tokens, g), torch.randn(rows, tokens, generator=g)
     found = {mode: numbers(core_algos.agg_loss(losses, mask, mode)) for mode in MODES}
     whole = {"batch_num_tokens": mask.sum(), "global_batch_size": rows}
-    half = {mode: numbers(core_algos.agg_loss(losses[: rows // 2], mask[: rows // 2], mode, **whole)) for mode in MODES}
+    half = {
+        mode: numbers(core_algos.agg_loss(losses[: rows // 2], mask[: rows // 2], mode, **whole))
+        for mode in MODES
+    }
     return {"mask": numbers(mask), "losses": numbers(losses), "whole": found, "first_half": half}
 
 
@@ -111,7 +144,9 @@ def divergences(seed: int) -> dict[str, Any]:
         made = core_algos.kl_penalty(leaf, reference, name)
         made.sum().backward()
         found[name] = {"value": numbers(made), "gradient": numbers(leaf.grad)}
-    logits = torch.randn(6, 9, generator=g) * torch.tensor([[0.0], [0.1], [1.0], [5.0], [30.0], [200.0]])
+    logits = torch.randn(6, 9, generator=g) * torch.tensor(
+        [[0.0], [0.1], [1.0], [5.0], [30.0], [200.0]]
+    )
     return {
         "logprobs": numbers(logprobs),
         "reference": numbers(reference),
@@ -129,9 +164,16 @@ def values(rows: int, tokens: int, seed: int) -> dict[str, Any]:
     values_NT = torch.randn(rows, tokens, generator=g)
     found = []
     for gamma, lam in ((1.0, 1.0), (1.0, 0.95), (0.9, 0.8), (0.99, 0.0)):
-        made, returns = core_algos.compute_gae_advantage_return(rewards, values_NT, mask, gamma, lam)
-        found.append({"gamma": gamma, "lam": lam, "whitened": numbers(made), "returns": numbers(returns)})
-    fresh, goal = values_NT + 0.5 * torch.randn(rows, tokens, generator=g), torch.randn(rows, tokens, generator=g)
+        made, returns = core_algos.compute_gae_advantage_return(
+            rewards, values_NT, mask, gamma, lam
+        )
+        found.append(
+            {"gamma": gamma, "lam": lam, "whitened": numbers(made), "returns": numbers(returns)}
+        )
+    fresh, goal = (
+        values_NT + 0.5 * torch.randn(rows, tokens, generator=g),
+        torch.randn(rows, tokens, generator=g),
+    )
     losses = []
     for clip in (0.2, 0.5, 1e6):
         leaf = fresh.clone().requires_grad_()
@@ -146,11 +188,14 @@ def values(rows: int, tokens: int, seed: int) -> dict[str, Any]:
         "goal": goal,
         "whitened": masked_whiten(values_NT, mask),
     }
-    return {name: numbers(tensor) for name, tensor in given.items()} | {"gae": found, "value_losses": losses}
+    return {name: numbers(tensor) for name, tensor in given.items()} | {
+        "gae": found,
+        "value_losses": losses,
+    }
 
 
 def importance(rows: int, tokens: int, seed: int, largest: float) -> dict[str, Any]:
-    """One log ratio is `largest`. verl masks by the string "lower_upper"; its lower bound is put under every ratio here."""
+    """One log ratio is `largest`. verl masks by the string "lower_upper"; its lower bound is put under every ratio here."""  # noqa: E501
     g = torch.Generator().manual_seed(seed)
     mask = random_mask(rows, tokens, g)
     sampler = -3 * torch.rand(rows, tokens, generator=g)
@@ -166,20 +211,40 @@ def importance(rows: int, tokens: int, seed: int, largest: float) -> dict[str, A
                 weights = made.batch["rollout_is_weights"]
                 names = ("k3_kl", "rollout_is_ratio_fraction_high", "rollout_is_eff_sample_size")
                 figures = {name: metrics[f"rollout_corr/{name}"] for name in names}
-                found.append({"level": level, "cap": cap, "masked": masked, "weights": numbers(weights), "figures": figures})
-    return {"mask": numbers(mask), "trainer": numbers(trainer), "sampler": numbers(sampler), "found": found}
+                found.append(
+                    {
+                        "level": level,
+                        "cap": cap,
+                        "masked": masked,
+                        "weights": numbers(weights),
+                        "figures": figures,
+                    }
+                )
+    return {
+        "mask": numbers(mask),
+        "trainer": numbers(trainer),
+        "sampler": numbers(sampler),
+        "found": found,
+    }
 
 
 def main() -> None:
     torch.set_num_threads(1)
     golden = {
         "made_with": "verl 0.9.1, torch 2.13.0 (CPU)",
-        "advantages": [case for prompts, group, seed in ((4, 4, 1), (5, 8, 2), (3, 2, 3)) for case in advantages(prompts, group, seed)],
+        "advantages": [
+            case
+            for prompts, group, seed in ((4, 4, 1), (5, 8, 2), (3, 2, 3))
+            for case in advantages(prompts, group, seed)
+        ],
         "policy": [policy(5, 6, seed=4), policy(6, 9, seed=5)],
         "aggregated": [aggregated(4, 6, seed=6), aggregated(6, 11, seed=7)],
         "divergences": divergences(seed=8),
         "values": [values(4, 7, seed=9), values(6, 12, seed=10)],
-        "importance": [importance(4, 7, seed=11, largest=1.0), importance(5, 9, seed=12, largest=30.0)],
+        "importance": [
+            importance(4, 7, seed=11, largest=1.0),
+            importance(5, 9, seed=12, largest=30.0),
+        ],
     }
     path = Path(__file__).with_name("verl.json")
     path.write_text(json.dumps(golden, separators=(",", ":")) + "\n")

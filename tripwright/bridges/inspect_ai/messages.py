@@ -1,7 +1,9 @@
-"""A transcript as Inspect's chat messages, and what an Inspect model said as our client would say it.
+"""A transcript as Inspect's chat messages, and what an Inspect model said as our client would say
+it.
 
-What is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one difference: a dialect whose prompt lists the tools
-itself makes no native calls, so its tool answers go as the user's words, because most providers refuse a tool's answer to no call.
+What is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one difference: a
+dialect whose prompt lists the tools itself makes no native calls, so its tool answers go as the
+user's words, because most providers refuse a tool's answer to no call.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ from tripwright.policies.endpoint import Notation, messages
 from tripwright.transcript import Transcript
 
 
-def chat_messages(transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]) -> list[ChatMessage]:
+def chat_messages(
+    transcript: Transcript, how: Notation, schemas: list[dict[str, Any]]
+) -> list[ChatMessage]:
     """The conversation so far; `how` as in the endpoint policy."""
     return [_message(said) for said in messages(transcript, how, schemas)]
 
 
 def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
-    """JSON functions of OpenAI's format as Inspect hands them to a provider: the same, and closed (`additionalProperties` false), which
-    providers need who read calls strictly."""
+    """JSON functions of OpenAI's format as Inspect hands them to a provider: the same, and closed
+    (`additionalProperties` false), which providers need who read calls strictly."""
     functions = [schema["function"] for schema in schemas]
     return [
         ToolInfo(
@@ -46,11 +50,15 @@ def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
 
 
 def completion_of(output: ModelOutput) -> Completion:
-    """What the model said, as our own client would say it: text and calls, neither token ids nor the blocks of a provider's reasoning."""
+    """What the model said, as our own client would say it: text and calls, neither token ids nor
+    the blocks of a provider's reasoning."""
     calls = tuple(_requested(call) for call in output.message.tool_calls or ())
     usage: dict[str, float] = {}
     if output.usage is not None:
-        usage = {"prompt_tokens": output.usage.input_tokens, "completion_tokens": output.usage.output_tokens}
+        usage = {
+            "prompt_tokens": output.usage.input_tokens,
+            "completion_tokens": output.usage.output_tokens,
+        }
     finish_reason = "length" if output.stop_reason == "max_tokens" else output.stop_reason
     return Completion(output.message.text, calls, finish_reason, usage)
 
@@ -58,8 +66,12 @@ def completion_of(output: ModelOutput) -> Completion:
 def last_words(transcript: Transcript, model: str) -> ModelOutput:
     """The answer (else the last turn) as a model's output, which the viewer shows first."""
     said = [segment.text for segment in transcript.segments if segment.role == "assistant"]
-    output = ModelOutput.from_content(model, transcript.answer if transcript.answer is not None else "".join(said[-1:]))
-    given, made = (int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens"))
+    output = ModelOutput.from_content(
+        model, transcript.answer if transcript.answer is not None else "".join(said[-1:])
+    )
+    given, made = (
+        int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens")
+    )
     if given or made:
         output.usage = ModelUsage(input_tokens=given, output_tokens=made, total_tokens=given + made)
     return output
@@ -71,7 +83,11 @@ def _message(said: dict[str, Any]) -> ChatMessage:
         return ChatMessageSystem(content=text)
     if role == "assistant":
         calls = [
-            ToolCall(id=call["id"], function=call["function"]["name"], arguments=json.loads(call["function"]["arguments"]))
+            ToolCall(
+                id=call["id"],
+                function=call["function"]["name"],
+                arguments=json.loads(call["function"]["arguments"]),
+            )
             for call in said.get("tool_calls", ())
         ]
         return ChatMessageAssistant(content=text, tool_calls=calls or None)
@@ -81,6 +97,9 @@ def _message(said: dict[str, Any]) -> ChatMessage:
 
 
 def _requested(call: ToolCall) -> RequestedCall:
-    """Arguments that Inspect could not read are lost there; what stands in their place cannot be read either."""
-    arguments = json.dumps(call.arguments) if call.parse_error is None else "(arguments that are no JSON)"
+    """Arguments that Inspect could not read are lost there; what stands in their place cannot be
+    read either."""
+    arguments = (
+        json.dumps(call.arguments) if call.parse_error is None else "(arguments that are no JSON)"
+    )
     return RequestedCall(call.id, call.function, arguments)

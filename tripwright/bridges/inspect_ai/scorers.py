@@ -1,7 +1,9 @@
-"""Our verdicts as Inspect scores: `final` passes or not, with every fact in words; `facts` says it constraint by constraint.
+"""Our verdicts as Inspect scores: `final` passes or not, with every fact in words; `facts` says it
+constraint by constraint.
 
-The figures of `facts` are `score_records`' own, from the records that the solver kept: the same episodes have the same figures here and in
-a run folder's score.json. They count every epoch as a sample of its query, so that intervals take whole queries, as there.
+The figures of `facts` are `score_records`' own, from the records that the solver kept: the same
+episodes have the same figures here and in a run folder's score.json. They count every epoch as a
+sample of its query, so that intervals take whole queries, as there.
 """
 
 from __future__ import annotations
@@ -10,23 +12,44 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from inspect_ai.scorer import CORRECT, INCORRECT, Metric, SampleScore, Score, Scorer, Target, accuracy, metric, scorer, stderr
+from inspect_ai.scorer import (
+    CORRECT,
+    INCORRECT,
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    accuracy,
+    metric,
+    scorer,
+    stderr,
+)
 from inspect_ai.solver import TaskState
 
 from tripwright.bridges.inspect_ai.solvers import EPISODE
 from tripwright.evals.scoreboard import Outcome, score_records
 from tripwright.verdict import State, Verdict
 
-_NO_EPISODE = "no episode to judge: it did not end, because of a limit of Inspect's or because another solver played"
+_NO_EPISODE = (
+    "no episode to judge: it did not end, because of a limit of Inspect's or because another solver"
+    " played"
+)
 
 
 @metric(scores="unreduced")
 def rates() -> Metric:
-    """T4's rates, pass^k and means as score.json has them, each with the ends of its interval; the final pass rate by level."""
+    """T4's rates, pass^k and means as score.json has them, each with the ends of its interval; the
+    final pass rate by level."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         score = _score(scores)
-        named = {**score["metrics"], **{f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()}}
+        named = {
+            **score["metrics"],
+            **{
+                f"final_{level}": found["final"] for level, found in score.get("levels", {}).items()
+            },
+        }
         return _numbers(named)
 
     return measure
@@ -34,10 +57,15 @@ def rates() -> Metric:
 
 @metric(scores="unreduced")
 def constraints() -> Metric:
-    """The share that passes each constraint among the episodes it applies to; these sum up to the micro rates."""
+    """The share that passes each constraint among the episodes it applies to; these sum up to the
+    micro rates."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        return {name: found["value"] for name, found in _score(scores)["constraints"].items() if found["value"] is not None}
+        return {
+            name: found["value"]
+            for name, found in _score(scores)["constraints"].items()
+            if found["value"] is not None
+        }
 
     return measure
 
@@ -50,10 +78,16 @@ def final() -> Scorer:
         record = state.store.get(EPISODE)
         if record is None or record["verdict"] is None:
             return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
-        transcript, verdict, plan = record["transcript"], Verdict.from_record(record["verdict"]), record.get("plan")
+        transcript, verdict, plan = (
+            record["transcript"],
+            Verdict.from_record(record["verdict"]),
+            record.get("plan"),
+        )
         return Score(
             value=CORRECT if verdict.final else INCORRECT,
-            answer=json.dumps(plan, ensure_ascii=False) if plan is not None else transcript["answer"],
+            answer=(
+                json.dumps(plan, ensure_ascii=False) if plan is not None else transcript["answer"]
+            ),
             explanation=explained(record),
             metadata={"stop_reason": transcript["stop_reason"], **verdict.details},
         )
@@ -63,7 +97,8 @@ def final() -> Scorer:
 
 @scorer(metrics=[rates(), constraints()])
 def facts() -> Scorer:
-    """1 or 0 for every constraint that the episode is held to; what was not evaluated did not pass."""
+    """1 or 0 for every constraint that the episode is held to; what was not evaluated did not
+    pass."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         record = state.store.get(EPISODE)
@@ -75,7 +110,9 @@ def facts() -> Scorer:
             "schema": int(outcome.schema_valid),
         }
         value |= {name: int(name in outcome.passed) for name in outcome.asked}
-        return Score(value=value, explanation=explained(record), metadata={EPISODE: without_words(record)})
+        return Score(
+            value=value, explanation=explained(record), metadata={EPISODE: without_words(record)}
+        )
 
     return judge
 
@@ -94,15 +131,21 @@ def explained(record: Mapping[str, Any]) -> str:
             continue
         for fact in group.facts.values():
             if fact.state in (State.FAILED, State.NOT_EVALUATED):
-                lines.append(f"{group.name} {fact.name}: {fact.state.replace('_', ' ')}" + (f". {fact.message}" if fact.message else "."))
+                lines.append(
+                    f"{group.name} {fact.name}: {fact.state.replace('_', ' ')}"
+                    + (f". {fact.message}" if fact.message else ".")
+                )
     return "\n".join([*lines, "Every fact passed."] if verdict.final else lines)
 
 
 def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What `score_records` reads of a record. Words and tokens are in the sample already; of a turn's mask its sum is kept, the number of
-    sampled tokens."""
+    """What `score_records` reads of a record. Words and tokens are in the sample already; of a
+    turn's mask its sum is kept, the number of sampled tokens."""
     transcript = record["transcript"]
-    segments = [{"role": said["role"], "loss_mask": [sum(said.get("loss_mask") or ())]} for said in transcript["segments"]]
+    segments = [
+        {"role": said["role"], "loss_mask": [sum(said.get("loss_mask") or ())]}
+        for said in transcript["segments"]
+    ]
     kept = {name: transcript.get(name) for name in ("stop_reason", "fault", "usage")}
     return {**record, "transcript": {**kept, "segments": segments}}
 
@@ -117,5 +160,9 @@ def _numbers(named: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     numbers: dict[str, float] = {}
     for name, found in named.items():
         if found["value"] is not None:
-            numbers |= {name: found["value"], f"{name}_low": found["low"], f"{name}_high": found["high"]}
+            numbers |= {
+                name: found["value"],
+                f"{name}_low": found["low"],
+                f"{name}_high": found["high"],
+            }
     return numbers

@@ -1,9 +1,12 @@
-"""Who plays an Inspect sample: one of our policies, Inspect's own model, or nobody, because a run folder holds the episode already.
+"""Who plays an Inspect sample: one of our policies, Inspect's own model, or nobody, because a run
+folder holds the episode already.
 
-The subtle things. Samples come one by one, each in a task of its own, while a local model wants many at once: whoever waits for a turn at
-the policy plays all that wait with him. A fault on our side raises, so that Inspect counts the sample as an error (not as a failure of the
-agent, law 4) and `--retry-on-error` tries it again. The whole record of the episode, token ids and log-probabilities included, goes into
-the sample's store under `EPISODE`; a scorer reads nothing else.
+The subtle things. Samples come one by one, each in a task of its own, while a local model wants
+many at once: whoever waits for a turn at the policy plays all that wait with him. A fault on our
+side raises, so that Inspect counts the sample as an error (not as a failure of the agent, law 4)
+and `--retry-on-error` tries it again. The whole record of the episode, token ids and
+log-probabilities included, goes into the sample's store under `EPISODE`; a scorer reads nothing
+else.
 """
 
 from __future__ import annotations
@@ -24,7 +27,12 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
-from tripwright.bridges.inspect_ai.messages import chat_messages, completion_of, last_words, tool_infos
+from tripwright.bridges.inspect_ai.messages import (
+    chat_messages,
+    completion_of,
+    last_words,
+    tool_infos,
+)
 from tripwright.episode import Task, close_session, open_session
 from tripwright.llm.paid import counted
 from tripwright.policies.base import Policy
@@ -33,7 +41,8 @@ from tripwright.runs import Place, record_at
 from tripwright.transcript import Transcript
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
-MOST_WAITING = 10_000  # threads that wait for a policy; Inspect's --max-samples is the limit that counts
+# threads that wait for a policy; Inspect's --max-samples is the limit that counts
+MOST_WAITING = 10_000
 
 
 class EpisodeFault(RuntimeError):
@@ -55,11 +64,16 @@ class Setup:
     def task(self, state: TaskState) -> Task:
         """Named as `tripwright run --samples` names it."""
         task = self.tasks[str(state.sample_id)]
-        return task.renamed(f"{task.id}-s{state.epoch - 1:02d}") if self.samples > 1 or state.epoch > 1 else task
+        return (
+            task.renamed(f"{task.id}-s{state.epoch - 1:02d}")
+            if self.samples > 1 or state.epoch > 1
+            else task
+        )
 
 
 class Table:
-    """One policy for samples that come in their own time: whoever comes first plays with all who have come by then."""
+    """One policy for samples that come in their own time: whoever comes first plays with all who
+    have come by then."""
 
     def __init__(self, policy: Policy):
         self._policy = policy
@@ -68,7 +82,8 @@ class Table:
 
     def play(self, session: Session) -> Session:
         """Blocks until the session is done. Raises what the policy raises."""
-        if isinstance(self._policy, EndpointPolicy):  # waits for others anyway, and as many at once as there are
+        # waits for others anyway, and as many at once as there are
+        if isinstance(self._policy, EndpointPolicy):
             return next(iter(self._policy.play([session])))
         mine: Future[Session] = Future()
         self._coming.put((session, mine))
@@ -119,17 +134,32 @@ def episode(setup: Setup) -> Solver:
 async def _converse(session: Session, native_tools: bool) -> None:
     """Inspect's model takes the turns; what its provider raises is Inspect's to handle."""
     schemas, model = session.tools.schemas, get_model()
-    how: Notation = "verbatim" if not session.dialect.tools_in_prompt else "native" if native_tools else "hermes"
+    how: Notation = (
+        "verbatim"
+        if not session.dialect.tools_in_prompt
+        else "native"
+        if native_tools
+        else "hermes"
+    )
     offered = tool_infos(schemas) if how == "native" else []
     while not session.done:
-        output = await model.generate(chat_messages(session.transcript, how, schemas), tools=offered)
+        output = await model.generate(
+            chat_messages(session.transcript, how, schemas), tools=offered
+        )
         said = completion_of(output)
         dropped = max(0, len(said.tool_calls) - 1)
-        count(session.transcript, requests=1, **counted(said), **({"dropped_calls": dropped} if dropped else {}))
+        count(
+            session.transcript,
+            requests=1,
+            **counted(said),
+            **({"dropped_calls": dropped} if dropped else {}),
+        )
         if said.finish_reason == "model_length":
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
-            await to_thread.run_sync(session.take, Turn(turn_text(said), cut=said.finish_reason == "length"))
+            await to_thread.run_sync(
+                session.take, Turn(turn_text(said), cut=said.finish_reason == "length")
+            )
 
 
 @dataclass(frozen=True)

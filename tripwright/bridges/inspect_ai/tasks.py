@@ -1,7 +1,8 @@
-"""`inspect eval tripwright/trips` and `inspect eval tripwright/played`: a query file in a world, and a run folder that exists already.
+"""`inspect eval tripwright/trips` and `inspect eval tripwright/played`: a query file in a world,
+and a run folder that exists already.
 
-The dialect says of which domain the requests are. What is kept open for live tools is closed when the process ends, because a task of
-Inspect has no end of its own.
+The dialect says of which domain the requests are. What is kept open for live tools is closed when
+the process ends, because a task of Inspect has no end of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError  # printed as one line; every other exception comes with a traceback
+
+# printed as one line; every other exception comes with a traceback
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 
@@ -67,19 +70,36 @@ def trips(
     snapshot: str | None = None,
     replay: bool = False,
 ) -> Task:
-    """Trip requests to plan with tools, judged as `tripwright run` judges them. `policy` "inspect" is the model of `--model`; the others
-    are those of `tripwright run --policy`, with `policy_model` for its `--model`. The other parameters are that command's options."""
+    """Trip requests to plan with tools, judged as `tripwright run` judges them. `policy` "inspect"
+    is the model of `--model`; the others are those of `tripwright run --policy`, with
+    `policy_model` for its `--model`. The other parameters are that command's options."""
     spoken = dialect_named(dialect)
     judged_by = settled_rules(domain_of(spoken), rules)
-    chosen = _chosen(policy, spoken, Settings(policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools))
-    options = PlaceOptions(Path(world) if world else None, Path(services) if services else None, store, snapshot, replay)
+    chosen = _chosen(
+        policy,
+        spoken,
+        Settings(
+            policy_model, base_url, temperature, seed=seed, rows=rows, native_tools=native_tools
+        ),
+    )
+    options = PlaceOptions(
+        Path(world) if world else None,
+        Path(services) if services else None,
+        store,
+        snapshot,
+        replay,
+    )
     opened = ExitStack()
     atexit.register(opened.close)
     found = open_tasks(Path(queries), spoken, options, opened)
-    identity, decoding = ({"kind": INSPECT}, {}) if chosen is None else (dict(chosen.identity), chosen.decoding)
+    identity, decoding = (
+        ({"kind": INSPECT}, {}) if chosen is None else (dict(chosen.identity), chosen.decoding)
+    )
     if policy == "local" and policy_model:
         identity["fingerprint"] = model_fingerprint(policy_model)
-    card = run_card(identity, decoding, spoken, judged_by, Path(queries), found.place.identity, samples)
+    card = run_card(
+        identity, decoding, spoken, judged_by, Path(queries), found.place.identity, samples
+    )
     setup = Setup(
         {each.id: each for each in found.tasks},
         spoken,
@@ -90,11 +110,15 @@ def trips(
         samples,
     )
     return Task(
-        dataset=MemoryDataset([_sample(each.id, each.domain, each.query.record()) for each in found.tasks], name=Path(queries).stem),
+        dataset=MemoryDataset(
+            [_sample(each.id, each.domain, each.query.record()) for each in found.tasks],
+            name=Path(queries).stem,
+        ),
         solver=episode(setup),
         scorer=[final(), facts()],
         epochs=samples,
-        fail_on_error=False,  # a dead endpoint costs its samples, which --retry-on-error or eval-retry play again
+        # a dead endpoint costs its samples, which --retry-on-error or eval-retry play again
+        fail_on_error=False,
         config=GenerateConfig(max_tokens=spoken.max_turn_tokens),
         metadata={"run_card": card},
     )
@@ -103,11 +127,15 @@ def trips(
 @task
 @_in_one_line
 def played(run: str) -> Task:
-    """The episodes of a run folder, as they were played and judged: for the viewer, and for scores beside those of other tasks."""
+    """The episodes of a run folder, as they were played and judged: for the viewer, and for scores
+    beside those of other tasks."""
     played_run = Run.at(Path(run))
     path = played_run.transcripts
     if not path.is_file():
-        raise UserError(f"No run in '{run}': expected a folder with {TRANSCRIPTS}, as 'tripwright run --out {run}' makes it.")
+        raise UserError(
+            f"No run in '{run}': expected a folder with {TRANSCRIPTS}, as 'tripwright run --out"
+            f" {run}' makes it."
+        )
     samples, places = [], {}
     for line in episode_lines(path):
         samples.append(line.read(_played_sample))
@@ -124,13 +152,17 @@ def played(run: str) -> Task:
 
 
 def _chosen(name: str, dialect: Dialect, settings: Settings) -> Chosen | None:
-    players = (INSPECT, *(each for each in policy_names() if each != "person"))  # the terminal is Inspect's
+    # the terminal is Inspect's
+    players = (INSPECT, *(each for each in policy_names() if each != "person"))
     if name not in players:
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(players)}.")
     if name != INSPECT:
         return choose_policy(name, settings, dialect)
     if settings.model or settings.base_url:
-        raise UserError("Policy 'inspect' is the model of --model: leave policy_model and base_url out, or choose -T policy=endpoint.")
+        raise UserError(
+            "Policy 'inspect' is the model of --model: leave policy_model and base_url out, or"
+            " choose -T policy=endpoint."
+        )
     return None
 
 
@@ -139,4 +171,8 @@ def _played_sample(record: Mapping[str, Any]) -> Sample:
 
 
 def _sample(id: str, domain: str, request: Mapping[str, Any]) -> Sample:
-    return Sample(input=request["query"], id=id, metadata={"level": request.get("level"), "domain": domain, "request": dict(request)})
+    return Sample(
+        input=request["query"],
+        id=id,
+        metadata={"level": request.get("level"), "domain": domain, "request": dict(request)},
+    )

@@ -1,7 +1,8 @@
-"""Errands without a mind: take the first row of every answer, or the cheapest. They measure how much of a pass rate the requests give away.
+"""Errands without a mind: take the first row of every answer, or the cheapest. They measure how
+much of a pass rate the requests give away.
 
-They ask for what the trip needs, decide nothing, and write their answer in the format of row D11; no wish is looked at, so what they fail
-on is what a request asks to be decided.
+They ask for what the trip needs, decide nothing, and write their answer in the format of row D11;
+no wish is looked at, so what they fail on is what a request asks to be decided.
 """
 
 from __future__ import annotations
@@ -36,27 +37,42 @@ class ErrandRows:
         self.name, self._pick = f"errand-{'first-row' if pick == 'first' else pick}", pick
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        """Raises UserError where a session asks for something else than a traveller's request, or in a face that cannot be read."""
+        """Raises UserError where a session asks for something else than a traveller's request, or
+        in a face that cannot be read."""
         for session in sessions:
             request = checked_request(session, self.name)
             found = self._found(session, request)
             if not session.done:
-                say(session, f"<answer>{write_answer(found, session.tools.face.name == COMPACT_FACE)}</answer>")
+                say(
+                    session,
+                    f"<answer>{write_answer(found, session.tools.face.name == COMPACT_FACE)}</answer>",  # noqa: E501
+                )
             yield session
 
     def _found(self, session: Session, request: TravelRequest) -> Findings:
         found = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
-        found.there = self._way(session, request, request.origin, request.destination, request.depart_date)
+        found.there = self._way(
+            session, request, request.origin, request.destination, request.depart_date
+        )
         if request.return_date:
-            found.back = self._way(session, request, request.destination, request.origin, request.return_date)
+            found.back = self._way(
+                session, request, request.destination, request.origin, request.return_date
+            )
         if intents.nights_of(request):
-            stay = {"checkin_date": request.depart_date, "checkout_date": intents.checkout_of(request)}
-            found.stay = self._of(self._ask(session, request, "hotel_search", city_name=request.destination, **stay))
+            stay = {
+                "checkin_date": request.depart_date,
+                "checkout_date": intents.checkout_of(request),
+            }
+            found.stay = self._of(
+                self._ask(session, request, "hotel_search", city_name=request.destination, **stay)
+            )
         for place in request.visit:
             self._visit(session, request, place, found)
         return found
 
-    def _way(self, session: Session, request: TravelRequest, origin: str, destination: str, day: str) -> Choice:
+    def _way(
+        self, session: Session, request: TravelRequest, origin: str, destination: str, day: str
+    ) -> Choice:
         asked = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
         rows = self._ask(session, request, "flight_search", **asked)
         if not rows or self._pick == "cheapest":
@@ -72,7 +88,14 @@ class ErrandRows:
         else:
             begin = start.name if isinstance(start, HotelOffer) else ""
         at = self._ask(session, request, "poi_search", query=place, city_name=request.destination)
-        ways = self._ask(session, request, "route_planning", origin_name=begin, destination_name=place, city_name=request.destination)
+        ways = self._ask(
+            session,
+            request,
+            "route_planning",
+            origin_name=begin,
+            destination_name=place,
+            city_name=request.destination,
+        )
         if at:
             found.places[place] = at[0]
         if ways:
@@ -83,10 +106,16 @@ class ErrandRows:
             rows = sorted(rows, key=_price)
         return Choice(tuple(rows[:1]))
 
-    def _ask(self, session: Session, request: TravelRequest, tool: str, **arguments: Any) -> list[SeenRow]:
+    def _ask(
+        self, session: Session, request: TravelRequest, tool: str, **arguments: Any
+    ) -> list[SeenRow]:
         """Nothing once the session has ended or its last turn is due, which is the answer's."""
         dialect, transcript = session.dialect, session.transcript
-        if session.done or transcript.turns >= dialect.max_turns - 1 or len(transcript.calls) >= dialect.max_calls:
+        if (
+            session.done
+            or transcript.turns >= dialect.max_turns - 1
+            or len(transcript.calls) >= dialect.max_calls
+        ):
             return []
         say(session, write_call(tool, arguments))
         if session.done:

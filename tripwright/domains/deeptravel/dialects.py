@@ -1,5 +1,5 @@
-"""DeepTravel's dialects: the paper's, and one for tiny models (rows D6, D7). An answer is row D11's markdown ("recommendations"), which a
-verifier reads."""
+"""DeepTravel's dialects: the paper's, and one for tiny models (rows D6, D7). An answer is row D11's
+markdown ("recommendations"), which a verifier reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from tripwright.domains.deeptravel.prompt import DEEPTRAVEL_COMPACT_PROMPT, DEEP
 from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
 
 DEEPTRAVEL_TURNS = TurnFormat(  # row D6
-    ("think", "tool_call_thinking", "tool_response_thinking"), most_thoughts=9, function_calls=True, words_outside=False
+    ("think", "tool_call_thinking", "tool_response_thinking"),
+    most_thoughts=9,
+    function_calls=True,
+    words_outside=False,
 )
 
 DIALECTS = (

@@ -59,7 +59,9 @@ def _draw(mix: Mix | None) -> Draw:
 
     def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
         survey, places = Survey(_provider(world)), Places(tuple(world.cities), world.dates)
-        made, _ = make_requests(survey, places, count, constraints="mixed", weights=(mix or Mix()).levels, seed=seed)
+        made, _ = make_requests(
+            survey, places, count, constraints="mixed", weights=(mix or Mix()).levels, seed=seed
+        )
         return (found.request for found in made)
 
     return drawn
@@ -67,7 +69,8 @@ def _draw(mix: Mix | None) -> Draw:
 
 @lru_cache(maxsize=MOST_PROVIDERS)
 def _provider(world: World) -> WorldProvider:
-    """One for all trips of a world, since it remembers the maps of the cities it was asked about."""
+    """One for all trips of a world, since it remembers the maps of the cities it was asked
+    about."""
     return WorldProvider(world)
 
 
@@ -84,22 +87,32 @@ def _open_place(options: PlaceOptions) -> Iterator[Place]:
 
 
 def _tools(source: World | LiveSource, face: Face, page_rows: int | None) -> Tools:
-    return ToolBox(source, face, page_rows=page_rows) if isinstance(source, World) else LiveToolBox(source.ask, face)
+    return (
+        ToolBox(source, face, page_rows=page_rows)
+        if isinstance(source, World)
+        else LiveToolBox(source.ask, face)
+    )
 
 
 def _world_names(source: World | LiveSource) -> set[str]:
     world = source if isinstance(source, World) else getattr(source.ask, "world", None)
     if world is None:
         raise UserError(
-            "A new model's tokenizer is made with the names of a closed world, and live services tell none: give model.pretrained."
+            "A new model's tokenizer is made with the names of a closed world, and live services"
+            " tell none: give model.pretrained."
         )
     return names_of_world(world)
 
 
 def _same_place(place: Mapping[str, Any]) -> str | None:
-    """A hash of what answered and of which day. Whether it was recorded or replayed is no difference."""
+    """A hash of what answered and of which day. Whether it was recorded or replayed is no
+    difference."""
     answered = {name: place[name] for name in ("tools", "snapshot") if place.get(name)}
-    return hashlib.sha256(json.dumps(answered, sort_keys=True).encode()).hexdigest() if answered else None
+    return (
+        hashlib.sha256(json.dumps(answered, sort_keys=True).encode()).hexdigest()
+        if answered
+        else None
+    )
 
 
 def _verified(session: Session) -> bool:
@@ -122,7 +135,8 @@ DOMAIN = Domain(
     mix=Mix,
     key_field="origin",
     identified=True,
-    marks=lambda request: {"wishes": "with" if request.constrained else "without"},  # the two halves of row D12
+    # the two halves of row D12
+    marks=lambda request: {"wishes": "with" if request.constrained else "without"},
     origin=lambda request: request.origin,
     task=_task,
     world_names=_world_names,
@@ -130,7 +144,11 @@ DOMAIN = Domain(
     tools=_tools,
     same_place=_same_place,
     expert=ErrandExpert,
-    baselines={"first_row": partial(ErrandRows, "first"), "cheapest_row": partial(ErrandRows, "cheapest"), "expert": ErrandExpert},
+    baselines={
+        "first_row": partial(ErrandRows, "first"),
+        "cheapest_row": partial(ErrandRows, "cheapest"),
+        "expert": ErrandExpert,
+    },
     policies={
         "errand-expert": plain("errand-expert", ErrandExpert),
         "errand-first-row": plain("errand-first-row", partial(ErrandRows, "first")),

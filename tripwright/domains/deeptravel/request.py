@@ -1,4 +1,5 @@
-"""A request as DeepTravel's travellers make it (row D8): atomic intents, and the words that say them.
+"""A request as DeepTravel's travellers make it (row D8): atomic intents, and the words that say
+them.
 
 It is one city, there and back, by the clock, and each intent may be missing. The words are what the
 agent reads; the intents are what its answer is held against.
@@ -17,7 +18,8 @@ _CLOCK = r"^\d{2}:\d{2}$"
 
 
 class TravelRequest(BaseModel):
-    """Days are ISO dates, times "HH:MM" local to the city they are about, money in `currency` for the whole party where it says total."""
+    """Days are ISO dates, times "HH:MM" local to the city they are about, money in `currency` for
+    the whole party where it says total."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -26,7 +28,8 @@ class TravelRequest(BaseModel):
     origin: str
     destination: str
     depart_date: str = Field(pattern=_DAY)
-    return_date: str | None = Field(None, pattern=_DAY)  # None: one way, and without a stay unless `nights`
+    # None: one way, and without a stay unless `nights`
+    return_date: str | None = Field(None, pattern=_DAY)
     nights: int | None = Field(None, ge=0)  # None: from depart_date to return_date
     party_size: int = Field(1, ge=1, le=99)
     transport: Transport | None = None
@@ -45,8 +48,17 @@ class TravelRequest(BaseModel):
     @property
     def constrained(self) -> bool:
         """Whether any personal wish goes with it (the two halves of row D12)."""
-        wishes = (self.transport, self.depart_after, self.arrive_by, self.return_after, self.return_by, self.total_budget)
-        return any(wish is not None for wish in (*wishes, self.nightly_budget, self.hotel, self.hotel_near)) or bool(self.visit)
+        wishes = (
+            self.transport,
+            self.depart_after,
+            self.arrive_by,
+            self.return_after,
+            self.return_by,
+            self.total_budget,
+        )
+        return any(
+            wish is not None for wish in (*wishes, self.nightly_budget, self.hotel, self.hotel_near)
+        ) or bool(self.visit)
 
     def record(self) -> dict[str, Any]:
         """One line of a request file; what was not said is left out."""

@@ -1,4 +1,5 @@
-"""What verifiers said about an answer, as yes or no under a name, so that people's labels can be held against it (row D10)."""
+"""What verifiers said about an answer, as yes or no under a name, so that people's labels can be
+held against it (row D10)."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ COUNTERPARTS = {  # what a verifier asked → the dimension of row D10 that asks
 
 
 def opinions(record: Json) -> dict[str, bool]:
-    """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is missing where the early stop left turns
-    unjudged and no judged one failed. A line of `tripwright verify --out` says itself what passes, which may have been a setting."""
+    """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is
+    missing where the early stop left turns unjudged and no judged one failed. A line of `tripwright
+    verify --out` says itself what passes, which may have been a setting."""
     found: dict[str, bool] = {}
     verifier = record.get("verifier")
     if not isinstance(verifier, Mapping):
@@ -28,12 +30,20 @@ def opinions(record: Json) -> dict[str, bool]:
     trajectory, turns = verifier.get("trajectory"), verifier.get("turns")
     if isinstance(trajectory, Mapping):
         passes = verifier.get("passes")
-        found["trajectory"] = passes if isinstance(passes, bool) else trajectory.get("conclusion") in PASSING_CONCLUSIONS
+        found["trajectory"] = (
+            passes
+            if isinstance(passes, bool)
+            else trajectory.get("conclusion") in PASSING_CONCLUSIONS
+        )
         rubrics = trajectory.get("rubrics")
         named = rubrics if isinstance(rubrics, Mapping) else {}
-        found |= {f"rubric {name}": named[name] for name in RUBRICS if isinstance(named.get(name), bool)}
+        found |= {
+            f"rubric {name}": named[name] for name in RUBRICS if isinstance(named.get(name), bool)
+        }
     if isinstance(turns, list) and turns:
-        satisfied = all(isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns)
+        satisfied = all(
+            isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns
+        )
         if not satisfied or not verifier.get("turns_saved"):
             found["turns"] = satisfied
     return found

@@ -1,8 +1,9 @@
-"""One errand of a traveller's (rows D1 to D5): a request, live tools or a closed world behind them, an answer judged by what the transcript
-holds.
+"""One errand of a traveller's (rows D1 to D5): a request, live tools or a closed world behind them,
+an answer judged by what the transcript holds.
 
-Its verdict's groups are the trajectory's rubrics and then the turns, tool by tool, which are looked at only where the trajectory passed
-(the early stop of row D5). So row D5's reward is 1 where both groups pass.
+Its verdict's groups are the trajectory's rubrics and then the turns, tool by tool, which are looked
+at only where the trajectory passed (the early stop of row D5). So row D5's reward is 1 where both
+groups pass.
 """
 
 from __future__ import annotations
@@ -16,13 +17,29 @@ from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
-from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS, Conclusion, Problem, Verifier
+from tripwright.domains.deeptravel.verifiers.findings import (
+    PASSING_CONCLUSIONS,
+    RUBRICS,
+    Conclusion,
+    Problem,
+    Verifier,
+)
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
-from tripwright.verdict import FORMAT, SCHEMA, Evidence, Fact, Facts, Group, State, Verdict, format_group
+from tripwright.verdict import (
+    FORMAT,
+    SCHEMA,
+    Evidence,
+    Fact,
+    Facts,
+    Group,
+    State,
+    Verdict,
+    format_group,
+)
 
 NAME = "deeptravel"  # in the registry of domains
 NO_CALL = "tools"  # the name of the one turn that is missing where nothing was asked
@@ -30,8 +47,9 @@ NO_CALL = "tools"  # the name of the one turn that is missing where nothing was 
 
 @dataclass(frozen=True)
 class Errand(TaskDefaults):
-    """`where` names what answers; `on_fault` says what a service that does not answer means (`tools/live_box.py`). With `every_turn` a
-    trajectory that fails spares no turn: its verdict has both groups of facts, for rewards that read the turns alone."""
+    """`where` names what answers; `on_fault` says what a service that does not answer means
+    (`tools/live_box.py`). With `every_turn` a trajectory that fails spares no turn: its verdict has
+    both groups of facts, for rewards that read the turns alone."""
 
     id: str
     query: TravelRequest
@@ -50,9 +68,20 @@ class Errand(TaskDefaults):
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
         try:
-            found = joint(self.verifier, self.query, transcript, passing=self.passing, early_stop=not self.every_turn)
-        except Exception as error:  # a run of thousands of episodes must not end at the words of one; resumed, it would meet them again
-            found = JointFinding(None, unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}")
+            found = joint(
+                self.verifier,
+                self.query,
+                transcript,
+                passing=self.passing,
+                early_stop=not self.every_turn,
+            )
+        except Exception as error:
+            # a run of thousands of episodes must not end at the words of one; resumed, it would
+            # meet them again
+            found = JointFinding(
+                None,
+                unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}",
+            )
         more = {"verifier": {"name": self.verifier.name, **asdict(found)}}
         if found.reward is None:
             transcript.fault, transcript.stop_reason = found.unscored, StopReason.UNSCORED
@@ -65,25 +94,42 @@ class Errand(TaskDefaults):
     @property
     def _rubrics(self) -> tuple[str, ...]:
         """A backup plan is a fact to be held to only where an answer without one does not pass."""
-        return tuple(name for name in RUBRICS if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing)
+        return tuple(
+            name
+            for name in RUBRICS
+            if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing
+        )
 
     def _verdict(self, found: JointFinding, transcript: Transcript) -> Verdict:
-        readable = format_group(None if transcript.answer is not None else f"no answer: {transcript.stop_reason}")
+        readable = format_group(
+            None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
+        )
         rubrics: Facts | None = None
         turns: Facts | None = None
         if found.trajectory is not None:
             passes = found.trajectory.passes(self.passing)
             held = found.trajectory.rubrics
-            rubrics = {name: _fact(name, held.get(name) is not False, found.trajectory.problems) for name in self._rubrics}
-            if not passes and all(fact.passed for fact in rubrics.values()):  # a judge may conclude more than its rubrics say
-                rubrics[self._rubrics[0]] = _fact(self._rubrics[0], False, found.trajectory.problems)
+            rubrics = {
+                name: _fact(name, held.get(name) is not False, found.trajectory.problems)
+                for name in self._rubrics
+            }
+            # a judge may conclude more than its rubrics say
+            if not passes and all(fact.passed for fact in rubrics.values()):
+                rubrics[self._rubrics[0]] = _fact(
+                    self._rubrics[0], False, found.trajectory.problems
+                )
             turns = _turns(found, transcript) if passes or self.every_turn else None
         groups = (
             readable,
             Group("trajectory", self._rubrics, rubrics, gate=(FORMAT,)),
             Group("turns", _tools(transcript), turns, gate=("trajectory",)),
         )
-        return Verdict(verified_by(self.verifier), groups, found.reward == 1.0, delivered=found.trajectory is not None)
+        return Verdict(
+            verified_by(self.verifier),
+            groups,
+            found.reward == 1.0,
+            delivered=found.trajectory is not None,
+        )
 
 
 def verified_by(verifier: Verifier) -> str:
@@ -96,11 +142,16 @@ def _tools(transcript: Transcript) -> tuple[str, ...]:
 
 
 def _turns(found: JointFinding, transcript: Transcript) -> Facts:
-    """Tool by tool: failed where one of its turns fails, not evaluated where one of them was not looked at any more."""
+    """Tool by tool: failed where one of its turns fails, not evaluated where one of them was not
+    looked at any more."""
     facts = {name: Fact(name, State.NOT_EVALUATED) for name in _tools(transcript)}
     judged = {turn.call: turn for turn in found.turns}
     for name in facts:
-        turns = [judged.get(number) for number, call in enumerate(transcript.calls, 1) if call.name == name]
+        turns = [
+            judged.get(number)
+            for number, call in enumerate(transcript.calls, 1)
+            if call.name == name
+        ]
         if any(turn is not None and not turn.passes for turn in turns):
             problems = [problem for turn in turns if turn is not None for problem in turn.problems]
             facts[name] = _fact(name, False, problems)
@@ -112,16 +163,26 @@ def _turns(found: JointFinding, transcript: Transcript) -> Facts:
 def _fact(name: str, passed: bool, problems: Sequence[Problem]) -> Fact:
     if passed:
         return Fact(name, State.PASSED)
-    evidence = tuple(Evidence(None, problem.kind, problem.said or None, problem.message) for problem in problems[:5])
+    evidence = tuple(
+        Evidence(None, problem.kind, problem.said or None, problem.message)
+        for problem in problems[:5]
+    )
     return Fact(name, State.FAILED, problems[0].message if problems else None, evidence)
 
 
 def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of a training step."""
+    """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of
+    a training step."""
     found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
-    judged, saved = sum(len(each["turns"]) for each in found), sum(each["turns_saved"] for each in found)
+    judged, saved = (
+        sum(len(each["turns"]) for each in found),
+        sum(each["turns_saved"] for each in found),
+    )
     return {
-        "trajectory_pass_rate": sum(e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes) / len(episodes),
+        "trajectory_pass_rate": sum(
+            e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes
+        )
+        / len(episodes),
         "turns_judged": judged,
         "turns_saved": saved,
         "turns_saved_share": saved / max(1, judged + saved),
@@ -129,16 +190,28 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
 
 
 def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
-    """Episodes of before there were domains: the rubrics stood under "commonsense", the turns under "hard"."""
+    """Episodes of before there were domains: the rubrics stood under "commonsense", the turns under
+    "hard"."""
     if not isinstance(record.get("request"), dict) or "outside" in record or "domain" in record:
         return None
     asked, verdict = record["asked"], record["verdict"]
-    kept = {key: value for key, value in record.items() if key not in ("schema_problem", "asked", "plan")} | {"domain": NAME}
+    kept = {
+        key: value
+        for key, value in record.items()
+        if key not in ("schema_problem", "asked", "plan")
+    } | {"domain": NAME}
     if verdict is None:
-        return kept | {"asked": {FORMAT: [SCHEMA], "trajectory": asked["commonsense"], "turns": asked["hard"]}}
+        return kept | {
+            "asked": {FORMAT: [SCHEMA], "trajectory": asked["commonsense"], "turns": asked["hard"]}
+        }
     groups = [
         format_group(record["schema_problem"]).record(),
-        {"name": "trajectory", "gate": [FORMAT], "asked": asked["commonsense"], "facts": verdict["commonsense"]},
+        {
+            "name": "trajectory",
+            "gate": [FORMAT],
+            "asked": asked["commonsense"],
+            "facts": verdict["commonsense"],
+        },
         {"name": "turns", "gate": ["trajectory"], "asked": asked["hard"], "facts": verdict["hard"]},
     ]
     said = {key: verdict[key] for key in ("final", "delivered", "error")}
@@ -146,11 +219,16 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
 
 
 def format_problem(transcript: Transcript) -> str | None:
-    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6); the reward reads other words too."""
+    """Why an answer is not in the format of row D11. A cold start is strict about it (row D6); the
+    reward reads other words too."""
     if transcript.answer is None:
         return f"no answer: {transcript.stop_reason}"
     try:
         advice = read_markdown(transcript.answer)
     except NotAdvice as problem:
         return str(problem)
-    return f"more than two recommendations for the {advice.too_many[0].kind}" if advice.too_many else None
+    return (
+        f"more than two recommendations for the {advice.too_many[0].kind}"
+        if advice.too_many
+        else None
+    )

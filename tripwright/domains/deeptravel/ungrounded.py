@@ -1,4 +1,5 @@
-"""Claims of an answer in words that no tool answer bears out (row P14), as the verifier named them turn by turn."""
+"""Claims of an answer in words that no tool answer bears out (row P14), as the verifier named them
+turn by turn."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ _OF_THE_CALL = ("parameters",)  # "wrong_parameters" is about a call, not about 
 
 
 def wrong_claims(record: Json) -> Counts | None:
-    """Kind of claim (price, time, name …) → (1, 1) where one is invented, wrong or ungrounded. None where no turn was looked at: row D5
-    looks at none where the trajectory fails."""
+    """Kind of claim (price, time, name …) → (1, 1) where one is invented, wrong or ungrounded. None
+    where no turn was looked at: row D5 looks at none where the trajectory fails."""
     turns = (record.get("verifier") or {}).get("turns") or ()
     kinds = (str(problem.get("kind")) for turn in turns for problem in turn.get("problems") or ())
     claims = (match[1].replace("_", " ") for kind in kinds if (match := _CLAIM.fullmatch(kind)))
@@ -22,8 +23,9 @@ def wrong_claims(record: Json) -> Counts | None:
 GROUNDINGS = (
     Grounding(
         "Claims that no tool answer bears out",
-        "Share of the answers whose turns were verified in which a claim of this kind is invented, wrong or ungrounded. Answers whose "
-        "trajectory fails are not looked at any further (row D5).",
+        "Share of the answers whose turns were verified in which a claim of this kind is invented,"
+        " wrong or ungrounded. Answers whose trajectory fails are not looked at any further (row"
+        " D5).",
         wrong_claims,
         of_every_answer=True,
     ),

@@ -1,5 +1,6 @@
-"""Where an answer speaks of what: for credit by evidence (`rl/credit.py`), which gives each constraint's advantage to the words that it is
-about. In the answer, JSON, a field's words are its value; in an earlier turn, a name that the plan uses in some field counts as that field.
+"""Where an answer speaks of what: for credit by evidence (`rl/credit.py`), which gives each
+constraint's advantage to the words that it is about. In the answer, JSON, a field's words are its
+value; in an earlier turn, a name that the plan uses in some field counts as that field.
 """
 
 from __future__ import annotations
@@ -43,9 +44,20 @@ def places_of(transcript: Transcript) -> list[list[Stretch]]:
         if segment.role != "assistant":
             found.append([])
         elif (start := segment.text.find(answer)) >= 0:
-            found.append([Stretch(p.start + start, p.end + start, p.field, p.day) for p in _of_answer(answer)])
+            found.append(
+                [
+                    Stretch(p.start + start, p.end + start, p.field, p.day)
+                    for p in _of_answer(answer)
+                ]
+            )
         else:
-            found.append([Stretch(m.start(), m.end(), f, None) for n, f in names.items() for m in re.finditer(re.escape(n), segment.text)])
+            found.append(
+                [
+                    Stretch(m.start(), m.end(), f, None)
+                    for n, f in names.items()
+                    for m in re.finditer(re.escape(n), segment.text)
+                ]
+            )
     return found
 
 

@@ -1,6 +1,8 @@
-"""TravelPlanner's dialects: Planner-R1's for real models, STAR's, and a compact one for tiny models (rows P2, P3, P7, S1, S2, S6).
+"""TravelPlanner's dialects: Planner-R1's for real models, STAR's, and a compact one for tiny models
+(rows P2, P3, P7, S1, S2, S6).
 
-Answer formats: "json" is row P3's JSON and nothing else; "itinerary" (row S2) is JSON or an itinerary in words.
+Answer formats: "json" is row P3's JSON and nothing else; "itinerary" (row S2) is JSON or an
+itinerary in words.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ Example Response Format:
 
 Now begin the conversation with the user."""
 
-COMPACT_PROMPT = "Plan the trip with the tools, one call a turn. Then give the plan as JSON in <answer>."
+COMPACT_PROMPT = (
+    "Plan the trip with the tools, one call a turn. Then give the plan as JSON in <answer>."
+)
 
 DIALECTS = (
     Dialect("planner_r1", PLANNER_R1_PROMPT, face=PLANNER_R1),
@@ -94,7 +98,9 @@ DIALECTS = (
         "compact",
         COMPACT_PROMPT,
         face=COMPACT,
-        tools_in_prompt=False,  # a tiny model learns the seven calls from examples; their schemas would be most of its context
+        # a tiny model learns the seven calls from examples; their schemas would be most of its
+        # context
+        tools_in_prompt=False,
         max_turns=12,
         max_calls=11,
         max_tool_tokens=320,
@@ -107,7 +113,8 @@ DIALECTS = (
         face=STAR,
         plan_format="itinerary",
         prose_answers=True,
-        turns=TurnFormat(least_thoughts=1, words_outside=False),  # row S1: one thought, then one call or answer, and nothing else
+        # row S1: one thought, then one call or answer, and nothing else
+        turns=TurnFormat(least_thoughts=1, words_outside=False),
         tools_in_prompt=False,  # the prompt itself lists them
         max_turns=61,  # 60 calls and the answer
         max_calls=60,

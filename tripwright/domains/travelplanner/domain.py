@@ -20,7 +20,12 @@ from tripwright.domains.travelplanner.plan.render import plan_days
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rewards import REWARDS
-from tripwright.domains.travelplanner.rules.evaluate import RULES, applicable_hard, check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import (
+    RULES,
+    applicable_hard,
+    check_rules,
+    judge,
+)
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
@@ -34,11 +39,14 @@ from tripwright.world.store import World
 
 def _greedy(settings: Settings, dialect: Dialect) -> Chosen:
     settings.refuse_expert_options(GreedySearch.name)
-    return Chosen(GreedySearch(settings.seed), None, {"kind": GreedySearch.name}, {"seed": settings.seed})
+    return Chosen(
+        GreedySearch(settings.seed), None, {"kind": GreedySearch.name}, {"seed": settings.seed}
+    )
 
 
 def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
-    """An expert that decides from answers, with what was given in place of its style's own values."""
+    """An expert that decides from answers, with what was given in place of its style's own
+    values."""
     check_tools(dialect.face)
     style = style_named(name.removeprefix("expert-"))
     given: dict[str, Any] = {
@@ -46,7 +54,11 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
         "max_extra_searches": settings.extra_searches,
         "compared_cities": settings.compared_cities,
     }
-    style = replace(style, seed=settings.seed, **{field: value for field, value in given.items() if value is not None})
+    style = replace(
+        style,
+        seed=settings.seed,
+        **{field: value for field, value in given.items() if value is not None},
+    )
     decoding = {
         "seed": style.seed,
         "thoughts": style.thoughts,
@@ -58,17 +70,23 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
 
 def _rows(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     check_tools(dialect.face)
-    return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(settings, dialect)
+    return plain(name, partial(RowsPolicy, "first" if name == "first-row" else "cheapest"))(
+        settings, dialect
+    )
 
 
 def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path) -> None:
     if not any(query.org in place.source.cities for _, query in requests):
         raise UserError(
-            f"None of the {len(requests)} queries of '{path}' starts in a city of world '{place.where}': is it the right world?"
+            f"None of the {len(requests)} queries of '{path}' starts in a city of world"
+            f" '{place.where}': is it the right world?"
         )
     for line, query in requests:
         if len(query.date) != query.days:
-            raise UserError(f"{path}:{line}: the request is for {query.days} days and gives {len(query.date)} dates.")
+            raise UserError(
+                f"{path}:{line}: the request is for {query.days} days and gives {len(query.date)}"
+                " dates."
+            )
 
 
 def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict:
@@ -78,16 +96,25 @@ def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict
 
 
 def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
-    """Episodes of before there were domains: the request stood under "query", the verdict in two groups."""
+    """Episodes of before there were domains: the request stood under "query", the verdict in two
+    groups."""
     if not isinstance(record.get("query"), dict):
         return None
     query = Query.model_validate(record["query"])
     made = {key: value for key, value in record.items() if key not in ("query", "schema_problem")}
     made |= {"domain": NAME, "request": record["query"]}
     if record["verdict"] is None:
-        return made | {"asked": {FORMAT: [SCHEMA], "commonsense": list(COMMONSENSE_NAMES), "hard": list(applicable_hard(query))}}
+        return made | {
+            "asked": {
+                FORMAT: [SCHEMA],
+                "commonsense": list(COMMONSENSE_NAMES),
+                "hard": list(applicable_hard(query)),
+            }
+        }
     judged = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
-    return made | {"verdict": judged.in_groups(applicable_hard(query), record["schema_problem"]).record()}
+    return made | {
+        "verdict": judged.in_groups(applicable_hard(query), record["schema_problem"]).record()
+    }
 
 
 DOMAIN = Domain(
@@ -107,7 +134,11 @@ DOMAIN = Domain(
     origin=lambda query: query.org,
     task=TripTask,
     expert=ExpertPolicy,
-    baselines={"first_row": partial(RowsPolicy, "first"), "cheapest_row": partial(RowsPolicy, "cheapest"), "expert": ExpertPolicy},
+    baselines={
+        "first_row": partial(RowsPolicy, "first"),
+        "cheapest_row": partial(RowsPolicy, "cheapest"),
+        "expert": ExpertPolicy,
+    },
     policies={
         "expert": plain("expert", ExpertPolicy),
         "expert-careful": partial(_styled, "expert-careful"),

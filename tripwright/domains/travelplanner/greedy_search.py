@@ -1,21 +1,25 @@
-"""TravelPlanner's own baseline without a language model, `agents/greedy_search.py` of OSU-NLP-Group/TravelPlanner (row T4's tables call it
-"Greedy Search"): it looks at prices alone, and at the tables themselves, so its episodes hold an answer and no calls.
+"""TravelPlanner's own baseline without a language model, `agents/greedy_search.py` of
+OSU-NLP-Group/TravelPlanner (row T4's tables call it "Greedy Search"): it looks at prices alone, and
+at the tables themselves, so its episodes hold an answer and no calls.
 
 Its choices, kept as they are:
-- 3 days go to the destination; 5 and 7 days to the first two and three cities of the state in the order of the file, the origin left out,
-  two nights each. A state with fewer cities stops the authors' program; here the trip then gets no plan.
-- Each leg takes whatever is cheapest for ONE person, however large the party: the cheapest flight of the day, a car, a taxi, in this order
-  where they cost the same. Nothing keeps it from driving there and flying back. A leg without any of them is left out of the plan.
-- All three meals of each day are at the cheapest restaurant of the city in which the day ends, so no plan is ever diverse; on the last day
-  that city is home.
-- The sight of a day is drawn at random, and may be the same twice. The authors draw without a seed; here `seed` and the request's words
-  decide.
+- 3 days go to the destination; 5 and 7 days to the first two and three cities of the state in the
+  order of the file, the origin left out, two nights each. A state with fewer cities stops the
+  authors' program; here the trip then gets no plan.
+- Each leg takes whatever is cheapest for ONE person, however large the party: the cheapest flight
+  of the day, a car, a taxi, in this order where they cost the same. Nothing keeps it from driving
+  there and flying back. A leg without any of them is left out of the plan.
+- All three meals of each day are at the cheapest restaurant of the city in which the day ends, so
+  no plan is ever diverse; on the last day that city is home.
+- The sight of a day is drawn at random, and may be the same twice. The authors draw without a seed;
+  here `seed` and the request's words decide.
 - The room is the cheapest, whatever its rules, its kind, its minimum of nights and its size.
 
-Two things differ, neither of them a choice. Among equal prices the authors take what an unstable sort leaves on top, which depends on
-their numpy and their processor; here it is the first row of the file. And their text of a sight has no ';' at its end, so that their
-evaluator never checks it; an answer in the dialects' formats has one, and is checked. Where an imported world does not know a flight
-search, there are no flights: the authors' table has no such gaps.
+Two things differ, neither of them a choice. Among equal prices the authors take what an unstable
+sort leaves on top, which depends on their numpy and their processor; here it is the first row of
+the file. And their text of a sight has no ';' at its end, so that their evaluator never checks it;
+an answer in the dialects' formats has one, and is checked. Where an imported world does not know a
+flight search, there are no flights: the authors' table has no such gaps.
 """
 
 from __future__ import annotations
@@ -50,7 +54,11 @@ class GreedySearch:
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
             query = trip_query(session)
-            days = greedy_plan(query, at_hand(session, "The greedy search"), random.Random(f"greedy {self._seed} {query.query}"))
+            days = greedy_plan(
+                query,
+                at_hand(session, "The greedy search"),
+                random.Random(f"greedy {self._seed} {query.query}"),
+            )
             say(session, _answer(query, days, session.dialect.plan_format))
             yield session
 
@@ -69,10 +77,21 @@ def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str
             {
                 "days": number,
                 "city": {"from": here, "to": there} if travels else there,
-                "transportation": (_leg(world, here, there, query.date[number - 1]) or "-") if travels else "-",
+                "transportation": (_leg(world, here, there, query.date[number - 1]) or "-")
+                if travels
+                else "-",
                 "attraction": _sight(world, there, rng),
-                "accommodation": "-" if last else _cheapest([(room.price_usd, room.name) for room in world.accommodations(there)]),
-                **dict.fromkeys(MEALS, _cheapest([(each.average_cost_usd, each.name) for each in world.restaurants(there)])),
+                "accommodation": "-"
+                if last
+                else _cheapest(
+                    [(room.price_usd, room.name) for room in world.accommodations(there)]
+                ),
+                **dict.fromkeys(
+                    MEALS,
+                    _cheapest(
+                        [(each.average_cost_usd, each.name) for each in world.restaurants(there)]
+                    ),
+                ),
             }
         )
     return days
@@ -88,12 +107,20 @@ def _route(query: Query, world: World) -> list[str] | None:
 
 def _leg(world: World, origin: str, destination: str, date: str) -> dict[str, Any] | None:
     """The cheapest way for one person. `min` keeps the first of equals: flight, car, taxi."""
-    ways = [way for way in (_flight(world, origin, destination, date), *_roads(world, origin, destination)) if way]
+    ways = [
+        way
+        for way in (_flight(world, origin, destination, date), *_roads(world, origin, destination))
+        if way
+    ]
     return min(ways, key=lambda way: way["cost"], default=None)
 
 
 def _flight(world: World, origin: str, destination: str, date: str) -> dict[str, Any] | None:
-    flight = min(world.flights(origin, destination, date) or [], key=lambda found: found.price_usd, default=None)
+    flight = min(
+        world.flights(origin, destination, date) or [],
+        key=lambda found: found.price_usd,
+        default=None,
+    )
     if flight is None:
         return None
     route = {

@@ -25,7 +25,8 @@ class LocalConstraint(BaseModel):
 
 
 class Query(BaseModel):
-    """A trip request. `dest` is a city for 3-day trips and a state for 5 and 7 days; `budget` is in US dollars for the whole party."""
+    """A trip request. `dest` is a city for 3-day trips and a state for 5 and 7 days; `budget` is in
+    US dollars for the whole party."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -35,7 +36,9 @@ class Query(BaseModel):
     visiting_city_number: int = Field(ge=1)
     date: list[str]
     people_number: int = Field(ge=1, le=100_000)
-    local_constraint: LocalConstraint = Field(default_factory=lambda: LocalConstraint.model_validate({}))
+    local_constraint: LocalConstraint = Field(
+        default_factory=lambda: LocalConstraint.model_validate({})
+    )
     budget: int | float
     query: str
     level: str | None = None
@@ -58,7 +61,9 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
     """(line number, query) for every non-empty line of a JSONL file."""
     path = Path(path)
     if not path.is_file():
-        raise UserError(f"No query file at '{path}'. Expected a JSONL file, one query record per line.")
+        raise UserError(
+            f"No query file at '{path}'. Expected a JSONL file, one query record per line."
+        )
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -66,9 +71,13 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
             try:
                 yield number, _query_of(line)
             except json.JSONDecodeError as error:
-                raise UserError(f"{path}:{number}: not JSON ({error.msg} at column {error.colno}).") from None
+                raise UserError(
+                    f"{path}:{number}: not JSON ({error.msg} at column {error.colno})."
+                ) from None
             except UnicodeDecodeError as error:
-                raise UserError(f"{path}:{number}: not text in UTF-8 (byte {error.start + 1} of the line).") from None
+                raise UserError(
+                    f"{path}:{number}: not text in UTF-8 (byte {error.start + 1} of the line)."
+                ) from None
             except ValidationError as error:
                 raise UserError(f"{path}:{number}: {first_problem(error)}") from None
             except (ValueError, RecursionError) as error:
@@ -76,15 +85,22 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
 
 
 def _query_of(line: bytes) -> Query:
-    """One request to be planned. Stricter than the judge, which takes what the official code takes: a budget here is a real amount."""
+    """One request to be planned. Stricter than the judge, which takes what the official code takes:
+    a budget here is a real amount."""
     record = json.loads(line.decode("utf-8-sig"))
     if not isinstance(record, dict):
-        raise ValueError(f"expected a query record, which is a JSON object, found {repr(record)[:60]}")
+        raise ValueError(
+            f"expected a query record, which is a JSON object, found {repr(record)[:60]}"
+        )
     query = Query.model_validate(record)
     if not -math.inf < query.budget < math.inf:  # a comparison with NaN would let every cost pass
-        raise ValueError(f"field 'budget': expected a finite amount in US dollars (found {query.budget})")
+        raise ValueError(
+            f"field 'budget': expected a finite amount in US dollars (found {query.budget})"
+        )
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair (such as \\ud800), which no text can contain") from None
+        raise ValueError(
+            "holds half of a surrogate pair (such as \\ud800), which no text can contain"
+        ) from None
     return query

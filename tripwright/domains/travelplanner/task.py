@@ -1,4 +1,5 @@
-"""One trip of TravelPlanner's to plan in a closed world: the seven tools of row P1, a plan judged by constraints."""
+"""One trip of TravelPlanner's to plan in a closed world: the seven tools of row P1, a plan judged
+by constraints."""
 
 from __future__ import annotations
 
@@ -26,13 +27,17 @@ NAME = "travelplanner"  # in the registry of domains
 def trip_query(session: Session) -> Query:
     """What a session asks, for policies that know TravelPlanner's requests alone."""
     if not isinstance(session.query, Query):
-        raise UserError(f"This policy plans TravelPlanner's trips, found a request of another kind: '{session.query.query[:80]}'.")
+        raise UserError(
+            "This policy plans TravelPlanner's trips, found a request of another kind:"
+            f" '{session.query.query[:80]}'."
+        )
     return session.query
 
 
 @dataclass(frozen=True)
 class TripTask(WorldTask):
-    """A record of one of its episodes holds the `plan`, in the official format, or null where none could be read."""
+    """A record of one of its episodes holds the `plan`, in the official format, or null where none
+    could be read."""
 
     id: str
     query: Query
@@ -46,11 +51,17 @@ class TripTask(WorldTask):
         problem: str | None = f"no answer: {transcript.stop_reason}"
         if transcript.answer is not None:
             plan, problem = self._read(transcript.answer, plan_format)
-        verdict = judge(self.query, plan, self.world, check_rules(rules)).in_groups(applicable_hard(self.query), problem)
+        verdict = judge(self.query, plan, self.world, check_rules(rules)).in_groups(
+            applicable_hard(self.query), problem
+        )
         return Episode(self, transcript, verdict, {"plan": plan})
 
     def asked(self, transcript: Transcript) -> Asked:
-        return {FORMAT: (SCHEMA,), "commonsense": COMMONSENSE_NAMES, "hard": applicable_hard(self.query)}
+        return {
+            FORMAT: (SCHEMA,),
+            "commonsense": COMMONSENSE_NAMES,
+            "hard": applicable_hard(self.query),
+        }
 
     def passes(self, episode: Episode, rules: str) -> bool:
         if episode.verdict is not None and episode.verdict.rules == rules:
@@ -65,8 +76,11 @@ class TripTask(WorldTask):
         """Why a text is no plan in the dialect's format."""
         return parse_answer(text).problem if plan_format == "json" else None
 
-    def _read(self, answer: str, plan_format: str) -> tuple[list[dict[str, Any]] | None, str | None]:
-        """(plan in the official format, why there is none). With `plan_format` "json" an itinerary in words is no plan."""
+    def _read(
+        self, answer: str, plan_format: str
+    ) -> tuple[list[dict[str, Any]] | None, str | None]:
+        """(plan in the official format, why there is none). With `plan_format` "json" an itinerary
+        in words is no plan."""
         city_of = city_lookup(self.world)
         parsed = parse_answer(answer)
         if parsed.days is not None:

@@ -1,8 +1,10 @@
-"""Names in a plan that rest on nothing (row P14's hallucination check), field by field, in two senses that are kept apart.
+"""Names in a plan that rest on nothing (row P14's hallucination check), field by field, in two
+senses that are kept apart.
 
-*Not found by the agent*: a name in the final plan that neither the request nor any tool answer of the same transcript holds, as the model
-was shown it. It needs nothing but the transcript, and a true name that was guessed counts too. *In no table*: what the judge did not find
-in the world (the evidence of `is_valid_information_in_sandbox`; Planner-R1's own check).
+*Not found by the agent*: a name in the final plan that neither the request nor any tool answer of
+the same transcript holds, as the model was shown it. It needs nothing but the transcript, and a
+true name that was guessed counts too. *In no table*: what the judge did not find in the world (the
+evidence of `is_valid_information_in_sandbox`; Planner-R1's own check).
 """
 
 from __future__ import annotations
@@ -26,7 +28,12 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 def plain(text: str) -> str:
     """As names are compared: JSON's escapes read, small letters, single blanks."""
     if "\\" in text:
-        text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[2] if found[2] in "\"\\/'" else " ", text)
+        text = _ESCAPE.sub(
+            lambda found: (
+                chr(int(found[1], 16)) if found[1] else found[2] if found[2] in "\"\\/'" else " "
+            ),
+            text,
+        )
     return " ".join(text.casefold().split())
 
 
@@ -35,7 +42,9 @@ def holds(text: str, name: str) -> bool:
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
-        if not (text[at - 1 : at].isalnum() and name[0].isalnum()) and not (text[end : end + 1].isalnum() and name[-1].isalnum()):
+        if not (text[at - 1 : at].isalnum() and name[0].isalnum()) and not (
+            text[end : end + 1].isalnum() and name[-1].isalnum()
+        ):
             return True
         at = text.find(name, at + 1)
     return False
@@ -60,13 +69,20 @@ def _of_day(day: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "flight", flight[1]
     city = texts.get("current_city", "")
     ends = from_to(city)
-    yield from (("city", before_parenthesis(end)) for end in (ends if ends[0] is not None else (city,)) if end)
+    yield from (
+        ("city", before_parenthesis(end))
+        for end in (ends if ends[0] is not None else (city,))
+        if end
+    )
 
 
 def not_found(record: Json) -> Counts:
     named = names_of(record.get("plan"))
     text = plain("\n".join(_shown(record["transcript"]["segments"]))) if named else ""
-    return {field: (sum(not _known(text, name, field) for name in names), len(names)) for field, names in named.items()}
+    return {
+        field: (sum(not _known(text, name, field) for name in names), len(names))
+        for field, names in named.items()
+    }
 
 
 def _shown(segments: Sequence[Json]) -> Iterator[str]:
@@ -85,14 +101,21 @@ def _known(text: str, name: str, field: str) -> bool:
 
 
 def in_no_table(record: Json) -> Counts | None:
-    """Field → (1 where the judge found something that is in no table, else 0, 1); None where the plan was not judged by this rule."""
+    """Field → (1 where the judge found something that is in no table, else 0, 1); None where the
+    plan was not judged by this rule."""
     plan = record.get("plan")
-    facts = next((group["facts"] for group in record["verdict"]["groups"] if group["name"] == "commonsense"), None)
+    facts = next(
+        (group["facts"] for group in record["verdict"]["groups"] if group["name"] == "commonsense"),
+        None,
+    )
     fact = (facts or {}).get(SANDBOX) or {}
     if fact.get("passed") is None:
         return None
     named = {field for field, names in names_of(plan).items() if names} & set(TABLE_FIELDS)
-    if any(isinstance(day, dict) and day.get("transportation") not in (None, "", "-") for day in plan or ()):
+    if any(
+        isinstance(day, dict) and day.get("transportation") not in (None, "", "-")
+        for day in plan or ()
+    ):
         named.add("transportation")
     wrong = {_table_field(str(each.get("field"))) for each in fact.get("evidence") or ()}
     return {field: (int(field in wrong), 1) for field in TABLE_FIELDS if field in named | wrong}
@@ -105,15 +128,17 @@ def _table_field(field: str) -> str:
 GROUNDINGS = (
     Grounding(
         "Named without having been found",
-        "Share of the plans naming such a thing in which at least one name stands neither in the request nor in any tool answer of the "
-        "same transcript, as the model was shown it. A true name that was guessed counts.",
+        "Share of the plans naming such a thing in which at least one name stands neither in the"
+        " request nor in any tool answer of the same transcript, as the model was shown it. A true"
+        " name that was guessed counts.",
         not_found,
         FIELDS,
     ),
     Grounding(
         "In no table of the world",
-        "Share of the judged plans with such a thing in which the judge found one that the world does not have, or a leg that is wrong. "
-        "The official rules stop at the first such thing of a plan, so under them the shares are lower bounds.",
+        "Share of the judged plans with such a thing in which the judge found one that the world"
+        " does not have, or a leg that is wrong. The official rules stop at the first such thing of"
+        " a plan, so under them the shares are lower bounds.",
         in_no_table,
         TABLE_FIELDS,
     ),

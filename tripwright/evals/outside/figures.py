@@ -1,7 +1,8 @@
 """transcripts.jsonl of a benchmark's run → the parts of its score.json that every benchmark has.
 
-As in every score: the later line of an id wins, unscored episodes are out of every rate and come back in `worst_case` once they are more
-than 1%, samples of one question count as one question in every interval, and the order of the lines does not matter.
+As in every score: the later line of an id wins, unscored episodes are out of every rate and come
+back in `worst_case` once they are more than 1%, samples of one question count as one question in
+every interval, and the order of the lines does not matter.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from tripwright.evals.scoreboard import MOST_UNSCORED, unscored_warning
 
 @dataclass(frozen=True)
 class Outcome:
-    """One line: what every score reads of it (`base`), and what a benchmark's own score does. `details` are the grader's, empty where the
-    episode is unscored."""
+    """One line: what every score reads of it (`base`), and what a benchmark's own score does.
+    `details` are the grader's, empty where the episode is unscored."""
 
     base: outcome.Outcome
     question: str
@@ -32,7 +33,13 @@ class Outcome:
     def of(cls, record: Mapping[str, Any]) -> Outcome:
         verdict, request = record["verdict"], record["request"]
         details = record.get("outside") or {}
-        return cls(outcome.Outcome.of(record), str(request["question"]), verdict["error"] if verdict else None, request, details)
+        return cls(
+            outcome.Outcome.of(record),
+            str(request["question"]),
+            verdict["error"] if verdict else None,
+            request,
+            details,
+        )
 
     @property
     def id(self) -> str:
@@ -65,8 +72,11 @@ def by_question(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     return dict(groups)
 
 
-def share_of(outcomes: Iterable[Outcome], counted: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
-    """`counted` says of one sample how many of how many checks passed; a question without a check has no say."""
+def share_of(
+    outcomes: Iterable[Outcome], counted: Callable[[Outcome], tuple[int, int]]
+) -> PerQuery:
+    """`counted` says of one sample how many of how many checks passed; a question without a check
+    has no say."""
     found: dict[str, tuple[Fraction | int, int]] = {}
     for question, samples in by_question(outcomes).items():
         counts = [counted(each) for each in samples]
@@ -76,12 +86,16 @@ def share_of(outcomes: Iterable[Outcome], counted: Callable[[Outcome], tuple[int
 
 
 def rate_of(outcomes: Iterable[Outcome], holds: Callable[[Outcome], bool]) -> dict[str, Any]:
-    """Wilson's interval for one sample per question; with several, whole questions are resampled."""
+    """Wilson's interval for one sample per question; with several, whole questions are
+    resampled."""
     return _figure(share_of(outcomes, lambda each: (int(holds(each)), 1)))
 
 
-def mean_of(outcomes: Iterable[Outcome], value: Callable[[Outcome], float | None]) -> dict[str, Any]:
-    """The mean over questions of the mean over their samples; samples without a value have no say."""
+def mean_of(
+    outcomes: Iterable[Outcome], value: Callable[[Outcome], float | None]
+) -> dict[str, Any]:
+    """The mean over questions of the mean over their samples; samples without a value have no
+    say."""
     found: dict[str, tuple[Fraction | int, int]] = {}
     for question, samples in by_question(outcomes).items():
         known = [Fraction(of) for each in samples if (of := value(each)) is not None]
@@ -91,12 +105,19 @@ def mean_of(outcomes: Iterable[Outcome], value: Callable[[Outcome], float | None
 
 
 def samples_of(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """pass@k, pass^k and the share of questions whose samples disagree, for the k that nine in ten questions have; {} for k = 1."""
-    groups = {question: [each.base for each in samples] for question, samples in by_question(outcomes).items()}
+    """pass@k, pass^k and the share of questions whose samples disagree, for the k that nine in ten
+    questions have; {} for k = 1."""
+    groups = {
+        question: [each.base for each in samples]
+        for question, samples in by_question(outcomes).items()
+    }
     most = figures.most_samples(groups)
     if most < 2:
         return {}
-    chances = {name.replace("k", str(most)): figure for name, figure in figures.chances(groups, most).items()}
+    chances = {
+        name.replace("k", str(most)): figure
+        for name, figure in figures.chances(groups, most).items()
+    }
     return {**with_intervals(chances), "flip_rate": _figure(figures.flips(groups))}
 
 
@@ -111,8 +132,8 @@ def score_of(
     rates: Callable[[Sequence[Outcome]], dict[str, Any]],
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """score.json with `rates` of the scored outcomes as its metrics, and of all of them as its worst case where that is needed. `more`
-    is the benchmark's own."""
+    """score.json with `rates` of the scored outcomes as its metrics, and of all of them as its
+    worst case where that is needed. `more` is the benchmark's own."""
     scored = [each for each in outcomes if each.scored]
     unscored = len(outcomes) - len(scored)
     levels = sorted({each.level for each in scored if each.level is not None}, key=slice_order)
@@ -122,7 +143,10 @@ def score_of(
         "unscored": unscored,
         "rules": rules,
         "metrics": {**rates(scored), **samples_of(scored), **means},
-        "levels": {level: {"final": rate_of([o for o in scored if o.level == level], lambda o: o.final)} for level in levels},
+        "levels": {
+            level: {"final": rate_of([o for o in scored if o.level == level], lambda o: o.final)}
+            for level in levels
+        },
         "stop_reasons": dict(Counter(each.base.stop_reason for each in outcomes).most_common()),
         **(more or {}),
     }

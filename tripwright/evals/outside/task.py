@@ -1,7 +1,8 @@
-"""One task of a benchmark that is not about trips (row P15), as a job of `evals.run`: so resuming, endpoints, local models, transcripts and
-the run card are those of every other evaluation.
+"""One task of a benchmark that is not about trips (row P15), as a job of `evals.run`: so resuming,
+endpoints, local models, transcripts and the run card are those of every other evaluation.
 
-What grades a finished episode is a function of the benchmark's own. A grade has named facts, of which all must hold.
+What grades a finished episode is a function of the benchmark's own. A grade has named facts, of
+which all must hold.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ CHECKS = "checks"  # the one group of facts
 
 @dataclass(frozen=True)
 class Grade:
-    """`facts` by name, in their order. `details` are kept with the episode, for scores and for people. `error` names the exception that the
-    benchmark's own code raises here. `fault`: our side could not grade it, and the episode is unscored (law 4)."""
+    """`facts` by name, in their order. `details` are kept with the episode, for scores and for
+    people. `error` names the exception that the benchmark's own code raises here. `fault`: our side
+    could not grade it, and the episode is unscored (law 4)."""
 
     facts: Mapping[str, bool]
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +69,8 @@ def no_tools(dialect: Dialect, emptied: bool) -> Tools:
 
 @dataclass(frozen=True)
 class OutsideTask(TaskDefaults):
-    """`question` is equal for samples of the same task; `level` says how hard it is, in the benchmark's own terms."""
+    """`question` is equal for samples of the same task; `level` says how hard it is, in the
+    benchmark's own terms."""
 
     id: str
     query: Conversation
@@ -90,13 +93,21 @@ class OutsideTask(TaskDefaults):
             transcript.fault, transcript.stop_reason = grade.fault, StopReason.UNSCORED
             return Episode(self, transcript, None, more)
         answered = transcript.answer is not None
-        facts = {name: Fact(name, State.PASSED if holds else State.FAILED) for name, holds in grade.facts.items()}
+        facts = {
+            name: Fact(name, State.PASSED if holds else State.FAILED)
+            for name, holds in grade.facts.items()
+        }
         groups = (
             format_group(None if answered else f"no answer: {transcript.stop_reason}"),
             Group(CHECKS, self.grader.fact_names, facts, gate=(FORMAT,)),
         )
         passed = bool(grade.facts) and all(grade.facts.values())
-        return Episode(self, transcript, Verdict(f"verified by {self.grader.name}", groups, passed, answered, grade.error), more)
+        return Episode(
+            self,
+            transcript,
+            Verdict(f"verified by {self.grader.name}", groups, passed, answered, grade.error),
+            more,
+        )
 
     def unscored(self, transcript: Transcript) -> Episode:
         return Episode(self, transcript, None, self._more({}))
@@ -105,6 +116,10 @@ class OutsideTask(TaskDefaults):
         return {FORMAT: (SCHEMA,), CHECKS: self.grader.fact_names}
 
     def _more(self, details: Mapping[str, Any]) -> dict[str, Any]:
-        """For the record, with what tells the question and how hard it is beside the words of the request."""
+        """For the record, with what tells the question and how hard it is beside the words of the
+        request."""
         request = {**self.query.record(), "question": self.question, "level": self.level}
-        return {"request": request, "outside": {"benchmark": self.where, "grader": self.grader.name, **details}}
+        return {
+            "request": request,
+            "outside": {"benchmark": self.where, "grader": self.grader.name, **details},
+        }

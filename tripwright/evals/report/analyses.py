@@ -1,5 +1,6 @@
-"""What a run's metrics say beyond their curves: which constraints fail most (row P14), and whether the dense reward varied more than the
-sparse one at the start, as Lemma 2 has it (row P16). At what cost a level was reached (row P12) is in `efficiency`."""
+"""What a run's metrics say beyond their curves: which constraints fail most (row P14), and whether
+the dense reward varied more than the sparse one at the start, as Lemma 2 has it (row P16). At what
+cost a level was reached (row P12) is in `efficiency`."""
 
 from __future__ import annotations
 
@@ -7,20 +8,33 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from tripwright.evals.report.charts import Frame, Line, Point, line_chart
-from tripwright.evals.report.curves import MAX_POINTS, at_step, figure, inner, points, smoothing, thin
+from tripwright.evals.report.curves import (
+    MAX_POINTS,
+    at_step,
+    figure,
+    inner,
+    points,
+    smoothing,
+    thin,
+)
 from tripwright.evals.report.drawing import csv_text, svg
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import constraint_words, esc, number, percent, plural, short
 from tripwright.evals.report.training_charts import STEP
 
 TOP_LINES, TOP_CELLS, MOST_COLUMNS = 5, 3, 40  # Planner-R1's figures 4 and A.2
-FIRST_STEPS = 10  # "at the start", for Lemma 2: the policy has hardly moved, and one step's groups are few
+# "at the start", for Lemma 2: the policy has hardly moved, and one step's groups are few
+FIRST_STEPS = 10
 
 
 def failures(rows: Sequence[Json]) -> dict[str, tuple[Point, ...]]:
-    """Share of episodes that break each constraint, over steps; those that failed most in all (area under the curve) first."""
+    """Share of episodes that break each constraint, over steps; those that failed most in all (area
+    under the curve) first."""
     names = dict.fromkeys(name for row in rows for name in inner(row, "constraints"))
-    curves = {name: tuple((x, 1 - y) for x, y in points(rows, name, inside="constraints")) for name in names}
+    curves = {
+        name: tuple((x, 1 - y) for x, y in points(rows, name, inside="constraints"))
+        for name in names
+    }
     return by_area({name: curve for name, curve in curves.items() if curve})
 
 
@@ -41,26 +55,47 @@ def failure_figures(rows: Sequence[Json]) -> str:
     if not curves:
         return ""
     smooth = smoothing(min(len(next(iter(curves.values()))), MAX_POINTS))
-    note = "The five constraints with the largest area under their curve. One that a gate keeps from being judged counts as failed."
-    cells = figure("The three commonest failures", _heat_map(curves), "Darker: failed more often. Blank: not among the three.")
-    return figure("What fails most", top_failures(curves, "What fails most", STEP, smooth), note) + cells
+    note = (
+        "The five constraints with the largest area under their curve. One that a gate keeps from"
+        " being judged counts as failed."
+    )
+    cells = figure(
+        "The three commonest failures",
+        _heat_map(curves),
+        "Darker: failed more often. Blank: not among the three.",
+    )
+    return (
+        figure("What fails most", top_failures(curves, "What fails most", STEP, smooth), note)
+        + cells
+    )
 
 
-def top_failures(curves: dict[str, tuple[Point, ...]], title: str, x_label: str, smooth: int = 1) -> str:
+def top_failures(
+    curves: dict[str, tuple[Point, ...]], title: str, x_label: str, smooth: int = 1
+) -> str:
     """The five lines with the largest area, as `failures` orders them."""
-    lines = [Line(constraint_words(name), thin(curve), i) for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])]
-    return line_chart(lines, Frame(title, x_label, "share of episodes that fail it", percent=True, smooth=smooth))
+    lines = [
+        Line(constraint_words(name), thin(curve), i)
+        for i, (name, curve) in enumerate(list(curves.items())[:TOP_LINES])
+    ]
+    return line_chart(
+        lines, Frame(title, x_label, "share of episodes that fail it", percent=True, smooth=smooth)
+    )
 
 
 def _heat_map(curves: dict[str, tuple[Point, ...]]) -> str:
-    """Rows are constraints, columns are steps (several to a column in long runs); shaded where it is among the three commonest."""
+    """Rows are constraints, columns are steps (several to a column in long runs); shaded where it
+    is among the three commonest."""
     shared = {name: dict(thin(curve, MOST_COLUMNS)) for name, curve in curves.items()}
     steps = sorted({x for curve in shared.values() for x in curve})
     if len(steps) < 2:
         return ""
     cells: dict[tuple[str, float], float] = {}
     for x in steps:
-        there = sorted(((curve[x], name) for name, curve in shared.items() if curve.get(x, 0.0) > 0), reverse=True)
+        there = sorted(
+            ((curve[x], name) for name, curve in shared.items() if curve.get(x, 0.0) > 0),
+            reverse=True,
+        )
         cells |= {(name, x): y for y, name in there[:TOP_CELLS]}
     names = [name for name in shared if any((name, x) in cells for x in steps)]
     left, right, row, top = 190, 512, 20, 6
@@ -68,30 +103,58 @@ def _heat_map(curves: dict[str, tuple[Point, ...]]) -> str:
     parts = []
     for i, name in enumerate(names):
         y = top + row * i
-        parts.append(f'<text class="tick" x="{left - 8}" y="{y + 14}" text-anchor="end">{esc(constraint_words(name))}</text>')
+        parts.append(
+            f'<text class="tick" x="{left - 8}" y="{y + 14}"'
+            f' text-anchor="end">{esc(constraint_words(name))}</text>'
+        )
         parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y + row}" y2="{y + row}"/>')
         for j, x in enumerate(steps):
             if (found := cells.get((name, x))) is not None:
                 words = f"{STEP} {short(x)}: {constraint_words(name)} {percent(found)}"
                 parts.append(
-                    f'<rect class="bar s1" style="opacity:{0.12 + 0.88 * found:.2f}" x="{left + j * width:.1f}" y="{y + 1}" '
-                    f'width="{width:.1f}" height="{row - 1}"><title>{esc(words)}</title></rect>'
+                    f'<rect class="bar s1" style="opacity:{0.12 + 0.88 * found:.2f}"'
+                    f' x="{left + j * width:.1f}" y="{y + 1}" width="{width:.1f}"'
+                    f' height="{row - 1}"><title>{esc(words)}</title></rect>'
                 )
     floor = top + row * len(names)
     for at, anchor, step in ((left, "start", steps[0]), (right, "end", steps[-1])):
-        parts.append(f'<text class="tick" x="{at}" y="{floor + 15}" text-anchor="{anchor}">{short(step)}</text>')
-    parts.append(f'<text class="unit" x="{(left + right) / 2}" y="{floor + 15}" text-anchor="middle">{STEP}</text>')
+        parts.append(
+            f'<text class="tick" x="{at}" y="{floor + 15}"'
+            f' text-anchor="{anchor}">{short(step)}</text>'
+        )
+    parts.append(
+        f'<text class="unit" x="{(left + right) / 2}" y="{floor + 15}"'
+        f' text-anchor="middle">{STEP}</text>'
+    )
     title = "The three commonest failures at each step"
-    data = csv_text([STEP, *map(constraint_words, names)], ([x, *(cells.get((name, x)) for name in names)] for x in steps))
-    most = [f"{constraint_words(name)} in {sum((name, x) in cells for x in steps)} of {len(steps)} columns" for name in names]
-    return svg("".join(parts), 520, floor + 24, title, f"Among the three commonest: {'; '.join(most)}.", data)
+    data = csv_text(
+        [STEP, *map(constraint_words, names)],
+        ([x, *(cells.get((name, x)) for name in names)] for x in steps),
+    )
+    most = [
+        f"{constraint_words(name)} in {sum((name, x) in cells for x in steps)} of {len(steps)}"
+        " columns"
+        for name in names
+    ]
+    return svg(
+        "".join(parts),
+        520,
+        floor + 24,
+        title,
+        f"Among the three commonest: {'; '.join(most)}.",
+        data,
+    )
 
 
 def lemma_words(rows: Sequence[Json]) -> str:
-    """Lemma 2's figures over the first steps, with what they say about its assumption and its conclusion."""
+    """Lemma 2's figures over the first steps, with what they say about its assumption and its
+    conclusion."""
     keys = ("dense_variance", "sparse_variance", "covariance")
     found = [
-        values for row in rows if (at_step(row) or 0) <= FIRST_STEPS and None not in (values := tuple(number(row.get(key)) for key in keys))
+        values
+        for row in rows
+        if (at_step(row) or 0) <= FIRST_STEPS
+        and None not in (values := tuple(number(row.get(key)) for key in keys))
     ]
     if not found:
         return ""
@@ -99,9 +162,10 @@ def lemma_words(rows: Sequence[Json]) -> str:
     auxiliary = dense - sparse - 2 * covariance
     holds, needed = dense >= sparse, 2 * covariance >= -auxiliary
     return (
-        f"Rewards at the start (mean over prompts and {plural(len(found), 'logged step')}): variance of the dense reward {dense:.3g}, of "
-        f"the sparse one {sparse:.3g}, of the other parts {auxiliary:.3g}; covariance of the other parts with passing {covariance:.3g}. "
-        f"Dense ≥ sparse {'holds' if holds else 'does not hold'}, which is 2·Cov ≥ −Var of the other parts "
-        f"({2 * covariance:.3g} {'≥' if needed else '<'} {-auxiliary:.3g}); Lemma 2's assumption Cov ≥ 0 "
-        f"{'is met' if covariance >= 0 else 'is not met'}."
+        f"Rewards at the start (mean over prompts and {plural(len(found), 'logged step')}):"
+        f" variance of the dense reward {dense:.3g}, of the sparse one {sparse:.3g}, of the other"
+        f" parts {auxiliary:.3g}; covariance of the other parts with passing {covariance:.3g}."
+        f" Dense ≥ sparse {'holds' if holds else 'does not hold'}, which is 2·Cov ≥ −Var of the"
+        f" other parts ({2 * covariance:.3g} {'≥' if needed else '<'} {-auxiliary:.3g}); Lemma 2's"
+        f" assumption Cov ≥ 0 {'is met' if covariance >= 0 else 'is not met'}."
     )

@@ -1,4 +1,5 @@
-"""The frame of a chart: which part of the plane it shows, where a value lies in it, its grid and round numbers. Lengths are SVG units."""
+"""The frame of a chart: which part of the plane it shows, where a value lies in it, its grid and
+round numbers. Lengths are SVG units."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from tripwright.evals.report.markup import esc, percent, short
 
 @dataclass(frozen=True)
 class Frame:
-    """Size, axes and units of one chart; lengths in SVG units, which are pixels where the page is wide enough."""
+    """Size, axes and units of one chart; lengths in SVG units, which are pixels where the page is
+    wide enough."""
 
     title: str
     x_label: str
@@ -39,11 +41,17 @@ class Scale:
 
     def x(self, value: float) -> float:
         f = self.frame
-        return f.left + _share(value, self.x_low, self.x_high, f.log_x) * (f.width - f.left - self.right)
+        return f.left + _share(value, self.x_low, self.x_high, f.log_x) * (
+            f.width - f.left - self.right
+        )
 
     def y(self, value: float) -> float:
         f = self.frame
-        return f.height - f.bottom - _share(value, self.y_low, self.y_high, f.log) * (f.height - f.bottom - f.top)
+        return (
+            f.height
+            - f.bottom
+            - _share(value, self.y_low, self.y_high, f.log) * (f.height - f.bottom - f.top)
+        )
 
 
 def _share(value: float, low: float, high: float, log: bool) -> float:
@@ -51,7 +59,8 @@ def _share(value: float, low: float, high: float, log: bool) -> float:
 
 
 def scale_of(xs: Sequence[float], ys: Sequence[float], frame: Frame, right: int) -> Scale:
-    """Shows all of `xs` and `ys`, neither of them empty; a linear y axis begins at 0 or below and ends at round numbers."""
+    """Shows all of `xs` and `ys`, neither of them empty; a linear y axis begins at 0 or below and
+    ends at round numbers."""
     x_low, x_high = min(xs), max(xs)
     if x_high == x_low:
         x_low, x_high = (x_low / 2, x_high * 2) if frame.log_x else (x_low - 0.5, x_high + 0.5)
@@ -63,7 +72,14 @@ def scale_of(xs: Sequence[float], ys: Sequence[float], frame: Frame, right: int)
     high = high if high > low else low + 1.0
     step = ticks(low, high, 4)
     width = step[1] - step[0] if len(step) > 1 else high - low
-    return Scale(frame, right, x_low, x_high, math.floor(low / width + 1e-9) * width, math.ceil(high / width - 1e-9) * width)
+    return Scale(
+        frame,
+        right,
+        x_low,
+        x_high,
+        math.floor(low / width + 1e-9) * width,
+        math.ceil(high / width - 1e-9) * width,
+    )
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -76,7 +92,8 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of each decade; powers of ten alone, and not all of them, where there are many decades."""
+    """1, 2 and 5 of each decade; powers of ten alone, and not all of them, where there are many
+    decades."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     many = len(decades) > 4
     steps = (1,) if many else (1, 2, 5)
@@ -85,7 +102,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Heights as near as may be to the wanted ones, in their order, at least `gap` apart and between low and high if they fit."""
+    """Heights as near as may be to the wanted ones, in their order, at least `gap` apart and
+    between low and high if they fit."""
     order = sorted(range(len(wanted)), key=lambda i: wanted[i])
     placed = [0.0] * len(wanted)
     floor = low
@@ -107,14 +125,24 @@ def grid(scale: Scale) -> str:
         y = scale.y(level)
         text = percent(level, 0) if f.percent else short(round(level, 12))
         parts.append(f'<line class="grid" x1="{f.left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{f.left - 7}" y="{y + 3.5:.1f}" text-anchor="end">{text}</text>')
+        parts.append(
+            f'<text class="tick" x="{f.left - 7}" y="{y + 3.5:.1f}" text-anchor="end">{text}</text>'
+        )
     about = 5 if f.width < 300 else 6
-    for level in log_ticks(scale.x_low, scale.x_high) if f.log_x else ticks(scale.x_low, scale.x_high, about):
+    for level in (
+        log_ticks(scale.x_low, scale.x_high) if f.log_x else ticks(scale.x_low, scale.x_high, about)
+    ):
         words = short(level if f.log_x else round(level, 9))
-        parts.append(f'<text class="tick" x="{scale.x(level):.1f}" y="{floor + 15}" text-anchor="middle">{words}</text>')
+        parts.append(
+            f'<text class="tick" x="{scale.x(level):.1f}" y="{floor + 15}"'
+            f' text-anchor="middle">{words}</text>'
+        )
     parts.append(f'<line class="axis" x1="{f.left}" x2="{right}" y1="{floor}" y2="{floor}"/>')
     if f.x_label:
-        parts.append(f'<text class="unit" x="{(f.left + right) / 2:.0f}" y="{f.height - 7}" text-anchor="middle">{esc(f.x_label)}</text>')
+        parts.append(
+            f'<text class="unit" x="{(f.left + right) / 2:.0f}" y="{f.height - 7}"'
+            f' text-anchor="middle">{esc(f.x_label)}</text>'
+        )
     if f.y_label:
         parts.append(f'<text class="unit" x="2" y="10">{esc(f.y_label)}</text>')
     return "".join(parts)

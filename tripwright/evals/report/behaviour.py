@@ -1,5 +1,5 @@
-"""The section on how the agent works, from the transcripts of every evaluation: mistakes, lengths, which tool follows which, what fails,
-and names without ground (rows P14 and B1)."""
+"""The section on how the agent works, from the transcripts of every evaluation: mistakes, lengths,
+which tool follows which, what fails, and names without ground (rows P14 and B1)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from tripwright.evals.report.call_strips import call_strips, tool_colours
-from tripwright.evals.report.checkpoints import checkpoints, failure_figures, step_of, sub_reward_figure
+from tripwright.evals.report.checkpoints import (
+    checkpoints,
+    failure_figures,
+    step_of,
+    sub_reward_figure,
+)
 from tripwright.evals.report.curves import figure
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.groundless import groundless_part
@@ -27,11 +32,13 @@ Behaviours = Mapping[str, Behaviour]
 
 
 def behaviour_section(run: RunFolder) -> str:
-    """Nothing where no evaluation has a scored episode; `run.missing` then says so. Reads each transcripts.jsonl once."""
+    """Nothing where no evaluation has a scored episode; `run.missing` then says so. Reads each
+    transcripts.jsonl once."""
     behaviours = read_behaviours(run)
     if not behaviours:
         run.missing.append(
-            "no scored episode in a transcripts.jsonl, so calls, mistakes, lengths and names without ground are not analysed"
+            "no scored episode in a transcripts.jsonl, so calls, mistakes, lengths and names"
+            " without ground are not analysed"
         )
         return ""
     titles = evaluation_titles(behaviours, run)
@@ -52,10 +59,22 @@ def behaviour_together(runs: Mapping[str, RunFolder]) -> str:
     if not found:
         return ""
     titles = {name: name for name in found}
-    return _section("From the transcripts of each run's main evaluation.", found, titles, failure_figures(found, titles, {}), {})
+    return _section(
+        "From the transcripts of each run's main evaluation.",
+        found,
+        titles,
+        failure_figures(found, titles, {}),
+        {},
+    )
 
 
-def _section(lede: str, behaviours: Behaviours, titles: Mapping[str, str], failing: str, steps: Mapping[str, float]) -> str:
+def _section(
+    lede: str,
+    behaviours: Behaviours,
+    titles: Mapping[str, str],
+    failing: str,
+    steps: Mapping[str, float],
+) -> str:
     parts = [
         _part("Mistakes and lengths", "", mistakes_table(behaviours, titles)),
         _part("What fails, examined", "", _charts(failing)),
@@ -63,15 +82,28 @@ def _section(lede: str, behaviours: Behaviours, titles: Mapping[str, str], faili
         _pictures("Calls, episode by episode", _STRIPS, behaviours, titles, _strip),
         _pictures("How long episodes are", "", behaviours, titles, _length),
         groundless_part(behaviours, titles, steps),
-        _part("Strict and official rules on the same episodes", _GAP, gap_table(behaviours, titles)),
+        _part(
+            "Strict and official rules on the same episodes", _GAP, gap_table(behaviours, titles)
+        ),
     ]
     note = f"{lede} Episodes that were not scored are left out. Intervals: 95%, over queries."
-    return f'<section id="{SECTION}"><h2>Behaviour</h2><p class="lede">{note}</p>{"".join(parts)}</section>'
+    return (
+        f'<section id="{SECTION}"><h2>Behaviour</h2><p'
+        f' class="lede">{note}</p>{"".join(parts)}</section>'
+    )
 
 
-_FOLLOWS = "Each row: of all times this came before, how often which came next, in percent. Errors are counted like answers."
-_STRIPS = "One row per episode, one cell per call, sorted by outcome. Hover over a row to read its calls."
-_GAP = "Evaluations whose run cards differ in nothing but the rules, paired by episode. Where decoding samples, plans differ too."
+_FOLLOWS = (
+    "Each row: of all times this came before, how often which came next, in percent. Errors are"
+    " counted like answers."
+)
+_STRIPS = (
+    "One row per episode, one cell per call, sorted by outcome. Hover over a row to read its calls."
+)
+_GAP = (
+    "Evaluations whose run cards differ in nothing but the rules, paired by episode. Where decoding"
+    " samples, plans differ too."
+)
 
 
 def read_behaviours(run: RunFolder) -> dict[str, Behaviour]:
@@ -90,11 +122,14 @@ def read_one(run: RunFolder, name: str) -> Behaviour | None:
 
 
 def evaluation_titles(names: Sequence[str] | Behaviours, run: RunFolder) -> dict[str, str]:
-    """How the page calls each evaluation: its usual words, else its name; checkpoints by their step."""
+    """How the page calls each evaluation: its usual words, else its name; checkpoints by their
+    step."""
     titles = {}
     for name in names:
         words, step = evaluation_words(name)[0], step_of(name, run)
-        titles[name] = f"Step {step:.0f}" if step is not None and name.rpartition("step")[1] else words
+        titles[name] = (
+            f"Step {step:.0f}" if step is not None and name.rpartition("step")[1] else words
+        )
     often = Counter(titles.values())
     return {name: words if often[words] == 1 else name for name, words in titles.items()}
 
@@ -102,7 +137,10 @@ def evaluation_titles(names: Sequence[str] | Behaviours, run: RunFolder) -> dict
 def _in_order(behaviours: Behaviours, run: RunFolder) -> dict[str, Behaviour]:
     """Checkpoints in order of their steps, then all others."""
     steps = checkpoints(behaviours, run)
-    return {name: behaviours[name] for name in (*steps, *(name for name in behaviours if name not in steps))}
+    return {
+        name: behaviours[name]
+        for name in (*steps, *(name for name in behaviours if name not in steps))
+    }
 
 
 def _part(title: str, note: str, drawn: str) -> str:
@@ -117,20 +155,29 @@ def _charts(drawn: str) -> str:
 Draw = Callable[[Behaviour, Behaviours, str], str]
 
 
-def _pictures(title: str, note: str, behaviours: Behaviours, titles: Mapping[str, str], draw: Draw) -> str:
-    """One picture for each evaluation, of many of them the first, the last and some evenly between."""
+def _pictures(
+    title: str, note: str, behaviours: Behaviours, titles: Mapping[str, str], draw: Draw
+) -> str:
+    """One picture for each evaluation, of many of them the first, the last and some evenly
+    between."""
     names = list(behaviours)
     if len(names) > MOST_SHOWN:
-        kept = dict.fromkeys(names[round(i * (len(names) - 1) / (MOST_SHOWN - 1))] for i in range(MOST_SHOWN))
+        kept = dict.fromkeys(
+            names[round(i * (len(names) - 1) / (MOST_SHOWN - 1))] for i in range(MOST_SHOWN)
+        )
         note = f"{note} {len(kept)} of {len(names)} evaluations.".strip()
         names = list(kept)
     shown = {name: behaviours[name] for name in names}
-    drawn = "".join(figure(f"{title}: {titles[name]}", draw(each, shown, f"{title}: {titles[name]}")) for name, each in shown.items())
+    drawn = "".join(
+        figure(f"{title}: {titles[name]}", draw(each, shown, f"{title}: {titles[name]}"))
+        for name, each in shown.items()
+    )
     return _part(title, esc(note), _charts(drawn))
 
 
 def _tools(behaviours: Behaviours) -> list[str]:
-    """All tools of the page, the most used first: one order, and one colour each, in every picture."""
+    """All tools of the page, the most used first: one order, and one colour each, in every
+    picture."""
     counted: Counter[str] = Counter()
     for behaviour in behaviours.values():
         counted.update(behaviour.tools)
@@ -142,7 +189,11 @@ def _matrix(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
 
 
 def _strip(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
-    return call_strips(behaviour.scored, tool_colours(_tools(shown)), title) if behaviour.has_steps else ""
+    return (
+        call_strips(behaviour.scored, tool_colours(_tools(shown)), title)
+        if behaviour.has_steps
+        else ""
+    )
 
 
 def _length(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
@@ -150,7 +201,11 @@ def _length(behaviour: Behaviour, shown: Behaviours, title: str) -> str:
     tokens = all(each.counts_tokens for each in shown.values())
     unit = "tokens written" if tokens else "characters written"
     limits = edges(max(_long(work, tokens) for each in shown.values() for work in each.scored))
-    highest = max(whole + cut for each in shown.values() for _, _, whole, cut in shares(_lengths(each, tokens), limits))
+    highest = max(
+        whole + cut
+        for each in shown.values()
+        for _, _, whole, cut in shares(_lengths(each, tokens), limits)
+    )
     return length_histogram(_lengths(behaviour, tokens), limits, unit, title, highest)
 
 
@@ -165,6 +220,12 @@ def _long(work: Work, tokens: bool) -> float:
 def _say_missing(run: RunFolder, behaviours: Behaviours) -> None:
     """What could not be drawn, and of what file it would be."""
     if not any(work.asked for behaviour in behaviours.values() for work in behaviour.scored):
-        run.missing.append("no constraints in the transcripts' verdicts, so what fails in each evaluation is not shown")
+        run.missing.append(
+            "no constraints in the transcripts' verdicts, so what fails in each evaluation is not"
+            " shown"
+        )
     if uncounted := [name for name, behaviour in behaviours.items() if not behaviour.counts_tokens]:
-        run.missing.append(f"no counts of tokens in the transcripts of {', '.join(uncounted)}, so lengths are shown in characters")
+        run.missing.append(
+            f"no counts of tokens in the transcripts of {', '.join(uncounted)}, so lengths are"
+            " shown in characters"
+        )

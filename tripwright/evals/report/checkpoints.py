@@ -1,4 +1,5 @@
-"""Evaluations as points of training: at which RL step the model of each was, and what then changes from one to the next (row P14)."""
+"""Evaluations as points of training: at which RL step the model of each was, and what then changes
+from one to the next (row P14)."""
 
 from __future__ import annotations
 
@@ -17,12 +18,14 @@ from tripwright.evals.report.work import Behaviour
 BEFORE_RL, AFTER_RL = "after_sft", "after_rl"
 TOP = 3  # of each column
 _STEP = re.compile(r"(?:^|[^a-z])step[-_ ]?(\d+)$")
-_METRIC_OF = {"pass_rate": "final", "schema_rate": "schema"}  # the figures of a step that score.json calls otherwise
+# the figures of a step that score.json calls otherwise
+_METRIC_OF = {"pass_rate": "final", "schema_rate": "schema"}
 _FIGURE_OF = {metric: name for name, metric in _METRIC_OF.items()}
 
 
 def step_of(name: str, run: RunFolder) -> float | None:
-    """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was logged. None for other evaluations."""
+    """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was
+    logged. None for other evaluations."""
     if found := _STEP.search(name):
         return float(found[1])
     logged = [step for row in run.rl if (step := number(row.get("step"))) is not None]
@@ -32,19 +35,28 @@ def step_of(name: str, run: RunFolder) -> float | None:
 
 
 def checkpoints(names: Iterable[str], run: RunFolder) -> dict[str, float]:
-    """Evaluation → RL step of those that have one, in order of steps; {} where there are fewer than two."""
+    """Evaluation → RL step of those that have one, in order of steps; {} where there are fewer than
+    two."""
     steps = {name: step for name in names if (step := step_of(name, run)) is not None}
-    return dict(sorted(steps.items(), key=lambda item: item[1])) if len(set(steps.values())) > 1 else {}
+    return (
+        dict(sorted(steps.items(), key=lambda item: item[1]))
+        if len(set(steps.values())) > 1
+        else {}
+    )
 
 
 def examined_passes(run: RunFolder) -> list[Point]:
     """(RL step, final pass rate) of each checkpoint with a score."""
-    found = ((step_of(name, run), estimate((score.get("metrics") or {}).get("final"))) for name, score in run.scores.items())
+    found = (
+        (step_of(name, run), estimate((score.get("metrics") or {}).get("final")))
+        for name, score in run.scores.items()
+    )
     return sorted((step, rate.value) for step, rate in found if step and rate)
 
 
 def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
-    """Constraint → (share of the episodes held to it that fail it, how many those are). What was not evaluated counts as failed."""
+    """Constraint → (share of the episodes held to it that fail it, how many those are). What was
+    not evaluated counts as failed."""
     asked: dict[str, int] = {}
     failed: dict[str, int] = {}
     for work in behaviour.scored:
@@ -54,26 +66,52 @@ def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
     return {name: (failed[name] / n, n) for name, n in asked.items()}
 
 
-def failure_figures(behaviours: Mapping[str, Behaviour], titles: Mapping[str, str], steps: Mapping[str, float]) -> str:
-    """The share of episodes that fail each constraint, evaluation by evaluation, and over steps for those that `steps` holds."""
+def failure_figures(
+    behaviours: Mapping[str, Behaviour], titles: Mapping[str, str], steps: Mapping[str, float]
+) -> str:
+    """The share of episodes that fail each constraint, evaluation by evaluation, and over steps for
+    those that `steps` holds."""
     found = {name: failing(behaviour) for name, behaviour in behaviours.items()}
     names = dict.fromkeys(name for shares in found.values() for name in shares)
     drawn = ""
     if steps:
-        curves = {c: tuple((x, found[name][c][0]) for name, x in steps.items() if c in found[name]) for c in names}
+        curves = {
+            c: tuple((x, found[name][c][0]) for name, x in steps.items() if c in found[name])
+            for c in names
+        }
         title = "What fails most, examined checkpoints"
-        drawn = figure(title, top_failures(by_area({c: curve for c, curve in curves.items() if curve}), title, STEP))
-    order = sorted(names, key=lambda c: -sum(shares[c][0] for shares in found.values() if c in shares))
-    cells = {(constraint_words(c), titles[name]): shares[c][0] for name, shares in found.items() for c in order if c in shares}
+        drawn = figure(
+            title,
+            top_failures(by_area({c: curve for c, curve in curves.items() if curve}), title, STEP),
+        )
+    order = sorted(
+        names, key=lambda c: -sum(shares[c][0] for shares in found.values() if c in shares)
+    )
+    cells = {
+        (constraint_words(c), titles[name]): shares[c][0]
+        for name, shares in found.items()
+        for c in order
+        if c in shares
+    }
     strong = {pair for name in found for pair in _top(cells, titles[name])}
     told = {
-        (constraint_words(c), titles[name]): f"{titles[name]}: {constraint_words(c)} fails in {share:.1%} of {n:,} episodes"
+        (
+            constraint_words(c),
+            titles[name],
+        ): f"{titles[name]}: {constraint_words(c)} fails in {share:.1%} of {n:,} episodes"
         for name, shares in found.items()
         for c, (share, n) in shares.items()
     }
     title = "What fails, by evaluation"
     grid = Grid(title, "constraint", "evaluation", "episodes held to it", colour=1)
-    table = shaded_grid([constraint_words(c) for c in order], [titles[name] for name in found], cells, grid, strong, told)
+    table = shaded_grid(
+        [constraint_words(c) for c in order],
+        [titles[name] for name in found],
+        cells,
+        grid,
+        strong,
+        told,
+    )
     note = "In percent of the episodes held to it. Bold: the three commonest of each evaluation. "
     note += "What was not judged (no plan, or behind a gate) counts as failed."
     return drawn + figure(title, table, note)
@@ -81,20 +119,40 @@ def failure_figures(behaviours: Mapping[str, Behaviour], titles: Mapping[str, st
 
 def _top(cells: Mapping[tuple[str, str], float], column: str) -> list[tuple[str, str]]:
     """The three largest of a column, fewer where the third is no larger than the fourth."""
-    there = sorted(((share, pair) for pair, share in cells.items() if pair[1] == column and share > 0), reverse=True)
+    there = sorted(
+        ((share, pair) for pair, share in cells.items() if pair[1] == column and share > 0),
+        reverse=True,
+    )
     beyond = there[TOP][0] if len(there) > TOP else 0.0
     return [pair for share, pair in there[:TOP] if share > beyond]
 
 
 def sub_reward_figure(run: RunFolder) -> str:
-    """Schema, micro and macro rates and passes of the examined checkpoints over steps, from their score.json."""
+    """Schema, micro and macro rates and passes of the examined checkpoints over steps, from their
+    score.json."""
     steps = checkpoints(run.scores, run)
-    parts = reward_parts(_FIGURE_OF.get(name, name) for score in run.scores.values() for name in score.get("metrics") or ())
-    lines = [Line(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour) for key, words, colour in parts]
+    parts = reward_parts(
+        _FIGURE_OF.get(name, name)
+        for score in run.scores.values()
+        for name in score.get("metrics") or ()
+    )
+    lines = [
+        Line(words, _rates(run.scores, steps, _METRIC_OF.get(key, key)), colour)
+        for key, words, colour in parts
+    ]
     title = "What the reward is made of, examined checkpoints"
-    return figure(title, line_chart(lines, Frame(title, STEP, "share", percent=True)), "On the trips of the examination, from score.json.")
+    return figure(
+        title,
+        line_chart(lines, Frame(title, STEP, "share", percent=True)),
+        "On the trips of the examination, from score.json.",
+    )
 
 
-def _rates(scores: Mapping[str, Json], steps: Mapping[str, float], metric: str) -> tuple[Point, ...]:
-    found = ((step, estimate((scores[name].get("metrics") or {}).get(metric))) for name, step in steps.items())
+def _rates(
+    scores: Mapping[str, Json], steps: Mapping[str, float], metric: str
+) -> tuple[Point, ...]:
+    found = (
+        (step, estimate((scores[name].get("metrics") or {}).get(metric)))
+        for name, step in steps.items()
+    )
     return tuple((step, rate.value) for step, rate in found if rate)

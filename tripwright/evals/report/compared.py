@@ -1,5 +1,6 @@
-"""Several runs on the queries that all of them played: metric × run with intervals and marks (T4's layout), every two runs tested, and
-which queries were gained and lost. The same record as `tripwright compare --json` prints."""
+"""Several runs on the queries that all of them played: metric × run with intervals and marks (T4's
+layout), every two runs tested, and which queries were gained and lost. The same record as
+`tripwright compare --json` prints."""
 
 from __future__ import annotations
 
@@ -30,38 +31,56 @@ def comparison_section(found: Json) -> str:
     parts.append(_matrix(found["pairs"], names, bool(found["unlike"])))
     parts += [_seeds(name, seeds) for name, seeds in found.get("seeds", {}).items()]
     parts += [_changed(name, base, changed) for name, changed in found["changed"].items()]
-    return f'<section id="comparison"><h2>Compared on the same queries</h2>{"".join(parts)}</section>'
+    return (
+        f'<section id="comparison"><h2>Compared on the same queries</h2>{"".join(parts)}</section>'
+    )
 
 
 def _lede(found: Json) -> str:
-    left_out = f" {found['left_out']:,} that not all of them have are left out." if found["left_out"] else ""
+    left_out = (
+        f" {found['left_out']:,} that not all of them have are left out."
+        if found["left_out"]
+        else ""
+    )
     rejudged = " All plans were judged anew." if found["rejudged"] else ""
     return (
-        f'<p class="lede">{found["queries"]:,} queries that all of them played, {esc(judged_by(found["rules"]))}.{left_out}'
-        f"{rejudged} Small figures: 95% intervals, each for itself alone, and p after Holm’s correction over the table. "
-        f"{UP} and {DOWN} mark a significant difference from {esc(found['baseline'])}: p &lt; 0.05 on the same "
-        "queries, after that correction. Intervals of two runs may overlap although their difference is certain.</p>"
+        f'<p class="lede">{found["queries"]:,} queries that all of them played,'
+        f" {esc(judged_by(found['rules']))}.{left_out}"
+        f"{rejudged} Small figures: 95% intervals, each for itself alone, and p after Holm’s"
+        " correction over the table. "
+        f"{UP} and {DOWN} mark a significant difference from {esc(found['baseline'])}: p &lt; 0.05"
+        " on the same "
+        "queries, after that correction. Intervals of two runs may overlap although their"
+        " difference is certain.</p>"
     )
 
 
 def _warnings(found: Json) -> str:
-    told = [f'<p class="warning"><strong>Not alike:</strong> {esc("; ".join(found["unlike"]))}.</p>'] if found["unlike"] else []
+    told = (
+        [f'<p class="warning"><strong>Not alike:</strong> {esc("; ".join(found["unlike"]))}.</p>']
+        if found["unlike"]
+        else []
+    )
     told += [f'<p class="note">{esc(note)}</p>' for note in found["notes"]]
     if worst := found.get("worst_case"):
         rates = ", ".join(f"{name} {100 * value:.1f}%" for name, value in worst["final"].items())
         ends = "; ".join(
-            f"{name} {signed(100 * each['failed'], 1)} points, from {signed(100 * each['least'], 1)} to {signed(100 * each['most'], 1)} "
-            "whatever the unscored would have done"
+            f"{name} {signed(100 * each['failed'], 1)} points, from"
+            f" {signed(100 * each['least'], 1)} to {signed(100 * each['most'], 1)} whatever the"
+            " unscored would have done"
             for name, each in worst["differences"].items()
         )
         told.append(
-            '<p class="warning"><strong>More than 1% of a run is unscored</strong> because of faults on our side. '
-            f"Worst case, all of them failed: final pass {esc(rates)}. Differences: {esc(ends)}.</p>"
+            '<p class="warning"><strong>More than 1% of a run is unscored</strong> because of'
+            f" faults on our side. Worst case, all of them failed: final pass {esc(rates)}."
+            f" Differences: {esc(ends)}.</p>"
         )
     return "".join(told)
 
 
-def _table(title: str, rows: Mapping[str, Any], base: str, others: Sequence[str], found: Json) -> str:
+def _table(
+    title: str, rows: Mapping[str, Any], base: str, others: Sequence[str], found: Json
+) -> str:
     mark = ' <span class="fail">(not alike)</span>' if found["unlike"] else ""
     head = "".join(f'<th class="num">{esc(name)}</th>' for name in (base, *others))
     body = []
@@ -69,9 +88,12 @@ def _table(title: str, rows: Mapping[str, Any], base: str, others: Sequence[str]
         words, note = metric_words(name) or (constraint_words(name), "")
         cells = [_figure_cell(row["runs"][base])]
         cells += [_figure_cell(row["runs"][other], row["differences"][other]) for other in others]
-        body.append(f'<tr><th scope="row">{esc(words)}<small>{esc(note)}</small></th>{"".join(cells)}</tr>')
+        body.append(
+            f'<tr><th scope="row">{esc(words)}<small>{esc(note)}</small></th>{"".join(cells)}</tr>'
+        )
     return (
-        f'<h3>{esc(title)}{mark}</h3><div class="scroll"><table><thead><tr><th></th>{head}</tr></thead>'
+        f"<h3>{esc(title)}{mark}</h3><div"
+        f' class="scroll"><table><thead><tr><th></th>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 
@@ -80,11 +102,18 @@ def _figure_cell(figure: Json, difference: Json | None = None) -> str:
     """A run's figure and, beneath it, its difference from the first run."""
     if difference is None:
         return f'<td class="num">{_value(figure)}<small>{_interval(figure)}</small></td>'
-    mark = (f' <span class="pass" title="significantly higher">{UP}</span>' if difference["value"] > 0
-            else f' <span class="fail" title="significantly lower">{DOWN}</span>') if difference.get("significant") else ""  # fmt: skip
+    mark = (
+        (
+            f' <span class="pass" title="significantly higher">{UP}</span>'
+            if difference["value"] > 0
+            else f' <span class="fail" title="significantly lower">{DOWN}</span>'
+        )
+        if difference.get("significant")
+        else ""
+    )
     return (
-        f'<td class="num">{_value(figure)}{mark}<small>{_interval(figure)}</small>'
-        f"<small>{_value(difference, True)} [{_interval(difference, True)}]{_p(difference)}</small></td>"
+        f'<td class="num">{_value(figure)}{mark}<small>{_interval(figure)}</small><small>{_value(difference, True)}'  # noqa: E501
+        f" [{_interval(difference, True)}]{_p(difference)}</small></td>"
     )
 
 
@@ -98,7 +127,11 @@ def _interval(found: Json, is_difference: bool = False) -> str:
     if found["low"] is None:
         return ""
     ends = (_value({**found, "value": found[end]}, is_difference) for end in ("low", "high"))
-    return " to ".join(ends) if is_difference or found["kind"] == "mean" else "–".join(ends).replace("%", "", 1)
+    return (
+        " to ".join(ends)
+        if is_difference or found["kind"] == "mean"
+        else "–".join(ends).replace("%", "", 1)
+    )
 
 
 def _p(found: Json) -> str:
@@ -119,7 +152,8 @@ def _matrix(pairs: Sequence[Json], names: Sequence[str], is_unlike: bool) -> str
         rows.append(f'<tr><th scope="row">{esc(row)}</th>{cells}</tr>')
     mark = ' <span class="fail">(not alike)</span>' if is_unlike else ""
     return (
-        f'<h3>Final pass, every two runs{mark}</h3><p class="note">Row minus column in points, Holm’s p over this table, queries gained '
+        f'<h3>Final pass, every two runs{mark}</h3><p class="note">Row minus column in points,'
+        " Holm’s p over this table, queries gained "
         'and lost. Bold: significant.</p><div class="scroll"><table><thead><tr><th></th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
@@ -138,7 +172,10 @@ def _pair_cell(pair: Json | None) -> str:
 
 def _seeds(name: str, seeds: Json) -> str:
     each = ", ".join(f"{100 * run['final']:.1f}% (seed {run['seed']})" for run in seeds["runs"])
-    said = f"{name}: {each}; mean {100 * seeds['mean']:.1f}%, standard deviation between seeds {100 * seeds['deviation']:.1f} points."
+    said = (
+        f"{name}: {each}; mean {100 * seeds['mean']:.1f}%, standard deviation between seeds"
+        f" {100 * seeds['deviation']:.1f} points."
+    )
     return f'<p class="note">{esc(said)} Intervals resample seeds and queries.</p>'
 
 
@@ -147,13 +184,21 @@ def _changed(name: str, base: str, changed: Mapping[str, Sequence[Json]]) -> str
     for kind in ("gained", "lost"):
         rows = "".join(_query_row(query) for query in changed[kind][:LISTED])
         more = (
-            f'<p class="note">{len(changed[kind]) - LISTED:,} more; tripwright compare --json lists all.</p>'
+            f'<p class="note">{len(changed[kind]) - LISTED:,} more; tripwright compare --json lists'
+            " all.</p>"
             if len(changed[kind]) > LISTED
             else ""
         )
-        head = "<thead><tr><th>query</th><th>before</th><th>after</th><th>kind</th><th>request</th></tr></thead>"
-        table = f'<div class="scroll"><table>{head}<tbody>{rows}</tbody></table></div>{more}' if rows else ""
-        parts.append(f'<details class="changed"><summary>{len(changed[kind]):,} {kind}</summary>{table}</details>')
+        head = "<thead><tr><th>query</th><th>before</th><th>after</th><th>kind</th><th>request</th></tr></thead>"  # noqa: E501
+        table = (
+            f'<div class="scroll"><table>{head}<tbody>{rows}</tbody></table></div>{more}'
+            if rows
+            else ""
+        )
+        parts.append(
+            f'<details class="changed"><summary>{len(changed[kind]):,}'
+            f" {kind}</summary>{table}</details>"
+        )
     return f"<h3>{esc(name)} against {esc(base)}: queries gained and lost</h3>{''.join(parts)}"
 
 

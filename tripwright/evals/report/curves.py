@@ -1,6 +1,8 @@
-"""The learning section of a run's page: the charts of `training_charts`, what `analyses` finds, each constraint, the supervised stages.
+"""The learning section of a run's page: the charts of `training_charts`, what `analyses` finds,
+each constraint, the supervised stages.
 
-Long runs are thinned to a few hundred points by averaging neighbours, never by dropping them, so a collapse of ten steps stays visible.
+Long runs are thinned to a few hundred points by averaging neighbours, never by dropping them, so a
+collapse of ten steps stays visible.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ def figure_of(key: str) -> Callable[[Json], float | None]:
     return lambda row: number(row.get(key))
 
 
-def points(rows: Sequence[Json], key: str, inside: str | None = None, at: Callable[[Json], float | None] = at_step) -> tuple[Point, ...]:
+def points(
+    rows: Sequence[Json],
+    key: str,
+    inside: str | None = None,
+    at: Callable[[Json], float | None] = at_step,
+) -> tuple[Point, ...]:
     """(x, y) of the rows that hold a finite number."""
     found = []
     for row in rows:
@@ -47,7 +54,8 @@ def inner(row: Json, key: str) -> Json:
 
 
 def thin(all_points: Sequence[Point], most: int = MAX_POINTS) -> tuple[Point, ...]:
-    """At most `most` points; each stands for equally many neighbours, at the last one's x, with their mean as its y."""
+    """At most `most` points; each stands for equally many neighbours, at the last one's x, with
+    their mean as its y."""
     if len(all_points) <= most:
         return tuple(all_points)
     size = -(-len(all_points) // most)
@@ -76,17 +84,28 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
     def lines(key: str) -> list[Line]:
         stages = (("warmup", "warm-up", 0), ("sft", "SFT", 1))
         return [
-            Line(words, thin(points([row for row in rows if row.get("stage") == stage], key, at=at_minutes)), colour)
+            Line(
+                words,
+                thin(
+                    points([row for row in rows if row.get("stage") == stage], key, at=at_minutes)
+                ),
+                colour,
+            )
             for stage, words, colour in stages
         ]
 
-    losses, held_out = lines("loss"), Line("held out", points(rows, "val_loss", at=at_minutes), 2, dots=True)
+    losses, held_out = (
+        lines("loss"),
+        Line("held out", points(rows, "val_loss", at=at_minutes), 2, dots=True),
+    )
     values = [y for line in losses for _, y in line.points if y > 0]
     log = bool(values) and max(values) > 20 * min(values)
     smooth = smoothing(max((len(line.points) for line in losses), default=0))
     unit = "nats per token" + (", log scale" if log else "")
     loss = line_chart([*losses, held_out], Frame("Loss", x, unit, log=log, smooth=smooth))
-    speed = line_chart(lines("tokens_per_second"), Frame("Speed", x, "tokens per second", smooth=smooth))
+    speed = line_chart(
+        lines("tokens_per_second"), Frame("Speed", x, "tokens per second", smooth=smooth)
+    )
     note = "Dots: queries kept out of training." if held_out.points else ""
     return [figure("Loss before RL", loss, note), figure("Speed before RL", speed)]
 
@@ -98,10 +117,23 @@ def constraint_figures(rows: Sequence[Json]) -> str:
         passed = thin(points(rows, name, inside="constraints"), 80)
         smooth = smoothing(len(passed))
         small = Frame(
-            constraint_words(name), "", "", percent=True, smooth=smooth, width=232, height=112, right=8, left=36, top=6, bottom=20
+            constraint_words(name),
+            "",
+            "",
+            percent=True,
+            smooth=smooth,
+            width=232,
+            height=112,
+            right=8,
+            left=36,
+            top=6,
+            bottom=20,
         )
         drawn = line_chart([Line("passed", passed, 0)], small)
         if drawn:
-            caption = f'{esc(constraint_words(name))} <span class="muted">{percent(smoothed(passed, smooth)[-1][1])}</span>'
+            caption = (
+                f"{esc(constraint_words(name))} <span"
+                f' class="muted">{percent(smoothed(passed, smooth)[-1][1])}</span>'
+            )
             figures.append(f"<figure><figcaption>{caption}</figcaption>{drawn}</figure>")
     return "".join(figures)

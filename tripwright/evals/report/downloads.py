@@ -1,5 +1,6 @@
-"""What lets a reader take a figure away: two small buttons under each, made by a script, so that a page without JavaScript or on paper has
-none. An SVG is saved as it is seen, colours and all; the CSV is what the drawing carries (`drawing.svg`)."""
+"""What lets a reader take a figure away: two small buttons under each, made by a script, so that a
+page without JavaScript or on paper has none. An SVG is saved as it is seen, colours and all; the
+CSV is what the drawing carries (`drawing.svg`)."""
 
 from __future__ import annotations
 

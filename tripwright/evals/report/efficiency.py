@@ -1,4 +1,5 @@
-"""What quality cost (row P12): passes over the arithmetic spent, the level of 90% of the best, and where each run first reached it."""
+"""What quality cost (row P12): passes over the arithmetic spent, the level of 90% of the best, and
+where each run first reached it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ COSTS = (("flops_update_total", "updates alone", 1), ("flops_total", "with rollo
 FAR_APART = 20  # largest cost over smallest, from which a logarithmic axis shows more
 FRONTIER_COLOUR = 5
 
-Examined = Mapping[str, Sequence[tuple[float, float]]]  # run → (RL step, final pass rate) of each checkpoint that was examined
+# run → (RL step, final pass rate) of each checkpoint that was examined
+Examined = Mapping[str, Sequence[tuple[float, float]]]
 
 
 def running_mean(rows: Sequence[Json], cost: str, key: str = "pass_rate") -> tuple[Point, ...]:
@@ -24,8 +26,11 @@ def running_mean(rows: Sequence[Json], cost: str, key: str = "pass_rate") -> tup
     return smoothed(curve, smoothing(len(curve)))
 
 
-def first_reached(rows: Sequence[Json], level: float, cost: str, key: str = "pass_rate") -> float | None:
-    """`cost` (FLOPs so far) at the step where the running mean of `key` first reaches `level`; None if it never does, or is not logged."""
+def first_reached(
+    rows: Sequence[Json], level: float, cost: str, key: str = "pass_rate"
+) -> float | None:
+    """`cost` (FLOPs so far) at the step where the running mean of `key` first reaches `level`; None
+    if it never does, or is not logged."""
     return next((x for x, y in running_mean(rows, cost, key) if y >= level * (1 - ROUNDING)), None)
 
 
@@ -38,29 +43,56 @@ def efficiency_words(rows: Sequence[Json]) -> str:
     top = best(rows)
     if not top:
         return ""
-    costs = [(first_reached(rows, REACHED * top, key), words) for key, words in (("flops_update_total", "updates"), ("flops_total", "all"))]
-    told = [f"{cost:.2e} FLOPs of {'parameter updates' if w == 'updates' else 'updates and rollouts'}" for cost, w in costs if cost]
+    costs = [
+        (first_reached(rows, REACHED * top, key), words)
+        for key, words in (("flops_update_total", "updates"), ("flops_total", "all"))
+    ]
+    told = [
+        f"{cost:.2e} FLOPs of {'parameter updates' if w == 'updates' else 'updates and rollouts'}"
+        for cost, w in costs
+        if cost
+    ]
     if not told:
         return ""
-    return f"90% of this run's best pass rate during training ({percent(top)}, running mean) was first reached after {' or '.join(told)}."
+    return (
+        f"90% of this run's best pass rate during training ({percent(top)}, running mean) was first"
+        f" reached after {' or '.join(told)}."
+    )
 
 
 def against_flops(rows: Sequence[Json]) -> str:
     """Reward and passes of one run over the arithmetic spent."""
     drawn = []
-    for key, title, share in (("reward_mean", "Reward against arithmetic", False), ("pass_rate", "Passes against arithmetic", True)):
+    for key, title, share in (
+        ("reward_mean", "Reward against arithmetic", False),
+        ("pass_rate", "Passes against arithmetic", True),
+    ):
         level = REACHED * (best(rows, key) or 0.0) if share else 0.0
-        lines = [Line(name, thin(points(rows, key, at=figure_of(x))), c, ring=_ring(rows, level, x)) for x, name, c in COSTS]
+        lines = [
+            Line(name, thin(points(rows, key, at=figure_of(x))), c, ring=_ring(rows, level, x))
+            for x, name, c in COSTS
+        ]
         smooth = smoothing(max((len(line.points) for line in lines), default=0))
-        frame = Frame(title, "FLOPs since the start of RL", "share of episodes" if share else "reward", percent=share, smooth=smooth)
+        frame = Frame(
+            title,
+            "FLOPs since the start of RL",
+            "share of episodes" if share else "reward",
+            percent=share,
+            smooth=smooth,
+        )
         rules = [_rule(level)] if level else []
-        note = "Dashed: 90% of the best running mean; circles: where it is first reached." if level else ""
+        note = (
+            "Dashed: 90% of the best running mean; circles: where it is first reached."
+            if level
+            else ""
+        )
         drawn.append(figure(title, line_chart(lines, frame, rules), note))
     return "".join(drawn)
 
 
 def frontier(curves: Iterable[Sequence[Point]]) -> tuple[Point, ...]:
-    """The most that any of the curves reached for at most so much: rises only, each at its cost, and the last one at the largest cost."""
+    """The most that any of the curves reached for at most so much: rises only, each at its cost,
+    and the last one at the largest cost."""
     best_so_far, last = 0.0, 0.0
     steps: list[Point] = []
     for x, y in sorted(point for curve in curves for point in curve):
@@ -73,7 +105,8 @@ def frontier(curves: Iterable[Sequence[Point]]) -> tuple[Point, ...]:
 
 
 def frontier_figures(runs: Mapping[str, Sequence[Json]], examined: Examined | None = None) -> str:
-    """Pass rate over FLOPs for several runs with their frontier and the line of 90% of the best; checkpoints that were examined are dots.
+    """Pass rate over FLOPs for several runs with their frontier and the line of 90% of the best;
+    checkpoints that were examined are dots.
 
     `runs`: name → RL steps. "" where no run logs both passes and FLOPs.
     """
@@ -81,14 +114,23 @@ def frontier_figures(runs: Mapping[str, Sequence[Json]], examined: Examined | No
     level = REACHED * max(tops, default=0.0)
     if not level:
         return ""
-    return "".join(_frontier_figure(runs, examined or {}, cost, words, level) for cost, words, _ in COSTS)
+    return "".join(
+        _frontier_figure(runs, examined or {}, cost, words, level) for cost, words, _ in COSTS
+    )
 
 
-def _frontier_figure(runs: Mapping[str, Sequence[Json]], examined: Examined, cost: str, words: str, level: float) -> str:
-    curves = {name: tuple(p for p in running_mean(rows, cost) if p[0] > 0) for name, rows in runs.items()}
+def _frontier_figure(
+    runs: Mapping[str, Sequence[Json]], examined: Examined, cost: str, words: str, level: float
+) -> str:
+    curves = {
+        name: tuple(p for p in running_mean(rows, cost) if p[0] > 0) for name, rows in runs.items()
+    }
     if not any(curves.values()):
         return ""
-    lines = [Line(name, thin(curve), i, ring=_ring(runs[name], level, cost)) for i, (name, curve) in enumerate(curves.items())]
+    lines = [
+        Line(name, thin(curve), i, ring=_ring(runs[name], level, cost))
+        for i, (name, curve) in enumerate(curves.items())
+    ]
     several = len([curve for curve in curves.values() if curve]) > 1
     if several:
         lines.insert(0, Line("frontier", frontier(curves.values()), FRONTIER_COLOUR))
@@ -99,11 +141,19 @@ def _frontier_figure(runs: Mapping[str, Sequence[Json]], examined: Examined, cos
     xs = [x for curve in curves.values() for x, _ in curve]
     title = f"Passes for arithmetic ({words})"
     frame = Frame(
-        title, "FLOPs since the start of RL", "share of episodes, running mean", percent=True, log_x=max(xs) > FAR_APART * min(xs)
+        title,
+        "FLOPs since the start of RL",
+        "share of episodes, running mean",
+        percent=True,
+        log_x=max(xs) > FAR_APART * min(xs),
     )
     note = "Dashed: 90% of the best of all runs; circles: where a run first reaches it."
     note += " Grey: the most that any run reached for so much." if several else ""
-    note += " Dots: checkpoints on the trips of their examination." if any(line.dots and line.points for line in lines) else ""
+    note += (
+        " Dots: checkpoints on the trips of their examination."
+        if any(line.dots and line.points for line in lines)
+        else ""
+    )
     return figure(title, line_chart(lines, frame, [_rule(level)]), note)
 
 

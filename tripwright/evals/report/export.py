@@ -1,6 +1,8 @@
-"""Every figure and table of a report's page as files: SVG, PNG and CSV of each figure, CSV of each table, and index.csv that lists them.
+"""Every figure and table of a report's page as files: SVG, PNG and CSV of each figure, CSV of each
+table, and index.csv that lists them.
 
-They are taken from the page itself, so nothing is exported that the page does not show, and nothing is left out.
+They are taken from the page itself, so nothing is exported that the page does not show, and nothing
+is left out.
 """
 
 from __future__ import annotations
@@ -59,19 +61,24 @@ class Exported:
 
 
 def export_page(page: str, folder: Path) -> Exported:
-    """Writes the files and returns what was written. Of an earlier export in `folder` the files are replaced.
+    """Writes the files and returns what was written. Of an earlier export in `folder` the files are
+    replaced.
 
     Raises UserError where `folder` is no folder, or holds anything else.
     """
     parts = list(parts_of(page))
     _make_room(folder)
     to_png = png_maker()
-    names = [_names(part, number, not isinstance(to_png, str)) for number, part in enumerate(parts, start=1)]
+    names = [
+        _names(part, number, not isinstance(to_png, str))
+        for number, part in enumerate(parts, start=1)
+    ]
     rows = [
         [name, "figure" if part.svg else "table", part.section, part.title, part.note, *files]
         for part, (name, *files) in zip(parts, names, strict=True)
     ]
-    write_atomically(folder / INDEX, csv_text(HEAD, rows))  # first: whoever stops us can be followed by another export
+    # first: whoever stops us can be followed by another export
+    write_atomically(folder / INDEX, csv_text(HEAD, rows))
     for part, (_, svg, png, table) in zip(parts, names, strict=True):
         for name, content in ((svg, part.svg + "\n"), (table, part.csv)):
             if name:
@@ -81,22 +88,34 @@ def export_page(page: str, folder: Path) -> Exported:
             partial.write_bytes(to_png(part.svg))
             os.replace(partial, folder / png)
     figures = sum(bool(part.svg) for part in parts)
-    return Exported(folder, figures, len(parts) - figures, to_png if isinstance(to_png, str) and figures else "")
+    return Exported(
+        folder, figures, len(parts) - figures, to_png if isinstance(to_png, str) and figures else ""
+    )
 
 
 def _names(part: Part, number: int, png: bool) -> Names:
     """What it is called, and its files: SVG, PNG, CSV, "" for one that it does not have."""
     name = f"{number:02d}-{_slug(part.section)}-{_slug(part.title)}"[:LONGEST_NAME].rstrip("-")
     drawn = bool(part.svg)
-    return name, f"{name}.svg" if drawn else "", f"{name}.png" if drawn and png else "", f"{name}.csv" if part.csv else ""
+    return (
+        name,
+        f"{name}.svg" if drawn else "",
+        f"{name}.png" if drawn and png else "",
+        f"{name}.csv" if part.csv else "",
+    )
 
 
 def check_export_folder(folder: Path) -> None:
     """Raises UserError for a place that figures cannot be written to, before any work is done."""
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"--export '{folder}' is a file. Expected a folder, new or of an earlier export.")
+        raise UserError(
+            f"--export '{folder}' is a file. Expected a folder, new or of an earlier export."
+        )
     if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).is_file():
-        raise UserError(f"--export '{folder}' holds other files. Expected a new or an empty folder, or one of an earlier export ({INDEX}).")
+        raise UserError(
+            f"--export '{folder}' holds other files. Expected a new or an empty folder, or one of"
+            f" an earlier export ({INDEX})."
+        )
 
 
 def _make_room(folder: Path) -> None:
@@ -105,19 +124,24 @@ def _make_room(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a place that can be written to."
+            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a"
+            " place that can be written to."
         ) from None
     if not (folder / INDEX).is_file():
         return
-    for row in csv.DictReader(io.StringIO((folder / INDEX).read_text(encoding="utf-8", errors="replace"))):
+    for row in csv.DictReader(
+        io.StringIO((folder / INDEX).read_text(encoding="utf-8", errors="replace"))
+    ):
         for ending in ("svg", "png", "csv"):
             name = row.get(ending) or ""
-            if name and Path(name).name == name and name != INDEX:  # nothing outside, whatever the file says
+            # nothing outside, whatever the file says
+            if name and Path(name).name == name and name != INDEX:
                 (folder / name).unlink(missing_ok=True)
 
 
 def parts_of(page: str) -> Iterator[Part]:
-    """Figures and tables of the page in order, each with the section and the nearest heading above it."""
+    """Figures and tables of the page in order, each with the section and the nearest heading above
+    it."""
     body = _MAIN.search(page)
     section, heading = "", ""
     for found in _PARTS.finditer(body[1] if body else page):
@@ -139,13 +163,18 @@ def _figure(text: str, section: str) -> Iterator[Part]:
         return
     title = re.search(r'aria-label="([^"]*)"', drawing[0])
     note = re.search(r'<p class="note">(.*?)</p>', text, re.DOTALL)
-    sized = _BOX.sub(lambda box: f'{box[0]} width="{box[1]}" height="{box[2]}"', drawing[0], count=1)
+    sized = _BOX.sub(
+        lambda box: f'{box[0]} width="{box[1]}" height="{box[2]}"', drawing[0], count=1
+    )
     words = html.unescape(title[1]) if title else ""
-    yield Part(section, words, _words(note[1]) if note else "", data_of(drawing[0]), standalone(sized))
+    yield Part(
+        section, words, _words(note[1]) if note else "", data_of(drawing[0]), standalone(sized)
+    )
 
 
 def _rows(table: str) -> list[list[str]]:
-    """Names and cells. What stands small in a cell (an interval, a count) gets a column of its own beside it; empty columns go."""
+    """Names and cells. What stands small in a cell (an interval, a count) gets a column of its own
+    beside it; empty columns go."""
     lines = [_CELL.findall(row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", table, re.DOTALL)]
     width = max(map(len, lines), default=0)
     if width == 0:
@@ -165,8 +194,13 @@ def _rows(table: str) -> list[list[str]]:
 
 
 def _cell(text: str) -> tuple[str, str]:
-    small = "; ".join(filter(None, map(_words, re.findall(r"<small[^>]*>(.*?)</small>", text, re.DOTALL))))
-    return _words(re.sub(r"<small[^>]*>.*?</small>|<svg.*?</svg>", "", text, flags=re.DOTALL)), small
+    small = "; ".join(
+        filter(None, map(_words, re.findall(r"<small[^>]*>(.*?)</small>", text, re.DOTALL)))
+    )
+    return (
+        _words(re.sub(r"<small[^>]*>.*?</small>|<svg.*?</svg>", "", text, flags=re.DOTALL)),
+        small,
+    )
 
 
 def _words(markup: str) -> str:

@@ -1,5 +1,6 @@
-"""A run folder as the report sees it. Every file may be missing or cut short (a run may be killed at any moment, or still be going):
-what is absent or unreadable is said in words (`missing`) and never filled in."""
+"""A run folder as the report sees it. Every file may be missing or cut short (a run may be killed
+at any moment, or still be going): what is absent or unreadable is said in words (`missing`) and
+never filled in."""
 
 from __future__ import annotations
 
@@ -11,7 +12,17 @@ from typing import Any
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.report.markup import plural
 from tripwright.files import whole_lines
-from tripwright.runs import CARD, COMPARISON, DIFFICULTY, METRICS, RECIPE, SCORE, TRANSCRIPTS, WARNINGS, Run
+from tripwright.runs import (
+    CARD,
+    COMPARISON,
+    DIFFICULTY,
+    METRICS,
+    RECIPE,
+    SCORE,
+    TRANSCRIPTS,
+    WARNINGS,
+    Run,
+)
 
 Json = dict[str, Any]
 
@@ -37,7 +48,8 @@ class RunFolder:
 
     @property
     def rl(self) -> list[Json]:
-        """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a reward."""
+        """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a
+        reward."""
         stages = [row.get("stage") for row in self.metrics if "reward_mean" in row]
         return self.stage(str(stages[-1])) if stages else []
 
@@ -51,13 +63,24 @@ class RunFolder:
 
 
 def reinforcement(recipe: Json) -> tuple[str, Json]:
-    """(algorithm, its settings) of a resolved recipe: the one table that says how many prompts a step has; ("", {}) where it has none."""
-    return next(((name, table) for name, table in recipe.items() if isinstance(table, dict) and "prompts" in table), ("", {}))
+    """(algorithm, its settings) of a resolved recipe: the one table that says how many prompts a
+    step has; ("", {}) where it has none."""
+    return next(
+        (
+            (name, table)
+            for name, table in recipe.items()
+            if isinstance(table, dict) and "prompts" in table
+        ),
+        ("", {}),
+    )
 
 
 def read_run(path: Path) -> RunFolder:
     if not path.is_dir():
-        raise UserError(f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train' or 'run'.")
+        raise UserError(
+            f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart', 'train'"
+            " or 'run'."
+        )
     missing: list[str] = []
     scores, transcripts = _evaluations(path, missing)
     run = RunFolder(
@@ -73,14 +96,20 @@ def read_run(path: Path) -> RunFolder:
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
-        raise UserError(f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS}, {TRANSCRIPTS}, {CARD}.")
+        raise UserError(
+            f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
+            f" {TRANSCRIPTS}, {CARD}."
+        )
     return run
 
 
 def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[str, Path]]:
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
     folders = {folder.name: folder for folder in sorted(held)}
-    named = {name: folders[name] for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))}
+    named = {
+        name: folders[name]
+        for name in (*(n for n in _FIRST if n in folders), *(n for n in folders if n not in _FIRST))
+    }
     if not named:
         named = {TOP_LEVEL_RUN: path}
     scores: dict[str, Json] = {}
@@ -94,7 +123,8 @@ def _evaluations(path: Path, missing: list[str]) -> tuple[dict[str, Json], dict[
             transcripts[name] = run.transcripts
             if not run.typed_rows:
                 missing.append(
-                    f"no typed rows in {run.transcripts.relative_to(path)}: an older version kept the tools’ answers as text alone"
+                    f"no typed rows in {run.transcripts.relative_to(path)}: an older version kept"
+                    " the tools’ answers as text alone"
                 )
     if not transcripts:
         missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
@@ -111,7 +141,11 @@ _ABSENT = {
 
 def _read_object(path: Path, missing: list[str]) -> Json:
     if not path.is_file():
-        missing.append(_ABSENT[path.name] if path.parent.parent.name != "eval" else f"no score.json in eval/{path.parent.name}")
+        missing.append(
+            _ABSENT[path.name]
+            if path.parent.parent.name != "eval"
+            else f"no score.json in eval/{path.parent.name}"
+        )
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -125,7 +159,8 @@ def _read_object(path: Path, missing: list[str]) -> Json:
 
 
 def read_metrics(path: Path, missing: list[str]) -> list[Json]:
-    """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond that step led nowhere and is dropped."""
+    """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond
+    that step led nowhere and is dropped."""
     if not path.is_file():
         missing.append(f"no {METRICS}, so there are no learning curves")
         return []
@@ -150,7 +185,8 @@ def read_metrics(path: Path, missing: list[str]) -> list[Json]:
 
 
 def read_warnings(path: Path) -> list[Json]:
-    """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told one again."""
+    """The lines of warnings.jsonl that can be read, each once: a run that was resumed may have told
+    one again."""
     found: dict[tuple[str, ...], Json] = {}
     for line in whole_lines(path / WARNINGS) if (path / WARNINGS).is_file() else ():
         try:

@@ -1,4 +1,5 @@
-"""Tables of shares as shaded cells: what fails in which evaluation or step, and which tool follows which. Pure SVG text."""
+"""Tables of shares as shaded cells: what fails in which evaluation or step, and which tool follows
+which. Pure SVG text."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from tripwright.evals.report.drawing import csv_text, svg
 from tripwright.evals.report.markup import esc, percent
 
 Cells = Mapping[tuple[str, str], float]  # (row, column) → a share; what is not there is left blank
-LIGHTEST, DARKEST = 0.06, 0.6  # opacity: the page's ink must stay readable on the darkest cell, in light and in dark
+# opacity: the page's ink must stay readable on the darkest cell, in light and in dark
+LIGHTEST, DARKEST = 0.06, 0.6
 LETTER = 6.1  # width of a letter of a label, in SVG units
 
 
@@ -34,30 +36,43 @@ def shaded_grid(
     strong: Set[tuple[str, str]] = frozenset(),
     told: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
-    """Darker is more, with the share in each cell where it fits. `strong` cells are written bold; `told` are words to show on hovering."""
+    """Darker is more, with the share in each cell where it fits. `strong` cells are written bold;
+    `told` are words to show on hovering."""
     if not rows or not columns:
         return ""
     left = min(round(LETTER * max(map(len, rows))) + 14, grid.width * 2 // 5)
     slanted = max(len(name) for name in columns) * LETTER > (grid.width - left) / len(columns) - 4
     top = 24 + (round(0.62 * LETTER * min(max(map(len, columns)), 30)) if slanted else 16)
-    right = max(6, round(0.75 * LETTER * min(len(columns[-1]), 30)) - 8) if slanted else 6  # a slanted label leans over its column
+    # a slanted label leans over its column
+    right = max(6, round(0.75 * LETTER * min(len(columns[-1]), 30)) - 8) if slanted else 6
     width = (grid.width - left - right) / len(columns)
-    parts = [f'<text class="unit" x="2" y="12">{esc(grid.rows_are)} ↓ · {esc(grid.columns_are)} →</text>']
-    parts += [_column(name, left + width * (j + 0.5), top - 7, slanted) for j, name in enumerate(columns)]
+    parts = [
+        f'<text class="unit" x="2" y="12">{esc(grid.rows_are)} ↓ · {esc(grid.columns_are)} →</text>'
+    ]
+    parts += [
+        _column(name, left + width * (j + 0.5), top - 7, slanted) for j, name in enumerate(columns)
+    ]
     for i, row in enumerate(rows):
         y = top + grid.row_height * i
         parts.append(
-            f'<text class="tick" x="{left - 7}" y="{y + grid.row_height / 2 + 4:.1f}" text-anchor="end">{esc(_fit(row, left))}</text>'
+            f'<text class="tick" x="{left - 7}" y="{y + grid.row_height / 2 + 4:.1f}"'
+            f' text-anchor="end">{esc(_fit(row, left))}</text>'
         )
         for j, column in enumerate(columns):
             if (share := cells.get((row, column))) is not None:
-                words = (told or {}).get((row, column)) or f"{row}, {column}: {percent(share)} of {grid.share_of}"
+                words = (told or {}).get(
+                    (row, column)
+                ) or f"{row}, {column}: {percent(share)} of {grid.share_of}"
                 box = (left + width * j, y, width, grid.row_height)
                 parts.append(_cell(share, box, words, grid.colour, (row, column) in strong))
     height = top + grid.row_height * len(rows) + 8
-    words = f"Rows: {grid.rows_are}. Columns: {grid.columns_are}. Cells: share of {grid.share_of}. {_largest(cells)}"
+    words = (
+        f"Rows: {grid.rows_are}. Columns: {grid.columns_are}. Cells: share of {grid.share_of}."
+        f" {_largest(cells)}"
+    )
     data = csv_text(
-        [f"{grid.rows_are} [share of {grid.share_of}]", *columns], ([row, *(cells.get((row, c)) for c in columns)] for row in rows)
+        [f"{grid.rows_are} [share of {grid.share_of}]", *columns],
+        ([row, *(cells.get((row, c)) for c in columns)] for row in rows),
     )
     return svg("".join(parts), grid.width, height, grid.title, words, data)
 
@@ -66,7 +81,10 @@ def _column(name: str, x: float, y: float, slanted: bool) -> str:
     if not slanted:
         return f'<text class="tick" x="{x:.1f}" y="{y}" text-anchor="middle">{esc(name)}</text>'
     at = f'x="{x - 4:.1f}" y="{y}"'
-    return f'<text class="tick" {at} transform="rotate(-38 {x - 4:.1f} {y})">{esc(name if len(name) <= 30 else name[:29] + "…")}</text>'
+    return (
+        f'<text class="tick" {at} transform="rotate(-38 {x - 4:.1f}'
+        f' {y})">{esc(name if len(name) <= 30 else name[:29] + "…")}</text>'
+    )
 
 
 def _fit(name: str, left: int) -> str:
@@ -74,10 +92,15 @@ def _fit(name: str, left: int) -> str:
     return name if len(name) <= most + 1 else name[: most - 1] + "…"
 
 
-def _cell(share: float, box: tuple[float, float, float, float], words: str, colour: int, strong: bool) -> str:
+def _cell(
+    share: float, box: tuple[float, float, float, float], words: str, colour: int, strong: bool
+) -> str:
     x, y, width, height = box
     opacity = LIGHTEST + (DARKEST - LIGHTEST) * min(max(share, 0.0), 1.0)
-    place = f'x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height - 1}"'
+    place = (
+        f'x="{x + 0.5:.1f}" y="{y + 0.5:.1f}" width="{max(width - 1, 0.5):.1f}"'
+        f' height="{height - 1}"'
+    )
     figure = ""
     if width >= 22:
         text = f"{100 * share:.0f}" if share >= 0.005 or share == 0 else "<1"
@@ -90,4 +113,10 @@ def _cell(share: float, box: tuple[float, float, float, float], words: str, colo
 
 def _largest(cells: Cells, how_many: int = 3) -> str:
     top = sorted(cells.items(), key=lambda item: (-item[1], item[0]))[:how_many]
-    return "Largest: " + "; ".join(f"{row}, {column} {percent(share)}" for (row, column), share in top) + "." if top else ""
+    return (
+        "Largest: "
+        + "; ".join(f"{row}, {column} {percent(share)}" for (row, column), share in top)
+        + "."
+        if top
+        else ""
+    )

@@ -1,4 +1,5 @@
-"""Names and claims in answers that rest on nothing, kind by kind, in each sense that a domain knows (`Domain.ungrounded`, row P14)."""
+"""Names and claims in answers that rest on nothing, kind by kind, in each sense that a domain knows
+(`Domain.ungrounded`, row P14)."""
 
 from __future__ import annotations
 
@@ -19,25 +20,34 @@ Found = dict[str, Estimate]  # kind → share
 MOST_MARKS = 4  # in one strip
 
 
-def groundless_part(behaviours: Behaviours, titles: Mapping[str, str], steps: Mapping[str, float]) -> str:
-    """Tables, and curves over the `steps` of evaluations that are checkpoints; "" where no answer names anything."""
+def groundless_part(
+    behaviours: Behaviours, titles: Mapping[str, str], steps: Mapping[str, float]
+) -> str:
+    """Tables, and curves over the `steps` of evaluations that are checkpoints; "" where no answer
+    names anything."""
     works = {name: behaviour.scored for name, behaviour in behaviours.items()}
     names = dict.fromkeys(work.domain for each in works.values() for work in each)
     drawn = ""
     for domain in (domains()[name] for name in names if name in domains()):
         for place, sense in enumerate(domain.ungrounded):
-            found = {name: shares(sense, place, [work for work in each if work.domain == domain.name]) for name, each in works.items()}
+            found = {
+                name: shares(sense, place, [work for work in each if work.domain == domain.name])
+                for name, each in works.items()
+            }
             drawn += _block(sense.title, sense.note, found, titles, steps)
     return f"<h3>Names and claims without ground</h3>{drawn}" if drawn else ""
 
 
 def shares(sense: Grounding, place: int, works: Sequence[Work]) -> Found:
-    """Kind → share of the answers that have it in which one rests on nothing, with its 95% interval over queries. `place`: of the sense
-    among its domain's."""
+    """Kind → share of the answers that have it in which one rests on nothing, with its 95% interval
+    over queries. `place`: of the sense among its domain's."""
     looked_at = [work for work in works if work.ungrounded[place] is not None]
     named = {kind for work in looked_at for kind in work.ungrounded[place] or ()}
     found = {}
-    for kind in (*(kind for kind in sense.kinds if kind in named), *sorted(named.difference(sense.kinds))):
+    for kind in (
+        *(kind for kind in sense.kinds if kind in named),
+        *sorted(named.difference(sense.kinds)),
+    ):
 
         def count(work: Work, kind: str = kind) -> tuple[int, int]:
             without, of = (work.ungrounded[place] or {}).get(kind, (0, 0))
@@ -48,17 +58,35 @@ def shares(sense: Grounding, place: int, works: Sequence[Work]) -> Found:
     return found
 
 
-def _block(title: str, note: str, found: Mapping[str, Found], titles: Mapping[str, str], steps: Mapping[str, float]) -> str:
+def _block(
+    title: str,
+    note: str,
+    found: Mapping[str, Found],
+    titles: Mapping[str, str],
+    steps: Mapping[str, float],
+) -> str:
     fields = list(dict.fromkeys(field for each in found.values() for field in each))
     if not fields:
         return ""
     there = {name: each for name, each in found.items() if each}
     keyed = len(there) <= MOST_MARKS
-    head = "".join(f'<th class="num">{_key(i) if keyed else ""}{esc(titles[name])}</th>' for i, name in enumerate(there))
+    head = "".join(
+        f'<th class="num">{_key(i) if keyed else ""}{esc(titles[name])}</th>'
+        for i, name in enumerate(there)
+    )
     rows = "".join(_row(field, there, titles) for field in fields)
-    scale = '<th class="stripcell"><span class="scale"><span>0</span><span>50</span><span>100%</span></span></th>'
-    table = f'<div class="scroll"><table><thead><tr><th></th>{scale}{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-    return f'<h4>{title}</h4><p class="lede">{note}</p>{table}{_over_steps(title, fields, there, steps)}'
+    scale = (
+        '<th class="stripcell"><span'
+        ' class="scale"><span>0</span><span>50</span><span>100%</span></span></th>'
+    )
+    table = (
+        "<div"
+        f' class="scroll"><table><thead><tr><th></th>{scale}{head}</tr></thead><tbody>{rows}</tbody></table></div>'  # noqa: E501
+    )
+    return (
+        f"<h4>{title}</h4><p"
+        f' class="lede">{note}</p>{table}{_over_steps(title, fields, there, steps)}'
+    )
 
 
 def _key(colour: int) -> str:
@@ -66,16 +94,34 @@ def _key(colour: int) -> str:
 
 
 def _row(field: str, found: Mapping[str, Found], titles: Mapping[str, str]) -> str:
-    marks = [(titles[name], each[field], i) for i, (name, each) in enumerate(found.items()) if field in each]
+    marks = [
+        (titles[name], each[field], i)
+        for i, (name, each) in enumerate(found.items())
+        if field in each
+    ]
     strip = range_strip(marks) if len(marks) <= MOST_MARKS else ""
     cells = "".join(_cell(each.get(field)) for each in found.values())
-    return f'<tr><th scope="row">{esc(field.capitalize())}</th><td class="stripcell">{strip}</td>{cells}</tr>'
+    return (
+        f'<tr><th scope="row">{esc(field.capitalize())}</th><td'
+        f' class="stripcell">{strip}</td>{cells}</tr>'
+    )
 
 
-def _over_steps(title: str, fields: list[str], found: Mapping[str, Found], steps: Mapping[str, float]) -> str:
+def _over_steps(
+    title: str, fields: list[str], found: Mapping[str, Found], steps: Mapping[str, float]
+) -> str:
     """One line for each kind, where evaluations are checkpoints."""
-    curves = {field: tuple((x, found[name][field].value) for name, x in steps.items() if field in found.get(name, {})) for field in fields}
-    lines = [Line(field, curve, i) for i, (field, curve) in enumerate(curves.items()) if len(curve) > 1]
+    curves = {
+        field: tuple(
+            (x, found[name][field].value)
+            for name, x in steps.items()
+            if field in found.get(name, {})
+        )
+        for field in fields
+    }
+    lines = [
+        Line(field, curve, i) for i, (field, curve) in enumerate(curves.items()) if len(curve) > 1
+    ]
     title = f"{title}, examined checkpoints"
     drawn = figure(title, line_chart(lines, Frame(title, STEP, "share of answers", percent=True)))
     return f'<div class="charts">{drawn}</div>' if drawn else ""
@@ -84,4 +130,7 @@ def _over_steps(title: str, fields: list[str], found: Mapping[str, Found], steps
 def _cell(found: Estimate | None) -> str:
     if found is None:
         return '<td class="num muted">–</td>'
-    return f'<td class="num" title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'
+    return (
+        '<td class="num"'
+        f' title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+    )

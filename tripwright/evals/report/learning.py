@@ -1,11 +1,17 @@
-"""The learning section of a run's page: what went wrong, the curves of `training_charts`, what `analyses` finds, the supervised stages."""
+"""The learning section of a run's page: what went wrong, the curves of `training_charts`, what
+`analyses` finds, the supervised stages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tripwright.evals.report.analyses import failure_figures, lemma_words
-from tripwright.evals.report.curves import MAX_POINTS, constraint_figures, smoothing, supervised_figures
+from tripwright.evals.report.curves import (
+    MAX_POINTS,
+    constraint_figures,
+    smoothing,
+    supervised_figures,
+)
 from tripwright.evals.report.efficiency import efficiency_words
 from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.markup import esc, number, plural
@@ -25,8 +31,13 @@ def learning_section(run: RunFolder) -> str:
         parts.append(f'<h3>Each constraint during RL</h3><div class="smalls">{small}</div>')
     if before:
         parts.append(f'<h3>Before RL</h3><div class="charts">{before}</div>')
-    findings = "".join(f'<p class="lede">{words}</p>' for words in (efficiency_words(rl), lemma_words(rl)) if words)
-    return f'<section id="learning"><h2>Learning</h2><p class="lede">{_note(rl, supervised)}</p>{findings}{"".join(parts)}</section>'
+    findings = "".join(
+        f'<p class="lede">{words}</p>' for words in (efficiency_words(rl), lemma_words(rl)) if words
+    )
+    return (
+        '<section id="learning"><h2>Learning</h2><p'
+        f' class="lede">{_note(rl, supervised)}</p>{findings}{"".join(parts)}</section>'
+    )
 
 
 def warnings_section(warnings: Sequence[Json]) -> str:
@@ -70,9 +81,17 @@ def _note(rl: Sequence[Json], supervised: Sequence[Json]) -> str:
             words.append("Thick lines, and the figures at their ends: a running mean.")
     if supervised:
         words.append(f"{plural(len(supervised), 'logged step')} of supervised training before.")
-    bad = sum(number(value) is None for row in (*rl, *supervised) for value in row.values() if isinstance(value, float))
+    bad = sum(
+        number(value) is None
+        for row in (*rl, *supervised)
+        for value in row.values()
+        if isinstance(value, float)
+    )
     if bad:
-        words.append(f"<strong>{plural(bad, 'logged value')} not finite (NaN or infinite) and not drawn.</strong>")
+        words.append(
+            f"<strong>{plural(bad, 'logged value')} not finite (NaN or infinite) and not"
+            " drawn.</strong>"
+        )
     words.append("Hover over a chart to read the values of one step.")
     if rl and (absent := _not_logged(rl)):
         words.append(absent)

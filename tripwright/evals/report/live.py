@@ -1,4 +1,5 @@
-"""The body of the live page: where each run stands, its warnings, and the charts of the report, for one run or several in each chart."""
+"""The body of the live page: where each run stands, its warnings, and the charts of the report, for
+one run or several in each chart."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from tripwright.evals.report.overlay import overlay_sections
 from tripwright.evals.report.page import html_page
 from tripwright.evals.report.training_charts import group_sections
 
-# The charts are drawn on the server; the page only asks for a new body when there is one. No library, nothing from elsewhere.
+# The charts are drawn on the server; the page only asks for a new body when there is one. No
+# library, nothing from elsewhere.
 _SCRIPT = """
 "use strict";
 let seen = "";
@@ -40,7 +42,8 @@ look();
 
 @dataclass(frozen=True)
 class LiveRun:
-    """`facts`: (what, how much) in words, the first one shown large. `share_done` is None where the end is not known."""
+    """`facts`: (what, how much) in words, the first one shown large. `share_done` is None where the
+    end is not known."""
 
     name: str
     facts: tuple[tuple[str, str], ...]
@@ -51,11 +54,14 @@ class LiveRun:
 
 
 def live_page(names: Sequence[str], seconds: float) -> tuple[str, str]:
-    """The page that a browser opens once, which asks for `live_body` every so many seconds; and the hash of its script, as a
-    Content-Security-Policy names the only script that may run."""
+    """The page that a browser opens once, which asks for `live_body` every so many seconds; and the
+    hash of its script, as a Content-Security-Policy names the only script that may run."""
     script = _SCRIPT.replace("SECONDS", f"{seconds:g}")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return html_page(" · ".join(names), "live", "", "", tail=f"<script>{script}</script>"), f"sha256-{digest}"
+    return (
+        html_page(" · ".join(names), "live", "", "", tail=f"<script>{script}</script>"),
+        f"sha256-{digest}",
+    )
 
 
 def live_body(runs: Sequence[LiveRun]) -> str:
@@ -63,9 +69,17 @@ def live_body(runs: Sequence[LiveRun]) -> str:
     parts = [f'<div class="cards">{cards}</div>']
     for run in runs:
         if drawn := warnings_section(run.warnings):
-            parts.append(drawn if len(runs) == 1 else drawn.replace("<h2>Warnings", f"<h2>{esc(run.name)}: warnings", 1))
+            parts.append(
+                drawn
+                if len(runs) == 1
+                else drawn.replace("<h2>Warnings", f"<h2>{esc(run.name)}: warnings", 1)
+            )
     if len(runs) > 1:
-        parts.append(overlay_sections({run.name: run.rl for run in runs}) if any(run.rl for run in runs) else "")
+        parts.append(
+            overlay_sections({run.name: run.rl for run in runs})
+            if any(run.rl for run in runs)
+            else ""
+        )
     for run in runs:
         before = "".join(supervised_figures(run.supervised))
         title = "Before RL" if len(runs) == 1 else f"{run.name}: before RL"
@@ -83,6 +97,11 @@ def _card(run: LiveRun, colour: int, keyed: bool) -> str:
     bar = ""
     if run.share_done is not None:
         bar = f'<progress max="1" value="{run.share_done:.3f}" style="width:100%"></progress>'
-    rows = "".join(f'<p><span class="muted">{esc(what)}</span> {esc(words)}</p>' for what, words in others)
-    head = f'<h3>{key}{esc(run.name)}</h3><p class="big">{esc(first[1])}</p><p class="muted">{esc(first[0])}</p>'
+    rows = "".join(
+        f'<p><span class="muted">{esc(what)}</span> {esc(words)}</p>' for what, words in others
+    )
+    head = (
+        f'<h3>{key}{esc(run.name)}</h3><p class="big">{esc(first[1])}</p><p'
+        f' class="muted">{esc(first[0])}</p>'
+    )
     return f'<div class="card">{head}{bar}{rows}</div>'

@@ -1,5 +1,5 @@
-"""Words and numbers as they enter the page. Everything that comes from a file passes through `esc`: a model may write any text, and
-a report must show it, never run it."""
+"""Words and numbers as they enter the page. Everything that comes from a file passes through `esc`:
+a model may write any text, and a report must show it, never run it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 from tripwright.domains import domains
 
-# Characters that XML forbids and lone surrogates that UTF-8 cannot write; a sampled byte sequence may decode to either.
+# Characters that XML forbids and lone surrogates that UTF-8 cannot write; a sampled byte sequence
+# may decode to either.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
 class Estimate(NamedTuple):
-    """A number of score.json, with its interval where it has one. `share` tells a rate (k of n) from a mean."""
+    """A number of score.json, with its interval where it has one. `share` tells a rate (k of n)
+    from a mean."""
 
     value: float
     low: float | None
@@ -46,7 +48,8 @@ def number(value: Any) -> float | None:
 
 
 def estimate(record: Any) -> Estimate | None:
-    """Reads {"value", "low", "high", "k", "n"} (or {"mean", …}, or a bare number). None where nothing was measured."""
+    """Reads {"value", "low", "high", "k", "n"} (or {"mean", …}, or a bare number). None where
+    nothing was measured."""
     if not isinstance(record, dict):
         value = number(record)
         return None if value is None else Estimate(value, None, None, None, None)
@@ -65,7 +68,8 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def short(value: float) -> str:
-    """A number in at most some five characters: 12,300 → 12.3k, 0.000012 → 1.2e-05, 3.4e13 → 34T, 2.1e22 → 2.1e+22."""
+    """A number in at most some five characters: 12,300 → 12.3k, 0.000012 → 1.2e-05, 3.4e13 → 34T,
+    2.1e22 → 2.1e+22."""
     size = abs(value)
     if size >= 1e21:
         return f"{value:.3g}"
@@ -92,7 +96,11 @@ def shown(found: Estimate) -> str:
 def shown_interval(found: Estimate) -> str:
     if found.low is None or found.high is None:
         return ""
-    return f"{100 * found.low:.1f}–{100 * found.high:.1f}%" if found.share else f"{found.low:z.2f} to {found.high:z.2f}"
+    return (
+        f"{100 * found.low:.1f}–{100 * found.high:.1f}%"
+        if found.share
+        else f"{found.low:z.2f} to {found.high:z.2f}"
+    )
 
 
 def of_words(found: Estimate) -> str:
@@ -108,15 +116,21 @@ def plain(name: str) -> str:
 
 
 def constraint_words(name: str) -> str:
-    """'is_valid_transportation' → 'Valid transportation', and its namesake 'valid_transportation' → 'Valid transportation (hard)'."""
+    """'is_valid_transportation' → 'Valid transportation', and its namesake 'valid_transportation' →
+    'Valid transportation (hard)'."""
     words, group = plain(name), _later_groups().get(name)
     return words[:1].upper() + words[1:] + (f" ({group})" if group else "")
 
 
 @cache
 def _later_groups() -> dict[str, str]:
-    """Fact → its group, of the facts that stand behind the first group of their domain's verdicts."""
-    later = [(group, facts) for domain in domains().values() for group, facts in list(domain.facts.items())[1:]]
+    """Fact → its group, of the facts that stand behind the first group of their domain's
+    verdicts."""
+    later = [
+        (group, facts)
+        for domain in domains().values()
+        for group, facts in list(domain.facts.items())[1:]
+    ]
     return {fact: group for group, facts in later for fact in facts}
 
 

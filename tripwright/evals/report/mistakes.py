@@ -1,11 +1,20 @@
-"""Mistakes and lengths of each evaluation as a table: repeated and failing calls, unreadable turns, episodes cut off (row P14)."""
+"""Mistakes and lengths of each evaluation as a table: repeated and failing calls, unreadable turns,
+episodes cut off (row P14)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from tripwright.evals.report.markup import Estimate, esc, of_words, plural, short, shown, shown_interval
+from tripwright.evals.report.markup import (
+    Estimate,
+    esc,
+    of_words,
+    plural,
+    short,
+    shown,
+    shown_interval,
+)
 from tripwright.evals.report.work import Behaviour, Work
 from tripwright.statistics.rates import wilson
 
@@ -20,7 +29,10 @@ def shares(behaviour: Behaviour) -> dict[str, Estimate]:
         "repeated": lambda work: (work.count("repeated"), work.calls),
         "unreadable": lambda work: (work.count("unreadable"), work.turns),
         "errors": lambda work: (work.count("error"), work.calls),
-        "unknown": lambda work: (sum(step.tool in unknown and step.kind == "error" for step in work.steps), work.calls),
+        "unknown": lambda work: (
+            sum(step.tool in unknown and step.kind == "error" for step in work.steps),
+            work.calls,
+        ),
         "overlong": lambda work: (int(work.overlong), 1),
         "unanswered": lambda work: (int(not work.answered), 1),
     }
@@ -38,18 +50,24 @@ def per_query(works: Sequence[Work], count: Count) -> list[tuple[int, int]]:
 
 
 def ratio(counts: Sequence[tuple[int, int]]) -> Estimate | None:
-    """Σk / Σn over queries that hold k of n, with a 95% interval from the variance between queries (the linearised ratio, on the logit
-    scale): a bootstrap of ten thousand queries would take longer than all else on the page. One check per query, or no variance to see,
-    is Wilson's case, with one trial per query. None for no counts."""
+    """Σk / Σn over queries that hold k of n, with a 95% interval from the variance between queries
+    (the linearised ratio, on the logit scale): a bootstrap of ten thousand queries would take
+    longer than all else on the page. One check per query, or no variance to see, is Wilson's case,
+    with one trial per query. None for no counts."""
     k_all, n_all, queries = sum(k for k, _ in counts), sum(n for _, n in counts), len(counts)
     if not n_all:
         return None
     share = k_all / n_all
-    variance = sum((k - share * n) ** 2 for k, n in counts) * queries / max(queries - 1, 1) / n_all**2
+    variance = (
+        sum((k - share * n) ** 2 for k, n in counts) * queries / max(queries - 1, 1) / n_all**2
+    )
     if k_all in (0, n_all) or n_all == queries or variance < 1e-12:
         low, high = wilson(round(share * queries), queries)
     else:
-        centre, half = math.log(share / (1 - share)), Z * math.sqrt(variance) / (share * (1 - share))
+        centre, half = (
+            math.log(share / (1 - share)),
+            Z * math.sqrt(variance) / (share * (1 - share)),
+        )
         low, high = (1 / (1 + math.exp(-end)) for end in (centre - half, centre + half))
     return Estimate(share, low, high, k_all, n_all)
 
@@ -80,20 +98,34 @@ def mistakes_table(behaviours: Mapping[str, Behaviour], titles: Mapping[str, str
     for title, note, value in _LENGTHS:
         spreads = [_spread(behaviour.scored, value) for behaviour in behaviours.values()]
         if any(spreads):
-            rows.append(f'<tr><th scope="row">{title}<small>{note}</small></th>{"".join(map(_spread_cell, spreads))}</tr>')
-    head = "".join(f'<th class="num">{esc(titles[name])}<small>{_counted(each)}</small></th>' for name, each in behaviours.items())
-    return f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+            rows.append(
+                "<tr><th"
+                f' scope="row">{title}<small>{note}</small></th>{"".join(map(_spread_cell, spreads))}</tr>'  # noqa: E501
+            )
+    head = "".join(
+        f'<th class="num">{esc(titles[name])}<small>{_counted(each)}</small></th>'
+        for name, each in behaviours.items()
+    )
+    return (
+        "<div"
+        f' class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'  # noqa: E501
+    )
 
 
 def _counted(behaviour: Behaviour) -> str:
     unscored = len(behaviour.works) - len(behaviour.scored)
-    return plural(len(behaviour.scored), "episode") + (f", {unscored:,} unscored left out" if unscored else "")
+    return plural(len(behaviour.scored), "episode") + (
+        f", {unscored:,} unscored left out" if unscored else ""
+    )
 
 
 def _share_cell(found: Estimate | None) -> str:
     if found is None:
         return '<td class="num muted">–</td>'
-    return f'<td class="num" title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'
+    return (
+        '<td class="num"'
+        f' title="{esc(of_words(found))}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+    )
 
 
 def quantile_of(ordered: Sequence[float], q: float) -> float:
@@ -101,7 +133,9 @@ def quantile_of(ordered: Sequence[float], q: float) -> float:
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
 
 
-def _spread(works: Sequence[Work], value: Callable[[Work], float | None]) -> tuple[float, float, float] | None:
+def _spread(
+    works: Sequence[Work], value: Callable[[Work], float | None]
+) -> tuple[float, float, float] | None:
     """Median, 90% quantile and maximum of those that say."""
     ordered = sorted(found for work in works if (found := value(work)) is not None)
     return (quantile_of(ordered, 0.5), quantile_of(ordered, 0.9), ordered[-1]) if ordered else None

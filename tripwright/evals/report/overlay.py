@@ -1,4 +1,5 @@
-"""The same curve of several runs in one chart: for the page over several runs, and for watching several at once."""
+"""The same curve of several runs in one chart: for the page over several runs, and for watching
+several at once."""
 
 from __future__ import annotations
 
@@ -6,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tripwright.errors import UserError
 from tripwright.evals.report.charts import COLOURS, Frame, Line, line_chart
-from tripwright.evals.report.curves import at_minutes, at_step, figure, figure_of, points, smoothing, thin
+from tripwright.evals.report.curves import (
+    at_minutes,
+    at_step,
+    figure,
+    figure_of,
+    points,
+    smoothing,
+    thin,
+)
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import esc, number
 from tripwright.evals.report.training_charts import GROUPS, STEP, keys_of
@@ -21,11 +30,14 @@ AXES: tuple[tuple[str, Callable[[Json], float | None]], ...] = (
 
 def check_count(count: int) -> None:
     if count > COLOURS:
-        raise UserError(f"{count} runs in one chart cannot be told apart. Accepted: at most {COLOURS}.")
+        raise UserError(
+            f"{count} runs in one chart cannot be told apart. Accepted: at most {COLOURS}."
+        )
 
 
 def overlay_sections(runs: Runs) -> str:
-    """Every chart of the table, figure by figure, then reward and passes against time and arithmetic."""
+    """Every chart of the table, figure by figure, then reward and passes against time and
+    arithmetic."""
     found = []
     for group in GROUPS:
         drawn = []
@@ -38,11 +50,16 @@ def overlay_sections(runs: Runs) -> str:
             found.append(f'<h3>{esc(group.title)}</h3><div class="charts">{"".join(drawn)}</div>')
     against = [
         _overlay(runs, key, f"{title} against {label}", unit, share, label, at)
-        for key, title, unit, share in (("reward_mean", "Reward", "reward", False), ("pass_rate", "Passes", "share", True))
+        for key, title, unit, share in (
+            ("reward_mean", "Reward", "reward", False),
+            ("pass_rate", "Passes", "share", True),
+        )
         for label, at in AXES
     ]
     if any(against):
-        found.insert(1, f'<h3>Against time and arithmetic</h3><div class="charts">{"".join(against)}</div>')
+        found.insert(
+            1, f'<h3>Against time and arithmetic</h3><div class="charts">{"".join(against)}</div>'
+        )
     return "".join(found)
 
 
@@ -55,8 +72,12 @@ def _overlay(
     x_label: str = STEP,
     at: Callable[[Json], float | None] = at_step,
 ) -> str:
-    lines = [Line(name, thin(points(rows, key, at=at)), i) for i, (name, rows) in enumerate(runs.items())]
+    lines = [
+        Line(name, thin(points(rows, key, at=at)), i) for i, (name, rows) in enumerate(runs.items())
+    ]
     if not any(number(row.get(key)) for rows in runs.values() for row in rows):
         return ""  # nothing logged, or nothing but zero
     smooth = smoothing(max(len(line.points) for line in lines))
-    return figure(title, line_chart(lines, Frame(title, x_label, unit, percent=share, smooth=smooth)))
+    return figure(
+        title, line_chart(lines, Frame(title, x_label, unit, percent=share, smooth=smooth))
+    )

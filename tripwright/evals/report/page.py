@@ -1,7 +1,9 @@
-"""report.html: one self-contained page about one run folder. No request to anywhere; every figure is read from a file.
+"""report.html: one self-contained page about one run folder. No request to anywhere; every figure
+is read from a file.
 
-The page's own scripts are the only ones that may run: its Content-Security-Policy names them by their hashes and forbids every load.
-Without JavaScript the page still shows its summary, tables, figures and a handful of episodes.
+The page's own scripts are the only ones that may run: its Content-Security-Policy names them by
+their hashes and forbids every load. Without JavaScript the page still shows its summary, tables,
+figures and a handful of episodes.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.evals.report.behaviour import behaviour_section
-from tripwright.evals.report.browser import Browser, Budget, index_of, make_browser, page_script, sources_of
+from tripwright.evals.report.browser import (
+    Browser,
+    Budget,
+    index_of,
+    make_browser,
+    page_script,
+    sources_of,
+)
 from tripwright.evals.report.downloads import DOWNLOADS_CSS, DOWNLOADS_SCRIPT
 from tripwright.evals.report.folder import RunFolder, read_run
 from tripwright.evals.report.learning import learning_section, warnings_section
@@ -24,13 +33,25 @@ from tripwright.evals.report.style import PAGE_CSS
 from tripwright.evals.report.transcripts import few_episodes
 
 REPORT_FILE = "report.html"
-_SECTIONS = ("result", "warnings", "learning", "metrics", "constraints", "behaviour", "episodes", "card")  # ids, for the menu
+# ids, for the menu
+_SECTIONS = (
+    "result",
+    "warnings",
+    "learning",
+    "metrics",
+    "constraints",
+    "behaviour",
+    "episodes",
+    "card",
+)
 
 
 def write_report(run_folder: Path, transcripts: str | None = None) -> Path:
-    """Writes RUN/report.html and returns its path. An older report stays whole until the new one is.
+    """Writes RUN/report.html and returns its path. An older report stays whole until the new one
+    is.
 
-    `transcripts` is how many episodes the page holds the text of: a number, "all", or None for as many as fit in 25 MB. Raises UserError.
+    `transcripts` is how many episodes the page holds the text of: a number, "all", or None for as
+    many as fit in 25 MB. Raises UserError.
     """
     budget = Budget.of(transcripts)
     run = read_run(Path(run_folder))
@@ -56,52 +77,91 @@ def page(run: RunFolder, budget: Budget) -> str:
 
 
 def browser_of(runs: dict[str, RunFolder], budget: Budget) -> Browser | None:
-    """The transcript browser of these runs, None where they hold no episode. With one run, a handful stand in for it without JavaScript."""
+    """The transcript browser of these runs, None where they hold no episode. With one run, a
+    handful stand in for it without JavaScript."""
     index = index_of(sources_of(runs))
     few = few_episodes(next(iter(runs.values())), index) if len(runs) == 1 else ""
     return make_browser(runs, index, budget, few)
 
 
-def report_page(title: str, kind: str, subtitle: str, main: str, sections: tuple[str, ...], browser: Browser | None = None) -> str:
-    """A page that stands alone, with the browser's parts where they belong; `main` holds its section already."""
+def report_page(
+    title: str,
+    kind: str,
+    subtitle: str,
+    main: str,
+    sections: tuple[str, ...],
+    browser: Browser | None = None,
+) -> str:
+    """A page that stands alone, with the browser's parts where they belong; `main` holds its
+    section already."""
     scripts = [page_script(), DOWNLOADS_SCRIPT, *([browser.script] if browser else [])]
     wrapped = [f'(() => {{\n"use strict";\n{script}}})();\n' for script in scripts]
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in wrapped)
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    styles = "".join(f"<style>{css}</style>" for css in (DOWNLOADS_CSS, browser.css if browser else "") if css)
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in wrapped
+    )
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+    styles = "".join(
+        f"<style>{css}</style>" for css in (DOWNLOADS_CSS, browser.css if browser else "") if css
+    )
     head = f'<meta http-equiv="Content-Security-Policy" content="{esc(policy)}">{styles}'
-    tail = (browser.data if browser else "") + "".join(f"<script>{script}</script>" for script in wrapped)
+    tail = (browser.data if browser else "") + "".join(
+        f"<script>{script}</script>" for script in wrapped
+    )
     return html_page(title, kind, subtitle, main, sections, tail, head)
 
 
-def html_page(title: str, kind: str, subtitle: str, main: str, sections: tuple[str, ...] = (), tail: str = "", head: str = "") -> str:
-    """The frame of every page: head, menu of those `sections` that it has, body; `tail` and `head` end the parts of these names."""
-    links = "".join(f'<a href="#{anchor}">{anchor.capitalize()}</a>' for anchor in sections if f'<section id="{anchor}"' in main)
+def html_page(
+    title: str,
+    kind: str,
+    subtitle: str,
+    main: str,
+    sections: tuple[str, ...] = (),
+    tail: str = "",
+    head: str = "",
+) -> str:
+    """The frame of every page: head, menu of those `sections` that it has, body; `tail` and `head`
+    end the parts of these names."""
+    links = "".join(
+        f'<a href="#{anchor}">{anchor.capitalize()}</a>'
+        for anchor in sections
+        if f'<section id="{anchor}"' in main
+    )
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{esc(title)} · tripwright</title><style>{PAGE_CSS}</style>'
-        f"{head}</head><body>"
-        f'<a class="skip" href="#main">Skip to the report</a><header><p class="brand">tripwright · {esc(kind)}</p><h1>{esc(title)}</h1>'
-        f'<p class="muted">{esc(subtitle)}</p><nav aria-label="Sections">{links}</nav></header>'
-        f'<main id="main" tabindex="-1">{main}</main><footer>Every figure on this page was read from the files of its run folder.</footer>'
-        f"{tail}</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+        ' content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light'
+        f' dark"><title>{esc(title)} ·'
+        f' tripwright</title><style>{PAGE_CSS}</style>{head}</head><body><a class="skip"'
+        ' href="#main">Skip to the report</a><header><p class="brand">tripwright ·'
+        f' {esc(kind)}</p><h1>{esc(title)}</h1><p class="muted">{esc(subtitle)}</p><nav'
+        f' aria-label="Sections">{links}</nav></header><main id="main"'
+        f' tabindex="-1">{main}</main><footer>Every figure on this page was read from the files of'
+        f" its run folder.</footer>{tail}</body></html>\n"
     )
 
 
 def write_page(target: Path, text: str) -> None:
-    """An older page stays whole until the new one is; a character that UTF-8 cannot write becomes a question mark."""
+    """An older page stays whole until the new one is; a character that UTF-8 cannot write becomes a
+    question mark."""
     partial = target.with_name(f"{target.name}.partial")
     partial.write_bytes(text.encode("utf-8", "replace"))
     os.replace(partial, target)
 
 
 def card_section(run: RunFolder) -> str:
-    """The run card, nested fields written as a.b.c; without one, the card inside the main evaluation's score."""
+    """The run card, nested fields written as a.b.c; without one, the card inside the main
+    evaluation's score."""
     card = run.card
     if not card and run.main_evaluation:
         inner = run.scores[run.main_evaluation].get("run_card")
         card = inner if isinstance(inner, dict) else {}
-    rows = "".join(f"<tr><th scope=row>{esc(name)}</th><td>{esc(_card_value(name, value))}</td></tr>" for name, value in _leaves(card))
+    rows = "".join(
+        f"<tr><th scope=row>{esc(name)}</th><td>{esc(_card_value(name, value))}</td></tr>"
+        for name, value in _leaves(card)
+    )
     if not rows:
         return ""
     table = f'<div class="scroll"><table class="card-table"><tbody>{rows}</tbody></table></div>'
@@ -112,7 +172,10 @@ def missing_section(run: RunFolder) -> str:
     if not run.missing:
         return ""
     lines = "".join(f"<li>{esc(words)}</li>" for words in dict.fromkeys(run.missing))
-    return f'<section id="missing"><h2>What this folder does not hold</h2><ul class="plain">{lines}</ul></section>'
+    return (
+        '<section id="missing"><h2>What this folder does not hold</h2><ul'
+        f' class="plain">{lines}</ul></section>'
+    )
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -138,10 +201,13 @@ def _title(run: RunFolder) -> str:
 
 
 def _training_tokens(run: RunFolder) -> float:
-    """The supervised stages log how many tokens they have seen so far; RL logs those of each step."""
+    """The supervised stages log how many tokens they have seen so far; RL logs those of each
+    step."""
 
     def logged(stage: str) -> list[float]:
-        return [found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None]
+        return [
+            found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None
+        ]
 
     return sum(logged("rl")) + sum(max(logged(stage), default=0.0) for stage in ("warmup", "sft"))
 

@@ -1,6 +1,8 @@
-"""The figures of an evaluation in words: headline cards, baselines, the table of metrics (T4), and the table of constraints (T3).
+"""The figures of an evaluation in words: headline cards, baselines, the table of metrics (T4), and
+the table of constraints (T3).
 
-A change between two evaluations is only called a change by its paired interval from comparison.json; the reader is told so.
+A change between two evaluations is only called a change by its paired interval from
+comparison.json; the reader is told so.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ BASELINES = {
 }
 UNSCORED_WARNING = 0.01
 CHANCES = ("pass@", "pass^")
-GROUP_WORDS = {"_micro": "checks passed", "_macro": "answers with all checks passed"}  # of a group of a verdict
+# of a group of a verdict
+GROUP_WORDS = {"_micro": "checks passed", "_macro": "answers with all checks passed"}
 SAMPLE_WORDS = {
     "pass@": "one of {k} samples passes",
     "pass^": "all of {k} samples pass",
@@ -81,7 +84,10 @@ def headline_section(run: RunFolder) -> str:
     if not any(cards) and not bars and not warnings:
         return ""
     drawn = rate_bars(bars, "Final pass rate")
-    chart = f'<figure class="wide"><figcaption>Final pass rate on the test queries</figcaption>{drawn}</figure>'
+    chart = (
+        '<figure class="wide"><figcaption>Final pass rate on the test'
+        f" queries</figcaption>{drawn}</figure>"
+    )
     return (
         f'<section id="result"><h2>Result</h2>{warnings}<div class="cards">{"".join(cards)}</div>'
         f"{chart if len(bars) > 1 else ''}{slice_tables(run)}</section>"
@@ -118,49 +124,83 @@ def metric_words(name: str) -> tuple[str, str] | None:
 
 
 def metrics_section(run: RunFolder) -> str:
-    """One row per metric, one column per evaluation, and the paired difference where the run compared two of them."""
-    names = list(dict.fromkeys(name for score in run.scores.values() for name in _object(score.get("metrics"))))
+    """One row per metric, one column per evaluation, and the paired difference where the run
+    compared two of them."""
+    names = list(
+        dict.fromkeys(
+            name for score in run.scores.values() for name in _object(score.get("metrics"))
+        )
+    )
     names = [name for name in names if any(metric_of(score, name) for score in run.scores.values())]
     if not names:
         return ""
-    columns = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores)
+    columns = "".join(
+        f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in run.scores
+    )
     compared = bool(run.comparison)
     rows = []
     for name in names:
         title, note = metric_words(name) or (plain(name).capitalize(), "")
         cells = "".join(_estimate_cell(metric_of(score, name)) for score in run.scores.values())
-        shares = any(found.share for score in run.scores.values() if (found := metric_of(score, name)))
+        shares = any(
+            found.share for score in run.scores.values() if (found := metric_of(score, name))
+        )
         change = _difference_cell(run.comparison.get(name), shares) if compared else ""
-        rows.append(f'<tr><th scope="row">{esc(title)}<small>{esc(note)}</small></th>{cells}{change}</tr>')
+        rows.append(
+            f'<tr><th scope="row">{esc(title)}<small>{esc(note)}</small></th>{cells}{change}</tr>'
+        )
     head = f"<th></th>{columns}{'<th class=num>RL − SFT, same queries</th>' if compared else ''}"
-    advice = "Intervals of two columns may overlap although the difference is certain: only the last column compares query by query"
+    advice = (
+        "Intervals of two columns may overlap although the difference is certain: only the last"
+        " column compares query by query"
+    )
     advice += " (bold: its interval leaves out zero)."
     return (
-        f'<section id="metrics"><h2>Metrics</h2><p class="lede">Small figures: 95% intervals. {advice if compared else ""}</p>'
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'
+        '<section id="metrics"><h2>Metrics</h2><p class="lede">Small figures: 95% intervals.'
+        f" {advice if compared else ''}</p>"
+        "<div"
+        f' class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div></section>'  # noqa: E501
     )
 
 
 def constraints_section(run: RunFolder) -> str:
     checks = [_object(score.get("constraints")) for score in run.scores.values()]
-    names = list(dict.fromkeys(name for found in checks for name, record in found.items() if estimate(record)))
+    names = list(
+        dict.fromkeys(
+            name for found in checks for name, record in found.items() if estimate(record)
+        )
+    )
     if not names:
         return ""
     columns = [name for name in run.scores if _object(run.scores[name].get("constraints"))]
     key = " ".join(
-        f'<span class="key"><i class="s{evaluation_words(name)[2]}"></i>{esc(evaluation_words(name)[0])}</span>' for name in columns
+        '<span class="key"><i'
+        f' class="s{evaluation_words(name)[2]}"></i>{esc(evaluation_words(name)[0])}</span>'
+        for name in columns
     )
     rows = []
     for name in names:
-        found = [(column, estimate(_object(run.scores[column].get("constraints")).get(name))) for column in columns]
-        marks = [(evaluation_words(column)[0], value, evaluation_words(column)[2]) for column, value in found if value]
+        found = [
+            (column, estimate(_object(run.scores[column].get("constraints")).get(name)))
+            for column in columns
+        ]
+        marks = [
+            (evaluation_words(column)[0], value, evaluation_words(column)[2])
+            for column, value in found
+            if value
+        ]
         cells = "".join(_estimate_cell(value) for _, value in found)
-        rows.append(f'<tr><th scope="row">{esc(constraint_words(name))}</th><td class="stripcell">{range_strip(marks)}</td>{cells}</tr>')
+        rows.append(
+            f'<tr><th scope="row">{esc(constraint_words(name))}</th><td'
+            f' class="stripcell">{range_strip(marks)}</td>{cells}</tr>'
+        )
     head = "".join(f'<th class="num">{esc(evaluation_words(name)[0])}</th>' for name in columns)
     return (
-        '<section id="constraints"><h2>Constraints</h2><p class="lede">Share of the answers that passed each check, of those it applies '
+        '<section id="constraints"><h2>Constraints</h2><p class="lede">Share of the answers that'
+        " passed each check, of those it applies "
         f'to. Lines: 95% intervals. {key}</p><div class="scroll"><table><thead><tr><th></th>'
-        f'<th class="stripcell"><span class="scale"><span>0</span><span>50</span><span>100%</span></span></th>{head}</tr></thead>'
+        '<th class="stripcell"><span'
+        f' class="scale"><span>0</span><span>50</span><span>100%</span></span></th>{head}</tr></thead>'  # noqa: E501
         f"<tbody>{''.join(rows)}</tbody></table></div></section>"
     )
 
@@ -171,17 +211,22 @@ def _card(run: RunFolder, name: str) -> str:
     if not found:
         return ""
     words, note, colour = evaluation_words(name)
-    counted = f"{of_words(found)} pass" + (f" · {judged_by(str(score['rules']))}" if score.get("rules") else "")
+    counted = f"{of_words(found)} pass" + (
+        f" · {judged_by(str(score['rules']))}" if score.get("rules") else ""
+    )
     change = _change_words(run.comparison.get("final")) if name == "after_rl" else ""
     return (
-        f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p class="muted">{esc(note)}</p><p class="big">{shown(found)}</p>'
-        f'<p class="interval">95% interval {esc(shown_interval(found))}</p><p class="muted">{esc(counted)}</p>'
-        f"{_stops(score)}{_faults(score)}{change}</div>"
+        f'<div class="card"><h3><i class="s{colour}"></i>{esc(words)}</h3><p'
+        f' class="muted">{esc(note)}</p><p class="big">{shown(found)}</p><p class="interval">95%'
+        f" interval {esc(shown_interval(found))}</p><p"
+        f' class="muted">{esc(counted)}</p>{_stops(score)}{_faults(score)}{change}</div>'
     )
 
 
 def _stops(score: Json) -> str:
-    reasons = [(plain(name), number(count)) for name, count in _object(score.get("stop_reasons")).items()]
+    reasons = [
+        (plain(name), number(count)) for name, count in _object(score.get("stop_reasons")).items()
+    ]
     words = ", ".join(f"{name} {count:,.0f}" for name, count in reasons if count)
     return f'<p class="muted">stopped by: {esc(words)}</p>' if words else ""
 
@@ -192,8 +237,14 @@ def _faults(score: Json) -> str:
     hit, calls = number(met.get("hit")), number(met.get("calls"))
     if hit is None or not calls:
         return ""
-    kinds = ", ".join(f"{plain(kind)} {count:,.0f}" for kind, found in _object(met.get("kinds")).items() if (count := number(found)))
-    said = f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail" + (f" ({kinds})" if kinds else "")
+    kinds = ", ".join(
+        f"{plain(kind)} {count:,.0f}"
+        for kind, found in _object(met.get("kinds")).items()
+        if (count := number(found))
+    )
+    said = f"{hit:,.0f} of {calls:,.0f} tool calls were made to fail" + (
+        f" ({kinds})" if kinds else ""
+    )
     return f'<p class="muted">{esc(said)}</p>'
 
 
@@ -205,7 +256,10 @@ def _change_words(record: Any) -> str:
         points = f"{signed(100 * found.value, 1)} points{_p_words(record, ', ')}"
         return f'<p class="change muted">no sure change against SFT: {points}</p>'
     kind = "pass" if found.value > 0 else "fail"
-    return f'<p class="change {kind}">{signed(100 * found.value, 1)} points against SFT{_p_words(record, ", ")}</p>'
+    return (
+        f'<p class="change {kind}">{signed(100 * found.value, 1)} points against'
+        f" SFT{_p_words(record, ', ')}</p>"
+    )
 
 
 def _is_sure(found: Estimate) -> bool:
@@ -224,7 +278,10 @@ def _estimate_cell(found: Estimate | None) -> str:
     if not found:
         return '<td class="num muted">not measured</td>'
     low = found.k is not None and found.n is not None
-    return f'<td class="num" title="{esc(of_words(found)) if low else ""}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'
+    return (
+        '<td class="num"'
+        f' title="{esc(of_words(found)) if low else ""}">{shown(found)}<small>{esc(shown_interval(found))}</small></td>'  # noqa: E501
+    )
 
 
 def _difference_cell(record: Any, share: bool) -> str:
@@ -234,38 +291,66 @@ def _difference_cell(record: Any, share: bool) -> str:
     scale, decimals, unit = (100, 1, " pp") if share else (1, 2, "")
     interval, weight = "", "span"
     if found.low is not None and found.high is not None:
-        interval = f"{signed(scale * found.low, decimals)} to {signed(scale * found.high, decimals)}"
+        interval = (
+            f"{signed(scale * found.low, decimals)} to {signed(scale * found.high, decimals)}"
+        )
         weight = "strong" if _is_sure(found) else "span"
     figure = f"<{weight}>{signed(scale * found.value, decimals)}{unit}</{weight}>"
     return f'<td class="num">{figure}<small>{interval}{_p_words(record, " · ")}</small></td>'
 
 
 def slice_tables(run: RunFolder) -> str:
-    """Final pass by what requests are divided by: a table for each section of the scores that has several values, or the scripts' rates."""
-    sections = dict.fromkeys(name for score in run.scores.values() for name, section in score.items() if _is_slices(section))
+    """Final pass by what requests are divided by: a table for each section of the scores that has
+    several values, or the scripts' rates."""
+    sections = dict.fromkeys(
+        name
+        for score in run.scores.values()
+        for name, section in score.items()
+        if _is_slices(section)
+    )
     return "".join(_slices_table(run, name) for name in sections)
 
 
 def _is_slices(section: Any) -> bool:
     """{"easy": {"final": rate}, …}"""
-    return isinstance(section, dict) and bool(section) and all(isinstance(each, dict) and "final" in each for each in section.values())
+    return (
+        isinstance(section, dict)
+        and bool(section)
+        and all(isinstance(each, dict) and "final" in each for each in section.values())
+    )
 
 
 def _slices_table(run: RunFolder, section: str) -> str:
-    columns = {evaluation_words(name)[0]: rates for name, score in run.scores.items() if (rates := _object(score.get(section)))}
+    columns = {
+        evaluation_words(name)[0]: rates
+        for name, score in run.scores.items()
+        if (rates := _object(score.get(section)))
+    }
     scripts = _object(run.difficulty.get(section))
     values = sorted({value for rates in columns.values() for value in rates}, key=slice_order)
-    known = [name for name in BASELINES if any(_level_rate(scripts, value, name) for value in values)]
+    known = [
+        name for name in BASELINES if any(_level_rate(scripts, value, name) for value in values)
+    ]
     if len(values) < 2 and not known:
         return ""
-    below, above = [name for name in known if name != "expert"], [name for name in known if name == "expert"]  # as in the bars
+    # as in the bars
+    below, above = (
+        [name for name in known if name != "expert"],
+        [name for name in known if name == "expert"],
+    )
     titles = (*(BASELINES[b][0] for b in below), *columns, *(BASELINES[b][0] for b in above))
     head = "".join(f'<th class="num">{esc(words)}</th>' for words in titles)
     rows = []
     for value in values:
         agent = [_level_rate(rates, value, "final") for rates in columns.values()]
-        cells = [*(_level_rate(scripts, value, b) for b in below), *agent, *(_level_rate(scripts, value, b) for b in above)]
-        rows.append(f'<tr><th scope="row">{esc(value)}</th>{"".join(map(_estimate_cell, cells))}</tr>')
+        cells = [
+            *(_level_rate(scripts, value, b) for b in below),
+            *agent,
+            *(_level_rate(scripts, value, b) for b in above),
+        ]
+        rows.append(
+            f'<tr><th scope="row">{esc(value)}</th>{"".join(map(_estimate_cell, cells))}</tr>'
+        )
     return (
         f'<h3>Final pass by {esc(section)}</h3><div class="scroll"><table><thead><tr><th></th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
@@ -273,7 +358,8 @@ def _slices_table(run: RunFolder, section: str) -> str:
 
 
 def _level_rate(levels: Json, level: str, name: str) -> Estimate | None:
-    """{level: rate}, {level: {name: rate}} or {name: {level: rate}}: whichever way round it was written."""
+    """{level: rate}, {level: {name: rate}} or {name: {level: rate}}: whichever way round it was
+    written."""
     record = _object(levels.get(level))
     if name == "final" and "value" in record:
         return estimate(record)
@@ -286,13 +372,18 @@ def _unscored_warning(name: str, score: Json) -> str:
     if unscored and not found:
         said = esc(score.get("warning") or "Every one met a fault on our side.")
         return f'<p class="warning"><strong>{title}: nothing was scored.</strong> {said}</p>'
-    if not found or found.k is None or found.n is None or unscored <= UNSCORED_WARNING * (found.n + unscored):
+    if (
+        not found
+        or found.k is None
+        or found.n is None
+        or unscored <= UNSCORED_WARNING * (found.n + unscored)
+    ):
         return ""
     worst = found.k / (found.n + unscored)
     return (
-        f'<p class="warning"><strong>{title}: {plural(int(unscored), "episode")} unscored</strong> '
-        "because of faults on our side. "
-        f"Worst case, all of them failed: final pass {percent(worst)} instead of {shown(found)}.</p>"
+        f'<p class="warning"><strong>{title}: {plural(int(unscored), "episode")} unscored</strong>'
+        " because of faults on our side. Worst case, all of them failed: final pass"
+        f" {percent(worst)} instead of {shown(found)}.</p>"
     )
 
 

@@ -1,4 +1,5 @@
-"""Row B1's meter from a run folder alone: evaluations that differ in nothing but the rules, episode by episode."""
+"""Row B1's meter from a run folder alone: evaluations that differ in nothing but the rules, episode
+by episode."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ Pair = tuple[float, float]  # what passes under the official rules, and under th
 
 
 class Gap(NamedTuple):
-    """Passes under the official rules less passes under the strict ones, of `n` episodes that both judged. Rates are means over queries of
-    the mean over their samples; paired 95% interval over queries."""
+    """Passes under the official rules less passes under the strict ones, of `n` episodes that both
+    judged. Rates are means over queries of the mean over their samples; paired 95% interval over
+    queries."""
 
     official: str  # names of the two evaluations
     strict: str
@@ -35,9 +37,17 @@ class Gap(NamedTuple):
 
 
 def gaps(behaviours: Mapping[str, Behaviour]) -> list[Gap]:
-    """Of each pair of evaluations under official and strict rules whose run cards agree in all else."""
-    pairs = ({first.rules: first, second.rules: second} for first, second in combinations(behaviours.values(), 2))
-    found = (_gap(pair["official"], pair["strict"]) for pair in pairs if set(pair) == {"official", "strict"} and _alike(*pair.values()))
+    """Of each pair of evaluations under official and strict rules whose run cards agree in all
+    else."""
+    pairs = (
+        {first.rules: first, second.rules: second}
+        for first, second in combinations(behaviours.values(), 2)
+    )
+    found = (
+        _gap(pair["official"], pair["strict"])
+        for pair in pairs
+        if set(pair) == {"official", "strict"} and _alike(*pair.values())
+    )
     return [gap for gap in found if gap]
 
 
@@ -59,29 +69,43 @@ def _by_query(pairs: Sequence[tuple[Work, Work]]) -> list[Pair]:
     samples: dict[str, list[tuple[Work, Work]]] = {}
     for pair in pairs:
         samples.setdefault(pair[0].query, []).append(pair)
-    return [(fmean(a.passed for a, _ in each), fmean(b.passed for _, b in each)) for each in samples.values()]
+    return [
+        (fmean(a.passed for a, _ in each), fmean(b.passed for _, b in each))
+        for each in samples.values()
+    ]
 
 
 def _interval(queries: Sequence[Pair]) -> Interval:
-    """Tango's where each query is one yes or no, and where all queries agree: a bootstrap has no spread there."""
+    """Tango's where each query is one yes or no, and where all queries agree: a bootstrap has no
+    spread there."""
     differences, n = [official - strict for official, strict in queries], len(queries)
     if all(rate in (0.0, 1.0) for pair in queries for rate in pair):
         return paired_interval(sum(d > 0 for d in differences), sum(d < 0 for d in differences), n)
     if min(differences) == max(differences):
         change = round(differences[0] * n)
         return paired_interval(max(change, 0), max(-change, 0), n)
-    _, low, high = paired_bootstrap([strict for _, strict in queries], [official for official, _ in queries], SEED)
+    _, low, high = paired_bootstrap(
+        [strict for _, strict in queries], [official for official, _ in queries], SEED
+    )
     return Interval(low, high)
 
 
 def gap_table(behaviours: Mapping[str, Behaviour], titles: Mapping[str, str]) -> str:
     rows = "".join(
-        f'<tr><th scope="row">{esc(titles[gap.official])} and {esc(titles[gap.strict])}</th>'
-        f'<td class="num">{percent(gap.official_rate)}</td>'
-        f'<td class="num">{percent(gap.strict_rate)}</td><td class="num">{signed(100 * gap.value, 1)} pp'
-        f"<small>{signed(100 * gap.low, 1)} to {signed(100 * gap.high, 1)}</small></td>"
-        f'<td class="num">{gap.n:,}</td></tr>'
+        f'<tr><th scope="row">{esc(titles[gap.official])} and {esc(titles[gap.strict])}</th><td'
+        f' class="num">{percent(gap.official_rate)}</td><td'
+        f' class="num">{percent(gap.strict_rate)}</td><td class="num">{signed(100 * gap.value, 1)}'
+        f" pp<small>{signed(100 * gap.low, 1)} to {signed(100 * gap.high, 1)}</small></td><td"
+        f' class="num">{gap.n:,}</td></tr>'
         for gap in gaps(behaviours)
     )
-    head = "".join(f'<th class="num">{words}</th>' for words in ("Official", "Strict", "Official − strict", "Episodes"))
-    return f'<div class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table></div>' if rows else ""
+    head = "".join(
+        f'<th class="num">{words}</th>'
+        for words in ("Official", "Strict", "Official − strict", "Episodes")
+    )
+    return (
+        "<div"
+        f' class="scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table></div>'  # noqa: E501
+        if rows
+        else ""
+    )

@@ -1,6 +1,7 @@
 """How the page looks. A string, not a data file, so that no way of packaging can lose it.
 
-Series colours are Okabe and Ito's palette, which stays apart under all common kinds of colour blindness; the dark page uses lighter tints.
+Series colours are Okabe and Ito's palette, which stays apart under all common kinds of colour
+blindness; the dark page uses lighter tints.
 """
 
 from __future__ import annotations

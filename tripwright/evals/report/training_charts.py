@@ -1,6 +1,8 @@
-"""Which charts of reinforcement learning there are, in groups: one table for a run's page, for the live page and for several runs together.
+"""Which charts of reinforcement learning there are, in groups: one table for a run's page, for the
+live page and for several runs together.
 
-Names and units of the figures: docs/training-metrics.md. A figure the run did not log has no line, and a chart without lines is not drawn.
+Names and units of the figures: docs/training-metrics.md. A figure the run did not log has no line,
+and a chart without lines is not drawn.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import esc, number, plain
 
 STEP = "RL step"
-RATES = {"pass_rate": ("pass", 0), "schema_rate": ("schema", 7)}  # figure of a step → its name, its colour
+# figure of a step → its name, its colour
+RATES = {"pass_rate": ("pass", 0), "schema_rate": ("schema", 7)}
 GROUP_COLOURS = (1, 2, 3, 4, 5, 6)
 STOP_COLOURS = {
     "answer": 2,
@@ -47,7 +50,12 @@ class ChartGroup:
     charts: tuple[Chart, ...]
 
 
-REWARD = Chart("Reward", "reward", (("reward_mean", "mean", 0),), "Shaded: one standard deviation over episodes.")
+REWARD = Chart(
+    "Reward",
+    "reward",
+    (("reward_mean", "mean", 0),),
+    "Shaded: one standard deviation over episodes.",
+)
 PARTS = Chart(  # its lines come from the rows
     "What the reward is made of",
     "share",
@@ -56,9 +64,13 @@ PARTS = Chart(  # its lines come from the rows
     share=True,
 )
 OWN = Chart(
-    "What else the reward is made of", "reward", (), "Means over episodes: penalties, and whatever a function of yours names."
+    "What else the reward is made of",
+    "reward",
+    (),
+    "Means over episodes: penalties, and whatever a function of yours names.",
 )  # as PARTS
-STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)  # its names come from the rows
+# its names come from the rows
+STOPS = Chart("Why episodes stop", "share of episodes", (), "Only an answer can pass.", share=True)
 PASSES = Chart(
     "Passes, strict and official",
     "share of episodes",
@@ -89,14 +101,20 @@ GROUPS = (
                 "Official minus rewarded passes",
                 "points of the share",
                 (("strict_gap", "gap", 1),),
-                "What only the official rules let through. A rising gap means that their holes are being learned.",
+                "What only the official rules let through. A rising gap means that their holes are"
+                " being learned.",
             ),
         ),
     ),
     ChartGroup(
         "Policy and update",
         (
-            Chart("Entropy", "nats per token", (("entropy", "mean", 0),), "A fall to zero means that the agent has stopped exploring."),
+            Chart(
+                "Entropy",
+                "nats per token",
+                (("entropy", "mean", 0),),
+                "A fall to zero means that the agent has stopped exploring.",
+            ),
             Chart("KL to the reference", "nats per token", (("kl", "KL", 3),)),
             Chart("Clipped tokens", "share of tokens", (("clip_fraction", "clipped", 1),)),
             Chart("Gradient norm", "before clipping", (("grad_norm", "norm", 0),)),
@@ -109,7 +127,10 @@ GROUPS = (
             Chart(
                 "Weights against the sampler's gap",
                 "share of tokens",
-                (("importance_effective_share", "effective", 2), ("importance_capped_share", "truncated", 1)),
+                (
+                    ("importance_effective_share", "effective", 2),
+                    ("importance_capped_share", "truncated", 1),
+                ),
                 "Of the weights π trainer / π sampler. Effective: how many tokens they are worth.",
                 share=True,
             ),
@@ -142,7 +163,11 @@ GROUPS = (
             Chart(
                 "Replayed and unscored",
                 "count per step",
-                (("replayed", "groups replayed", 3), ("replayed_solved", "of them solved", 0), ("unscored", "episodes unscored", 1)),
+                (
+                    ("replayed", "groups replayed", 3),
+                    ("replayed_solved", "of them solved", 0),
+                    ("unscored", "episodes unscored", 1),
+                ),
             ),
             Chart(
                 "Turns not judged",
@@ -154,7 +179,11 @@ GROUPS = (
             Chart(
                 "Sandbox",
                 "calls since the start",
-                (("sandbox_hits", "from the store", 0), ("sandbox_missed", "not recorded", 1), ("sandbox_live_calls", "asked live", 3)),
+                (
+                    ("sandbox_hits", "from the store", 0),
+                    ("sandbox_missed", "not recorded", 1),
+                    ("sandbox_live_calls", "asked live", 3),
+                ),
             ),
         ),
     ),
@@ -168,13 +197,29 @@ GROUPS = (
                 (("stopped_by_length", "stopped", 1),),
                 share=True,
             ),
-            Chart("Turns per episode", "turns", (("turns_mean", "mean", 0), ("tool_calls_mean", "tool calls", 2))),
-            Chart("Length per episode", "tokens written by the agent", (("completion_tokens_mean", "mean", 0),)),
-            Chart("Tokens that carry loss", "share of tokens", (("loss_mask_ratio", "share", 3),), share=True),
+            Chart(
+                "Turns per episode",
+                "turns",
+                (("turns_mean", "mean", 0), ("tool_calls_mean", "tool calls", 2)),
+            ),
+            Chart(
+                "Length per episode",
+                "tokens written by the agent",
+                (("completion_tokens_mean", "mean", 0),),
+            ),
+            Chart(
+                "Tokens that carry loss",
+                "share of tokens",
+                (("loss_mask_ratio", "share", 3),),
+                share=True,
+            ),
             Chart(
                 "Tool calls",
                 "share",
-                (("tool_call_accuracy", "without error", 2), ("malformed_turns", "malformed turns", 1)),
+                (
+                    ("tool_call_accuracy", "without error", 2),
+                    ("malformed_turns", "malformed turns", 1),
+                ),
                 "Errors made on purpose are not counted.",
                 share=True,
             ),
@@ -183,16 +228,29 @@ GROUPS = (
     ChartGroup(
         "Speed, memory, arithmetic",
         (
-            Chart("Time per step", "seconds", (("rollout_seconds", "rollouts", 0), ("update_seconds", "update", 1))),
+            Chart(
+                "Time per step",
+                "seconds",
+                (("rollout_seconds", "rollouts", 0), ("update_seconds", "update", 1)),
+            ),
             Chart("Speed", "tokens per second", (("tokens_per_second", "tokens/s", 0),)),
             Chart(
                 "Tokens of rollouts",
                 "tokens per step",
-                (("prefilled_tokens", "read", 1), ("decoded_tokens", "written", 0), ("copied_tokens", "taken over", 2)),
+                (
+                    ("prefilled_tokens", "read", 1),
+                    ("decoded_tokens", "written", 0),
+                    ("copied_tokens", "taken over", 2),
+                ),
                 "Taken over: another row had read them, and its cache was copied.",
             ),
             Chart("Memory", "MB, most so far", (("peak_memory_mb", "peak", 4),)),
-            Chart("Utilisation of the peak (MFU)", "share", (("mfu", "MFU", 2),), "Of parameter updates, as Planner-R1 counts it."),
+            Chart(
+                "Utilisation of the peak (MFU)",
+                "share",
+                (("mfu", "MFU", 2),),
+                "Of parameter updates, as Planner-R1 counts it.",
+            ),
             Chart(
                 "Arithmetic so far",
                 "FLOPs",
@@ -219,13 +277,21 @@ def group_sections(rows: Sequence[Json]) -> str:
 def keys_of(chart: Chart, rows: Iterable[Json]) -> tuple[tuple[str, str, int], ...]:
     names = dict.fromkeys(name for row in rows for name in row)
     if chart is OWN:
-        own = [name for name in names if name.startswith("reward_") and name not in ("reward_mean", "reward_std")]
-        return tuple((name, name.removeprefix("reward_"), colour) for name, colour in zip(own, cycle(GROUP_COLOURS), strict=False))
+        own = [
+            name
+            for name in names
+            if name.startswith("reward_") and name not in ("reward_mean", "reward_std")
+        ]
+        return tuple(
+            (name, name.removeprefix("reward_"), colour)
+            for name, colour in zip(own, cycle(GROUP_COLOURS), strict=False)
+        )
     return reward_parts(names) if chart is PARTS else chart.keys
 
 
 def reward_parts(names: Iterable[str]) -> tuple[tuple[str, str, int], ...]:
-    """Of these figures of steps, those that rewards are made of: passes, readable answers, and both rates of every group of facts."""
+    """Of these figures of steps, those that rewards are made of: passes, readable answers, and both
+    rates of every group of facts."""
     found = dict.fromkeys(names)
     groups = [name for name in found if name.endswith(("_micro", "_macro"))]
     colours = zip(groups, cycle(GROUP_COLOURS), strict=False)
@@ -240,32 +306,58 @@ def draw(chart: Chart, rows: Sequence[Json]) -> str:
     if chart is STOPS:
         return figure(chart.title, _stops(rows), chart.note)
     lines = [
-        Line(name, thin(points(rows, key)), colour, band=_reward_band(rows) if key == "reward_mean" else ())
+        Line(
+            name,
+            thin(points(rows, key)),
+            colour,
+            band=_reward_band(rows) if key == "reward_mean" else (),
+        )
         for key, name, colour in keys_of(chart, rows)
         if not _dull(rows, key)
     ]
     smooth = smoothing(max((len(line.points) for line in lines), default=0))
-    return figure(chart.title, line_chart(lines, Frame(chart.title, STEP, chart.unit, percent=chart.share, smooth=smooth)), chart.note)
+    return figure(
+        chart.title,
+        line_chart(lines, Frame(chart.title, STEP, chart.unit, percent=chart.share, smooth=smooth)),
+        chart.note,
+    )
 
 
 def _dull(rows: Sequence[Json], key: str) -> bool:
-    """Counts of what never happened and settings that never changed would only fill the page; the run card has the latter."""
+    """Counts of what never happened and settings that never changed would only fill the page; the
+    run card has the latter."""
     if key in ("learning_rate", "curriculum_stage"):
         return len({row.get(key) for row in rows}) == 1
-    return key in ("replayed", "replayed_solved", "unscored") and not any(number(row.get(key)) for row in rows)
+    return key in ("replayed", "replayed_solved", "unscored") and not any(
+        number(row.get(key)) for row in rows
+    )
 
 
 def _stops(rows: Sequence[Json]) -> str:
     reasons = {name for row in rows for name in inner(row, "stop_reasons")}
-    ordered = [name for name in STOP_COLOURS if name in reasons] + sorted(reasons - set(STOP_COLOURS))
+    ordered = [name for name in STOP_COLOURS if name in reasons] + sorted(
+        reasons - set(STOP_COLOURS)
+    )
     logged = [row for row in rows if inner(row, "stop_reasons")]
     lines = []
     for name in ordered:
-        shares = [(at_step(row), number(inner(row, "stop_reasons").get(name)) or 0.0) for row in logged]
-        lines.append(Line(plain(name), thin([(x, share) for x, share in shares if x is not None]), STOP_COLOURS.get(name, 7)))
+        shares = [
+            (at_step(row), number(inner(row, "stop_reasons").get(name)) or 0.0) for row in logged
+        ]
+        lines.append(
+            Line(
+                plain(name),
+                thin([(x, share) for x, share in shares if x is not None]),
+                STOP_COLOURS.get(name, 7),
+            )
+        )
     return stacked_chart(lines, Frame(STOPS.title, STEP, STOPS.unit, percent=True))
 
 
 def _reward_band(rows: Sequence[Json]) -> tuple[tuple[float, float, float], ...]:
     spread = dict(thin(points(rows, "reward_std")))
-    return tuple((x, y - spread[x], y + spread[x]) for x, y in thin(points(rows, "reward_mean")) if x in spread)
+    return tuple(
+        (x, y - spread[x], y + spread[x])
+        for x, y in thin(points(rows, "reward_mean"))
+        if x in spread
+    )

@@ -1,8 +1,10 @@
-"""A handful of episodes to read: chosen by a fixed rule and seed, so that nobody picks the pretty ones.
+"""A handful of episodes to read: chosen by a fixed rule and seed, so that nobody picks the pretty
+ones.
 
-The rule: half passing, half failing; within each, levels in turn; the order within a level is shuffled with SEED. The browser's index
-says where they lie, so that only the chosen lines are read again. Text is cut at a stated length. This is what the page shows without
-JavaScript; with it, the browser takes its place.
+The rule: half passing, half failing; within each, levels in turn; the order within a level is
+shuffled with SEED. The browser's index says where they lie, so that only the chosen lines are read
+again. Text is cut at a stated length. This is what the page shows without JavaScript; with it, the
+browser takes its place.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Candidate:
 
 
 def few_episodes(run: RunFolder, index: Index) -> str:
-    """A handful of the main evaluation's episodes, or of the first one that has any; "" where none was scored."""
+    """A handful of the main evaluation's episodes, or of the first one that has any; "" where none
+    was scored."""
     name = next((n for n in (run.main_evaluation, *run.transcripts) if n in run.transcripts), None)
     if name is None:
         return ""
@@ -60,26 +63,42 @@ def few_episodes(run: RunFolder, index: Index) -> str:
         return ""
     passing, older = sum(each.passed for each in chosen), older_records(path)
     lede = (
-        f"Here are {len(chosen)} of {plural(len(candidates), 'scored episode')} of the evaluation “{esc(evaluation_words(name)[0])}”, "
-        f"chosen by rule: {passing} passing and {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in "
-        f"<code>{esc(path.relative_to(run.path))}</code>; with JavaScript this page lets you filter and compare them."
+        f"Here are {len(chosen)} of {plural(len(candidates), 'scored episode')} of the evaluation"
+        f" “{esc(evaluation_words(name)[0])}”, chosen by rule: {passing} passing and"
+        f" {len(chosen) - passing} failing, levels in turn, shuffled with seed {SEED}. All are in"
+        f" <code>{esc(path.relative_to(run.path))}</code>; with JavaScript this page lets you"
+        " filter and compare them."
     )
-    episodes = "".join(episode(record_at(path, each.place, older), i == 0) for i, each in enumerate(chosen))
+    episodes = "".join(
+        episode(record_at(path, each.place, older), i == 0) for i, each in enumerate(chosen)
+    )
     return f'<p class="lede">{lede}</p>{episodes}'
 
 
 def scored_candidates(index: Index, path: Path) -> list[Candidate]:
-    """An unscored episode has no verdict: it is neither a pass nor a failure, so it cannot stand for either."""
+    """An unscored episode has no verdict: it is neither a pass nor a failure, so it cannot stand
+    for either."""
     number_ = next((i for i, source in enumerate(index.sources) if source.path == path), None)
-    found = [entry for entry in index.entries if entry.source == number_ and entry.verdict != UNSCORED]
-    return [Candidate(entry.place, entry.verdict == PASSED, next(iter(index.queries[entry.query].marks.values()), "")) for entry in found]
+    found = [
+        entry for entry in index.entries if entry.source == number_ and entry.verdict != UNSCORED
+    ]
+    return [
+        Candidate(
+            entry.place,
+            entry.verdict == PASSED,
+            next(iter(index.queries[entry.query].marks.values()), ""),
+        )
+        for entry in found
+    ]
 
 
 def choose(candidates: list[Candidate], how_many: int = SHOWN, seed: int = SEED) -> list[Candidate]:
     """Passing first. If one side has too few, the other fills up."""
     shuffled = sorted(candidates, key=lambda each: each.place.offset)
     Random(seed).shuffle(shuffled)
-    passing, failing = (_kinds_in_turn([each for each in shuffled if each.passed is side]) for side in (True, False))
+    passing, failing = (
+        _kinds_in_turn([each for each in shuffled if each.passed is side]) for side in (True, False)
+    )
     half = how_many // 2
     take = max(half, how_many - len(failing))
     picked = passing[:take]
@@ -88,15 +107,22 @@ def choose(candidates: list[Candidate], how_many: int = SHOWN, seed: int = SEED)
 
 def episode(record: Json, opened: bool) -> str:
     outcome, transcript = Outcome.of(record), Transcript.from_json(record["transcript"])
-    facts = [*mark_words(outcome.marks), *(f"{label}: {text}" for label, text in request_facts(record))]
+    facts = [
+        *mark_words(outcome.marks),
+        *(f"{label}: {text}" for label, text in request_facts(record)),
+    ]
     verdict = Verdict.from_record(record["verdict"])
     if (cost := number(verdict.details.get("total_cost"))) is not None:
         facts.append(f"plan costs ${cost:,.0f}")
-    facts.append(f"{plural(transcript.turns, 'turn')}, stopped by {plain(str(transcript.stop_reason or 'nothing'))}")
+    facts.append(
+        f"{plural(transcript.turns, 'turn')}, stopped by"
+        f" {plain(str(transcript.stop_reason or 'nothing'))}"
+    )
     mark = '<b class="pass">✓ passed</b>' if outcome.final else '<b class="fail">✗ failed</b>'
     fault = f'<p class="warning">{esc(transcript.fault)}</p>' if transcript.fault else ""
     return (
-        f'<details class="episode"{" open" if opened else ""}><summary>{mark} <span class="request">{esc(outcome.text)}</span>'
+        f'<details class="episode"{" open" if opened else ""}><summary>{mark} <span'
+        f' class="request">{esc(outcome.text)}</span>'
         f"<small>{esc(' · '.join(facts))} · {esc(outcome.id)}</small></summary>{fault}"
         f'<div class="two"><div><h4>What the agent did</h4>{conversation(transcript)}</div>'
         f"<div><h4>Verdict</h4>{verdicts(verdict)}</div></div>"
@@ -116,19 +142,27 @@ def answer(record: Json, transcript: Transcript) -> str:
 
 def _day(day: Json) -> str:
     lines = "".join(
-        f"<dt>{esc(label)}</dt><dd>{'<br>'.join(esc(_cut(piece, 600)) for piece in pieces)}</dd>" for label, *pieces in day["lines"]
+        f"<dt>{esc(label)}</dt><dd>{'<br>'.join(esc(_cut(piece, 600)) for piece in pieces)}</dd>"
+        for label, *pieces in day["lines"]
     )
-    return f'<div class="day"><h5>Day {esc(day["number"])} <span>{esc(day["city"])}</span></h5><dl>{lines}</dl></div>'
+    return (
+        f'<div class="day"><h5>Day {esc(day["number"])}'
+        f" <span>{esc(day['city'])}</span></h5><dl>{lines}</dl></div>"
+    )
 
 
 def conversation(transcript: Transcript) -> str:
-    """Messages in order; prompts, calls and answers folded. A call is shown with its answer, whichever segment stores it."""
+    """Messages in order; prompts, calls and answers folded. A call is shown with its answer,
+    whichever segment stores it."""
     parts: list[str] = []
     room, waiting = MAX_EPISODE_TEXT, None
     for i, segment in enumerate(transcript.segments):
         if room <= 0:
             left = len(transcript.segments) - i
-            parts.append(f'<p class="muted">{plural(left, "further message")} not shown here; see the transcripts file.</p>')
+            parts.append(
+                f'<p class="muted">{plural(left, "further message")} not shown here; see the'
+                " transcripts file.</p>"
+            )
             return "".join(parts)
         if segment.role == "assistant":
             waiting = segment.call
@@ -145,22 +179,29 @@ def conversation(transcript: Transcript) -> str:
 
 
 def verdicts(verdict: Verdict) -> str:
-    """Each fact with its state and message, group by group. One that was not evaluated (gated) is said to be so."""
+    """Each fact with its state and message, group by group. One that was not evaluated (gated) is
+    said to be so."""
     parts = []
     if verdict.schema_problem:
-        parts.append(f'<p class="warning">The answer could not be read: {esc(verdict.schema_problem)}</p>')
+        parts.append(
+            f'<p class="warning">The answer could not be read: {esc(verdict.schema_problem)}</p>'
+        )
     if verdict.error:
         parts.append(f'<p class="warning">Judging it raised {esc(verdict.error)}.</p>')
     for group in verdict.groups[1:]:
         rows = "".join(map(_fact, (group.facts or {}).values()))
-        parts.append(f'<h5>{esc(group.name)}</h5><ul class="facts">{rows or "<li class=na>– not evaluated</li>"}</ul>')
+        parts.append(
+            f"<h5>{esc(group.name)}</h5><ul"
+            f' class="facts">{rows or "<li class=na>– not evaluated</li>"}</ul>'
+        )
     return "".join(parts)
 
 
 def _said(segment: Segment) -> str:
     text = _SPECIAL.sub("", segment.text)
     answer = _ANSWER.search(text)
-    shown = _CALL.sub("", text) if segment.call else text  # a call that was never made (repeated, unreadable) is what the reader looks for
+    # a call that was never made (repeated, unreadable) is what the reader looks for
+    shown = _CALL.sub("", text) if segment.call else text
     prose = _cut(_ANSWER.sub("", shown).strip(), MAX_PROSE)
     parts = [f'<p class="said">{esc(prose)}</p>'] if prose else []
     if answer:
@@ -173,19 +214,22 @@ def _said(segment: Segment) -> str:
 def _tool(call: ToolCall | None, text: str) -> str:
     if call is None:
         return _fold("tool", text, "call")
-    arguments = ", ".join(f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in call.arguments.items())
+    arguments = ", ".join(
+        f"{k}={json.dumps(v, ensure_ascii=False)}" for k, v in call.arguments.items()
+    )
     result = call.result or text
     mark = ' <b class="fail">error</b>' if call.error else ""
     return (
-        f'<details class="call"><summary><code><b>{esc(call.name)}</b>({esc(_cut(arguments, 300))})</code>{mark}'
-        f"<small>{len(result):,} characters</small></summary><pre>{esc(_cut(result, MAX_TOOL_TEXT))}</pre></details>"
+        "<details"
+        f' class="call"><summary><code><b>{esc(call.name)}</b>({esc(_cut(arguments, 300))})</code>{mark}<small>{len(result):,}'  # noqa: E501
+        f" characters</small></summary><pre>{esc(_cut(result, MAX_TOOL_TEXT))}</pre></details>"
     )
 
 
 def _fold(title: str, text: str, kind: str) -> str:
     return (
-        f'<details class="{kind}"><summary>{esc(title)}<small>{len(text):,} characters</small></summary>'
-        f"<pre>{esc(_cut(text, MAX_PROSE))}</pre></details>"
+        f'<details class="{kind}"><summary>{esc(title)}<small>{len(text):,}'
+        f" characters</small></summary><pre>{esc(_cut(text, MAX_PROSE))}</pre></details>"
     )
 
 
@@ -202,8 +246,17 @@ def _fact(fact: Fact) -> str:
 def _kinds_in_turn(candidates: list[Candidate]) -> list[Candidate]:
     kinds = sorted({each.kind for each in candidates}, key=slice_order)
     queues = [[each for each in candidates if each.kind == kind] for kind in kinds]
-    return [queue[i] for i in range(max(map(len, queues), default=0)) for queue in queues if i < len(queue)]
+    return [
+        queue[i]
+        for i in range(max(map(len, queues), default=0))
+        for queue in queues
+        if i < len(queue)
+    ]
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} … [{len(text) - most:,} more characters in the transcripts file]"
+    return (
+        text
+        if len(text) <= most
+        else f"{text[:most]} … [{len(text) - most:,} more characters in the transcripts file]"
+    )

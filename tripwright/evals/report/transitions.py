@@ -1,4 +1,5 @@
-"""Which tool follows which (row P14, figures A.9 and A.10 of Planner-R1): previous tool by next tool, as shares of what follows."""
+"""Which tool follows which (row P14, figures A.9 and A.10 of Planner-R1): previous tool by next
+tool, as shares of what follows."""
 
 from __future__ import annotations
 
@@ -15,15 +16,21 @@ MOST_TOOLS = 12
 
 
 def transitions(works: Iterable[Work]) -> Counter[tuple[str, str]]:
-    """How often each step follows each; an episode goes from `start` to `answer` or to `no answer`."""
+    """How often each step follows each; an episode goes from `start` to `answer` or to `no
+    answer`."""
     counted: Counter[tuple[str, str]] = Counter()
     for work in works:
-        counted.update(pairwise([START, *(step.tool for step in work.steps), ANSWER if work.answered else NO_ANSWER]))
+        counted.update(
+            pairwise(
+                [START, *(step.tool for step in work.steps), ANSWER if work.answered else NO_ANSWER]
+            )
+        )
     return counted
 
 
 def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -> str:
-    """`tools` in the order of the page; those beyond the first twelve count together. "" where no episode is there."""
+    """`tools` in the order of the page; those beyond the first twelve count together. "" where no
+    episode is there."""
     if not works:
         return ""
     kept = list(tools) if len(tools) <= MOST_TOOLS else list(tools[: MOST_TOOLS - 1])
@@ -38,5 +45,13 @@ def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -
     rows = [name for name in order if totals[name]]
     columns = [name for name in order if any(counted[row, name] for row in rows)]
     cells = {pair: count / totals[pair[0]] for pair, count in counted.items() if count}
-    told = {pair: f"{pair[0]} → {pair[1]}: {percent(cells[pair])}, {counted[pair]:,} of {totals[pair[0]]:,}" for pair in cells}
-    return shaded_grid(rows, columns, cells, Grid(title, "previous", "next", "what follows"), told=told)
+    told = {
+        pair: (
+            f"{pair[0]} → {pair[1]}: {percent(cells[pair])}, {counted[pair]:,} of"
+            f" {totals[pair[0]]:,}"
+        )
+        for pair in cells
+    }
+    return shaded_grid(
+        rows, columns, cells, Grid(title, "previous", "next", "what follows"), told=told
+    )

@@ -1,6 +1,8 @@
-"""How the agent worked, read from one transcripts.jsonl; of each episode only what the figures need is kept.
+"""How the agent worked, read from one transcripts.jsonl; of each episode only what the figures need
+is kept.
 
-The subtle thing: what one line cannot say is left out of that figure only, so that episodes of any kind of request can be looked at.
+The subtle thing: what one line cannot say is left out of that figure only, so that episodes of any
+kind of request can be looked at.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One episode. `tokens` were written by the agent and `context` is all of its tokens; None where the transcript does not say."""
+    """One episode. `tokens` were written by the agent and `context` is all of its tokens; None
+    where the transcript does not say."""
 
     id: str
     domain: str
@@ -70,7 +73,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """All episodes of one evaluation. `offered`: the tools that the agent had, where the run card says."""
+    """All episodes of one evaluation. `offered`: the tools that the agent had, where the run card
+    says."""
 
     name: str
     works: list[Work]
@@ -85,11 +89,14 @@ class Behaviour:
 
     @cached_property
     def tools(self) -> Counter[str]:
-        return Counter(step.tool for work in self.scored for step in work.steps if step.kind != "unreadable")
+        return Counter(
+            step.tool for work in self.scored for step in work.steps if step.kind != "unreadable"
+        )
 
     @cached_property
     def unknown_tools(self) -> frozenset[str]:
-        """Names that were called, are not among those offered, and never got an answer without an error."""
+        """Names that were called, are not among those offered, and never got an answer without an
+        error."""
         answered = {step.tool for work in self.scored for step in work.steps if step.kind == "fine"}
         return frozenset(self.tools) - self.offered - answered
 
@@ -103,7 +110,9 @@ class Behaviour:
         return bool(self.scored) and all(work.tokens is not None for work in self.scored)
 
 
-def read_behaviour(name: str, path: Path, score: Mapping[str, Any], card: Mapping[str, Any]) -> Behaviour:
+def read_behaviour(
+    name: str, path: Path, score: Mapping[str, Any], card: Mapping[str, Any]
+) -> Behaviour:
     """`card`: of the run that made the episodes; it names the tools' face."""
     works: list[Work] = []
     unreadable = 0
@@ -113,13 +122,19 @@ def read_behaviour(name: str, path: Path, score: Mapping[str, Any], card: Mappin
         except (ValueError, KeyError, TypeError, AttributeError):
             unreadable += 1
     rules = score.get("rules")
-    return Behaviour(name, works, unreadable, _offered(card), rules if isinstance(rules, str) else None, card)
+    return Behaviour(
+        name, works, unreadable, _offered(card), rules if isinstance(rules, str) else None, card
+    )
 
 
 def _offered(card: Mapping[str, Any]) -> frozenset[str]:
     dialect = card.get("dialect")
     face = faces().get(str(dialect.get("face"))) if isinstance(dialect, dict) else None
-    return frozenset(schema["function"]["name"] for schema in face.schemas()) if face is not None else frozenset()
+    return (
+        frozenset(schema["function"]["name"] for schema in face.schemas())
+        if face is not None
+        else frozenset()
+    )
 
 
 def read_work(record: Mapping[str, Any]) -> Work:
@@ -142,8 +157,12 @@ def read_work(record: Mapping[str, Any]) -> Work:
         characters=sum(map(len, said)),
         context=ids or None,
         asked=outcome.asked,
-        failed=frozenset(outcome.asked).difference(outcome.passed) if outcome.scored else frozenset(),
-        ungrounded=tuple(each.counts(record) for each in domain.ungrounded) if outcome.scored and domain is not None else (),
+        failed=frozenset(outcome.asked).difference(outcome.passed)
+        if outcome.scored
+        else frozenset(),
+        ungrounded=tuple(each.counts(record) for each in domain.ungrounded)
+        if outcome.scored and domain is not None
+        else (),
     )
 
 
@@ -153,14 +172,25 @@ def _steps(segments: list[dict[str, Any]], stop: str | None) -> Iterator[Step]:
     for segment in segments:
         if call := segment.get("call"):
             key = call_key(call["name"], call["arguments"])
-            kind: Kind = "repeated" if key in asked else "fault" if call.get("fault") else "error" if call.get("error") else "fine"
+            kind: Kind = (
+                "repeated"
+                if key in asked
+                else "fault"
+                if call.get("fault")
+                else "error"
+                if call.get("error")
+                else "fine"
+            )
             if kind != "fault":
                 asked.add(key)
             yield Step(intern(str(call["name"])), kind)
         elif problem := segment.get("problem"):
             yield _mistake(problem, segment["text"])
     if stop in (StopReason.REPEATED_CALL, StopReason.FORMAT_ERROR):
-        last = next((segment["text"] for segment in reversed(segments) if segment["role"] == "assistant"), "")
+        last = next(
+            (segment["text"] for segment in reversed(segments) if segment["role"] == "assistant"),
+            "",
+        )
         yield _mistake(stop, last)
 
 

@@ -1,9 +1,11 @@
-"""How far raters agree, for labels of any kind. Pure functions over items, each a mapping of rater → label; a label that is missing is not
-there. None where a figure does not exist: nothing to compare, or nobody ever chose a second label (then chance explains everything).
-Cohen's kappa of two raters is `calibration.cohens_kappa`; beside it, for several:
+"""How far raters agree, for labels of any kind. Pure functions over items, each a mapping of rater
+→ label; a label that is missing is not there. None where a figure does not exist: nothing to
+compare, or nobody ever chose a second label (then chance explains everything). Cohen's kappa of two
+raters is `calibration.cohens_kappa`; beside it, for several:
 
-Fleiss' kappa (1971): a fixed number of raters an item, one habit for all.  κ = (P̄ − Σ_c p_c²) / (1 − Σ_c p_c²)
-Krippendorff's alpha (nominal): any number of labels an item, corrected for small samples.  α = 1 − D_o / D_e
+Fleiss' kappa (1971): a fixed number of raters an item, one habit for all.  κ = (P̄ − Σ_c p_c²) / (1
+− Σ_c p_c²) Krippendorff's alpha (nominal): any number of labels an item, corrected for small
+samples.  α = 1 − D_o / D_e
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ Item = Mapping[str, Hashable]  # rater → label
 
 
 def percent_agreement(items: Iterable[Item]) -> float | None:
-    """Of each item with two labels or more the share of its pairs that agree; the mean over those items."""
+    """Of each item with two labels or more the share of its pairs that agree; the mean over those
+    items."""
     shares = [_agreeing_pairs(labels) for item in items if len(labels := list(item.values())) > 1]
     return sum(shares) / len(shares) if shares else None
 
@@ -42,7 +45,8 @@ def krippendorff_alpha(items: Iterable[Item]) -> float | None:
     n = sum(totals.values())
     if len(totals) < 2:
         return None
-    # n·D_o counts the ordered pairs of an item that differ, each over m − 1; n·D_e those of all labels together, over n − 1.
+    # n·D_o counts the ordered pairs of an item that differ, each over m − 1; n·D_e those of all
+    # labels together, over n − 1.
     observed = sum(len(row) * (1 - _agreeing_pairs(row)) for row in rows)
     expected = (n * n - sum(count * count for count in totals.values())) / (n - 1)
     return 1 - observed / expected

@@ -1,5 +1,6 @@
-"""What a rater may know of a transcript: the request, the answer, the tool calls with their answers, the seconds it took. Not the run, not
-the model, not what the agent thought, not what the judge or the oracle said."""
+"""What a rater may know of a transcript: the request, the answer, the tool calls with their
+answers, the seconds it took. Not the run, not the model, not what the agent thought, not what the
+judge or the oracle said."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ def blind_content(record: Mapping[str, Any], transcript: Transcript) -> dict[str
     domain = domains().get(record["domain"])
     seconds = transcript.usage.get("seconds")
     return {
-        "request": {"text": str(record["request"].get("query") or ""), "facts": request_facts(record) if domain is not None else []},
+        "request": {
+            "text": str(record["request"].get("query") or ""),
+            "facts": request_facts(record) if domain is not None else [],
+        },
         "answer": _answer(domain.answer_days(record) if domain is not None else None, transcript),
         "calls": list(_calls(transcript)),
         "seconds": round(float(seconds), 1) if isinstance(seconds, int | float) else None,
@@ -29,22 +33,38 @@ def _answer(days: list[dict[str, Any]] | None, transcript: Transcript) -> dict[s
         return {"kind": "plan", "days": days}
     if transcript.answer is None or not transcript.answer.strip():
         why = str(transcript.stop_reason or "unknown").replace("_", " ")
-        return {"kind": "none", "why": "the answer is empty" if transcript.answer is not None else why}
+        return {
+            "kind": "none",
+            "why": "the answer is empty" if transcript.answer is not None else why,
+        }
     text = transcript.answer.strip()
     return {"kind": "text" if text[0] in "[{" and text[-1] in "]}" else "markdown", "text": text}
 
 
 def _calls(transcript: Transcript) -> Iterator[dict[str, Any]]:
-    """`shown` is what the agent was given instead, where its text does not hold the tool's whole answer: a page of it, or a fault."""
+    """`shown` is what the agent was given instead, where its text does not hold the tool's whole
+    answer: a page of it, or a fault."""
     segments = transcript.segments
     for place, segment in enumerate(segments):
         if segment.call is None:
             continue
         call = segment.call
         after = segments[place + 1] if place + 1 < len(segments) else None
-        told = segment if segment.role == "tool" else after if after is not None and after.role == "tool" else None
+        told = (
+            segment
+            if segment.role == "tool"
+            else after
+            if after is not None and after.role == "tool"
+            else None
+        )
         rows = call.rows.to_json() if call.rows is not None and call.rows.values else None
-        content: dict[str, Any] = {"name": call.name, "arguments": call.arguments, "result": call.result, "rows": rows, "error": call.error}
+        content: dict[str, Any] = {
+            "name": call.name,
+            "arguments": call.arguments,
+            "result": call.result,
+            "rows": rows,
+            "error": call.error,
+        }
         if told is not None and call.result not in told.text:
             content["shown"] = told.text
         yield content

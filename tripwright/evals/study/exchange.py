@@ -1,7 +1,8 @@
 """Labels out of a study and into it, as CSV for spreadsheets or JSON lines for programs.
 
-An exported line names the item, the run and the transcript's id: whoever reads it is no longer blind. Merged, there is one line an item
-with what most raters say, which is the labelled file that calibrates a judge.
+An exported line names the item, the run and the transcript's id: whoever reads it is no longer
+blind. Merged, there is one line an item with what most raters say, which is the labelled file that
+calibrates a judge.
 """
 
 from __future__ import annotations
@@ -26,9 +27,15 @@ from tripwright.files import write_atomically
 
 FORMATS = (".csv", ".jsonl")
 IMPORTS = "imports"
-OWN_FIELDS = ("item", "rater", "id", "run", "passes", "note", "at")  # of a line, besides the dimensions
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")  # with apostrophes before it, so that every text comes back as it was
-_WORDS = {**dict.fromkeys(("true", "1", "yes"), True), **dict.fromkeys(("false", "0", "no"), False), "": None}
+# of a line, besides the dimensions
+OWN_FIELDS = ("item", "rater", "id", "run", "passes", "note", "at")
+# with apostrophes before it, so that every text comes back as it was
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_WORDS = {
+    **dict.fromkeys(("true", "1", "yes"), True),
+    **dict.fromkeys(("false", "0", "no"), False),
+    "": None,
+}
 
 
 def exported(study: Study, labels: Labels, run: str | None = None) -> list[dict[str, Any]]:
@@ -37,14 +44,26 @@ def exported(study: Study, labels: Labels, run: str | None = None) -> list[dict[
     for item in _items(study, run):
         for rater, said in sorted(labels.items()):
             if label := said.get(item):
-                about = {"item": item, "rater": rater, **_origin(study, item), "passes": label.passes(study.keys)}
-                lines.append({**about, "dimensions": _values(study, label.values), "note": label.note, "at": label.at})
+                about = {
+                    "item": item,
+                    "rater": rater,
+                    **_origin(study, item),
+                    "passes": label.passes(study.keys),
+                }
+                lines.append(
+                    {
+                        **about,
+                        "dimensions": _values(study, label.values),
+                        "note": label.note,
+                        "at": label.at,
+                    }
+                )
     return lines
 
 
 def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[str, Any]]:
-    """A line for each item on which most raters agree in every dimension; `trajectory` and `rubrics` are what
-    labels that a judge is held against consist of (`verify --labels`)."""
+    """A line for each item on which most raters agree in every dimension; `trajectory` and
+    `rubrics` are what labels that a judge is held against consist of (`verify --labels`)."""
     votes = {key: votes_on(study, labels, key) for key in study.keys}
     lines = []
     for item in _items(study, run):
@@ -52,9 +71,19 @@ def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[st
         if None not in values.values():
             raters = sorted({rater for key in study.keys for rater in votes[key][item]})
             passes = all(values.values())
-            asked = {name.removeprefix(RUBRIC): key for name, key in counterparts().items() if name.startswith(RUBRIC)}
+            asked = {
+                name.removeprefix(RUBRIC): key
+                for name, key in counterparts().items()
+                if name.startswith(RUBRIC)
+            }
             rubrics = {rubric: values[key] for rubric, key in asked.items() if key in values}
-            about = {"item": item, **_origin(study, item), "passes": passes, "trajectory": passes, "rubrics": rubrics}
+            about = {
+                "item": item,
+                **_origin(study, item),
+                "passes": passes,
+                "trajectory": passes,
+                "rubrics": rubrics,
+            }
             lines.append({**about, "dimensions": values, "raters": raters})
     return lines
 
@@ -64,10 +93,16 @@ def write_export(study: Study, lines: list[dict[str, Any]], out: Path) -> None:
         raise UserError(f"'{out}' must end in {' or '.join(FORMATS)}.")
     out.parent.mkdir(parents=True, exist_ok=True)
     if out.suffix == ".jsonl":
-        write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_atomically(
+            out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        )
         return
     text = io.StringIO()
-    others = [name for name in (lines[0] if lines else OWN_FIELDS) if name not in ("dimensions", "rubrics", "trajectory")]
+    others = [
+        name
+        for name in (lines[0] if lines else OWN_FIELDS)
+        if name not in ("dimensions", "rubrics", "trajectory")
+    ]
     place = others.index("passes") + 1
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*others[:place], *study.keys, *others[place:]])
@@ -79,9 +114,11 @@ def write_export(study: Study, lines: list[dict[str, Any]], out: Path) -> None:
 
 
 def import_labels(study: Study, path: Path) -> list[Label]:
-    """Takes all lines of a file or none. Raises UserError with the number of the first bad line and how many there are.
+    """Takes all lines of a file or none. Raises UserError with the number of the first bad line and
+    how many there are.
 
-    A line without a moment is from now, so it wins over what is there; one with a moment wins over earlier ones only.
+    A line without a moment is from now, so it wins over what is there; one with a moment wins over
+    earlier ones only.
     """
     if not path.is_file():
         raise UserError(f"No file at '{path}'. Expected labels in {' or '.join(FORMATS)}.")
@@ -107,7 +144,9 @@ def import_labels(study: Study, path: Path) -> list[Label]:
     text = "".join(json.dumps(asdict(label), ensure_ascii=False) + "\n" for label in found.values())
     folder = study.folder / LABELS / IMPORTS
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}.jsonl", text)
+    write_atomically(
+        folder / f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}.jsonl", text
+    )
     return list(found.values())
 
 
@@ -115,12 +154,23 @@ def _label(study: Study, line: Mapping[str, Any], moment: str) -> Label:
     values = line.get("dimensions")
     if values is None:  # CSV: a column each
         if missing := [key for key in study.keys if key not in line]:
-            raise LabelProblem(f"no '{missing[0]}': expected item, rater and {', '.join(study.keys)}.")
+            raise LabelProblem(
+                f"no '{missing[0]}': expected item, rater and {', '.join(study.keys)}."
+            )
         if strange := [name for name in line if name not in (*OWN_FIELDS, *study.keys)]:
-            raise LabelProblem(f"unknown column '{strange[0]}': expected {', '.join((*OWN_FIELDS, *study.keys))}.")
+            raise LabelProblem(
+                f"unknown column '{strange[0]}': expected {', '.join((*OWN_FIELDS, *study.keys))}."
+            )
         values = {key: _read_word(key, line[key]) for key in study.keys}
     at = line.get("at") or ""
-    label = checked(study, line.get("item"), line.get("rater"), values, line.get("note") or "", at if isinstance(at, str) else repr(at))
+    label = checked(
+        study,
+        line.get("item"),
+        line.get("rater"),
+        values,
+        line.get("note") or "",
+        at if isinstance(at, str) else repr(at),
+    )
     if label.at > moment:
         raise LabelProblem(f"the moment {label.at} is still to come.")
     return replace(label, at=label.at or moment)
@@ -148,11 +198,18 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise UserError(f"'{path}' is not text in UTF-8 (byte {problem.start + 1}). Nothing was imported.") from None
+        raise UserError(
+            f"'{path}' is not text in UTF-8 (byte {problem.start + 1}). Nothing was imported."
+        ) from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
     for row in reader:
         short = None in row or None in row.values()
-        yield reader.line_num, "not as many cells as the first line names." if short else {**row, "note": _plain(row.get("note", ""))}
+        yield (
+            reader.line_num,
+            "not as many cells as the first line names."
+            if short
+            else {**row, "note": _plain(row.get("note", ""))},
+        )
 
 
 def _items(study: Study, run: str | None) -> list[str]:
@@ -171,7 +228,8 @@ def _values(study: Study, values: Mapping[str, bool]) -> dict[str, bool | None]:
 
 
 def _csv_cell(value: Any) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe, as spreadsheets write it themselves."""
+    """A text that a spreadsheet would take for a formula gets an apostrophe, as spreadsheets write
+    it themselves."""
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).upper()
     text = ", ".join(value) if isinstance(value, list) else str(value)

@@ -27,7 +27,8 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Dimension:
-    """`true` and `false` say when a rater chooses which; `short` is the name where there is little room."""
+    """`true` and `false` say when a rater chooses which; `short` is the name where there is little
+    room."""
 
     key: str
     name: str
@@ -39,7 +40,8 @@ class Dimension:
 
 @dataclass(frozen=True)
 class KeyEntry:
-    """Where an item is from. `verdicts` are those that its transcript carried, by name (`verdicts.py`)."""
+    """Where an item is from. `verdicts` are those that its transcript carried, by name
+    (`verdicts.py`)."""
 
     item: str
     run: str
@@ -48,7 +50,8 @@ class KeyEntry:
 
 
 class Study:
-    """An existing study. Reads files when they are asked for, so that several processes may share a folder."""
+    """An existing study. Reads files when they are asked for, so that several processes may share a
+    folder."""
 
     def __init__(self, folder: Path, seed: int, dimensions: Sequence[Dimension]):
         self.folder, self.seed, self.dimensions = folder, seed, tuple(dimensions)
@@ -58,18 +61,27 @@ class Study:
         """Raises UserError where the folder holds no whole study."""
         path = folder / STUDY
         if not path.is_file():
-            raise UserError(f"No study in '{folder}': expected a folder that 'tripwright study make' wrote.")
+            raise UserError(
+                f"No study in '{folder}': expected a folder that 'tripwright study make' wrote."
+            )
         found = json_object(path) or {}
         if found.get("schema") != SCHEMA:
-            raise UserError(f"'{path}' has schema {found.get('schema')!r}; this version reads {SCHEMA}.")
+            raise UserError(
+                f"'{path}' has schema {found.get('schema')!r}; this version reads {SCHEMA}."
+            )
         try:
             dimensions = [Dimension(**entry) for entry in found["dimensions"]]
             seed = int(found["seed"])
         except (KeyError, TypeError, ValueError) as problem:
-            raise UserError(f"'{path}' cannot be read: {type(problem).__name__} {problem}.") from None
+            raise UserError(
+                f"'{path}' cannot be read: {type(problem).__name__} {problem}."
+            ) from None
         keys = {dimension.key for dimension in dimensions}
         if not 1 <= len(dimensions) <= 9 or len(keys) < len(dimensions):
-            raise UserError(f"'{path}' must have 1 to 9 dimensions with different keys, one for each digit of a keyboard.")
+            raise UserError(
+                f"'{path}' must have 1 to 9 dimensions with different keys, one for each digit of a"
+                " keyboard."
+            )
         return cls(folder, seed, dimensions)
 
     @property
@@ -93,14 +105,29 @@ class Study:
         return names
 
 
-def create(folder: Path, seed: int, dimensions: Sequence[Dimension], items: Sequence[Mapping[str, Any]], key: Sequence[KeyEntry]) -> None:
+def create(
+    folder: Path,
+    seed: int,
+    dimensions: Sequence[Dimension],
+    items: Sequence[Mapping[str, Any]],
+    key: Sequence[KeyEntry],
+) -> None:
     """Writes a whole study. Raises UserError where the folder holds one."""
     if (folder / STUDY).exists():
         raise UserError(f"'{folder}' holds a study already. Choose a new folder for --out.")
     (folder / LABELS).mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / ITEMS, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items))
-    write_atomically(folder / KEY, "".join(json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in key))
-    about = {"schema": SCHEMA, "seed": seed, "items": len(items), "dimensions": [asdict(dimension) for dimension in dimensions]}
+    write_atomically(
+        folder / ITEMS, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+    )
+    write_atomically(
+        folder / KEY, "".join(json.dumps(asdict(entry), ensure_ascii=False) + "\n" for entry in key)
+    )
+    about = {
+        "schema": SCHEMA,
+        "seed": seed,
+        "items": len(items),
+        "dimensions": [asdict(dimension) for dimension in dimensions],
+    }
     write_atomically(folder / STUDY, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
 

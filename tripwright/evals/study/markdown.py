@@ -1,8 +1,10 @@
-"""An answer's markdown as a tree of plain values, so that a page can build it from text nodes alone: no HTML comes out of here, and none
-that a model wrote goes in. Tags, comments and addresses of images stand there as the text they are.
+"""An answer's markdown as a tree of plain values, so that a page can build it from text nodes
+alone: no HTML comes out of here, and none that a model wrote goes in. Tags, comments and addresses
+of images stand there as the text they are.
 
-Blocks: heading, paragraph, list, table, quote, code, rule. Inline: text, strong, em, code, link (its address as text) and card, which is
-an evidence card of row D11, "[call 2, row 1]". What is not recognised is text: nothing is lost and nothing raises.
+Blocks: heading, paragraph, list, table, quote, code, rule. Inline: text, strong, em, code, link
+(its address as text) and card, which is an evidence card of row D11, "[call 2, row 1]". What is not
+recognised is text: nothing is lost and nothing raises.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import Any
 
 Node = dict[str, Any]
 
-DEEPEST = 4  # of inline marks in each other, of quotes and of lists: deeper ones are shown as they were written
+# of inline marks in each other, of quotes and of lists: deeper ones are shown as they were written
+DEEPEST = 4
 # Bounded repetitions: an answer of brackets alone must not keep the server busy.
 _INLINE = re.compile(
     r"\\(?P<escaped>[\\`*_\[\]#|<>~-])"
@@ -31,13 +34,20 @@ _ITEM = re.compile(r"(\s*)(?:[-*+•]|(\d{1,9})[.)])\s+(\S.*)")
 _RULE = re.compile(r" {0,3}([-*_])(?:\s*\1){2,}\s*")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _TABLE_LINE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*){0,60}\|?\s*")
-# Control characters, lone surrogates, and those that turn the direction of what follows: a text must look like what it is.
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+# Control characters, lone surrogates, and those that turn the direction of what follows: a text
+# must look like what it is.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 
 
 def blocks(text: str) -> list[Node]:
     """The tree of an answer."""
-    lines = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n")).expandtabs(4).split("\n")
+    lines = (
+        _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+        .expandtabs(4)
+        .split("\n")
+    )
     return _blocks(lines, 0)
 
 
@@ -105,13 +115,20 @@ def _fence(lines: list[str], place: int, depth: int) -> Taken:
     opening = _FENCE.match(lines[place])
     if not opening:
         return {}, place
-    end = next((i for i in range(place + 1, len(lines)) if lines[i].strip().startswith(opening[1])), len(lines))
+    end = next(
+        (i for i in range(place + 1, len(lines)) if lines[i].strip().startswith(opening[1])),
+        len(lines),
+    )
     return {"kind": "code", "text": "\n".join(lines[place + 1 : end])}, end + 1
 
 
 def _heading(lines: list[str], place: int, depth: int) -> Taken:
     found = _HEADING.fullmatch(lines[place])
-    return ({"kind": "heading", "level": len(found[1]), "inline": inline(found[2])}, place + 1) if found else ({}, place)
+    return (
+        ({"kind": "heading", "level": len(found[1]), "inline": inline(found[2])}, place + 1)
+        if found
+        else ({}, place)
+    )
 
 
 def _rule(lines: list[str], place: int, depth: int) -> Taken:
@@ -124,11 +141,17 @@ def _quote(lines: list[str], place: int, depth: int) -> Taken:
         end += 1
     if end == place or depth >= DEEPEST:
         return {}, place
-    return {"kind": "quote", "blocks": _blocks([line.lstrip()[1:].removeprefix(" ") for line in lines[place:end]], depth + 1)}, end
+    return {
+        "kind": "quote",
+        "blocks": _blocks(
+            [line.lstrip()[1:].removeprefix(" ") for line in lines[place:end]], depth + 1
+        ),
+    }, end
 
 
 def _list(lines: list[str], place: int, depth: int) -> Taken:
-    """Flat, with a level for each item; a line that begins no block of its own goes on with the item before it."""
+    """Flat, with a level for each item; a line that begins no block of its own goes on with the
+    item before it."""
     items: list[tuple[int, str | None, str]] = []
     indents: list[int] = []
     end = place
@@ -144,23 +167,39 @@ def _list(lines: list[str], place: int, depth: int) -> Taken:
         elif items and line.strip() and not _begins_block(line):
             level, number, text = items[-1]
             items[-1] = (level, number, f"{text}\n{line.strip()}")
-        elif items and not line.strip() and end + 1 < len(lines) and _ITEM.fullmatch(lines[end + 1]):
+        elif (
+            items and not line.strip() and end + 1 < len(lines) and _ITEM.fullmatch(lines[end + 1])
+        ):
             pass  # a blank between two items
         else:
             break
         end += 1
     if not items:
         return {}, place
-    return {"kind": "list", "items": [{"level": level, "number": number, "inline": inline(text)} for level, number, text in items]}, end
+    return {
+        "kind": "list",
+        "items": [
+            {"level": level, "number": number, "inline": inline(text)}
+            for level, number, text in items
+        ],
+    }, end
 
 
 def _table(lines: list[str], place: int, depth: int) -> Taken:
-    if "|" not in lines[place] or place + 1 == len(lines) or "|" not in lines[place + 1] or not _TABLE_LINE.fullmatch(lines[place + 1]):
+    if (
+        "|" not in lines[place]
+        or place + 1 == len(lines)
+        or "|" not in lines[place + 1]
+        or not _TABLE_LINE.fullmatch(lines[place + 1])
+    ):
         return {}, place
     end = place + 2
     while end < len(lines) and "|" in lines[end]:
         end += 1
-    rows = [[inline(cell.strip()) for cell in _cells(line)] for line in (lines[place], *lines[place + 2 : end])]
+    rows = [
+        [inline(cell.strip()) for cell in _cells(line)]
+        for line in (lines[place], *lines[place + 2 : end])
+    ]
     return {"kind": "table", "head": rows[0], "rows": rows[1:]}, end
 
 
@@ -170,13 +209,30 @@ def _cells(line: str) -> list[str]:
 
 def _paragraph(lines: list[str], place: int) -> Taken:
     end = place + 1
-    while end < len(lines) and lines[end].strip() and not _begins_block(lines[end]) and not _ITEM.fullmatch(lines[end]):
+    while (
+        end < len(lines)
+        and lines[end].strip()
+        and not _begins_block(lines[end])
+        and not _ITEM.fullmatch(lines[end])
+    ):
         end += 1
-    return {"kind": "paragraph", "inline": inline("\n".join(line.strip() for line in lines[place:end]))}, end
+    return {
+        "kind": "paragraph",
+        "inline": inline("\n".join(line.strip() for line in lines[place:end])),
+    }, end
 
 
 def _begins_block(line: str) -> bool:
-    return bool(_HEADING.fullmatch(line) or _FENCE.match(line) or _RULE.fullmatch(line)) or line.lstrip().startswith(("|", ">"))
+    return bool(
+        _HEADING.fullmatch(line) or _FENCE.match(line) or _RULE.fullmatch(line)
+    ) or line.lstrip().startswith(("|", ">"))
 
 
-_TAKERS: tuple[Callable[[list[str], int, int], Taken], ...] = (_fence, _heading, _rule, _quote, _table, _list)
+_TAKERS: tuple[Callable[[list[str], int, int], Taken], ...] = (
+    _fence,
+    _heading,
+    _rule,
+    _quote,
+    _table,
+    _list,
+)

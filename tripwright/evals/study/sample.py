@@ -1,6 +1,8 @@
-"""Items drawn at random over runs, the same requests from each run where they exist: then runs differ by their answers alone.
+"""Items drawn at random over runs, the same requests from each run where they exist: then runs
+differ by their answers alone.
 
-Transcripts with token ids are large, so a first pass keeps only where each line is and what it asks.
+Transcripts with token ids are large, so a first pass keeps only where each line is and what it
+asks.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from tripwright.errors import UserError
 from tripwright.evals.study.content import blind_content
 from tripwright.evals.study.folder import Dimension, KeyEntry, create
 from tripwright.evals.study.verdicts import verdicts_of
-from tripwright.runs import TRANSCRIPTS, EpisodeLine, Place, episode_lines, record_at, transcripts_at
+from tripwright.runs import (
+    TRANSCRIPTS,
+    EpisodeLine,
+    Place,
+    episode_lines,
+    record_at,
+    transcripts_at,
+)
 from tripwright.transcript import StopReason, Transcript
 
 PER_RUN = 50  # as the paper's study
@@ -42,7 +51,8 @@ class Scored:
 
 @dataclass(frozen=True)
 class Made:
-    """What was drawn: items, requests that several runs answer; and how many transcripts were unscored (our side failed: law 4)."""
+    """What was drawn: items, requests that several runs answer; and how many transcripts were
+    unscored (our side failed: law 4)."""
 
     items: int
     shared_requests: int
@@ -56,11 +66,21 @@ def sources(paths: Sequence[Path]) -> list[Source]:
     if len({file.resolve() for file in files}) < len(files):
         raise UserError("The same transcripts were named twice.")
     names = [path.resolve().name if path.is_dir() else _stem(path) for path in paths]
-    return [Source(name if names.count(name) == 1 else str(path), file) for name, path, file in zip(names, paths, files, strict=True)]
+    return [
+        Source(name if names.count(name) == 1 else str(path), file)
+        for name, path, file in zip(names, paths, files, strict=True)
+    ]
 
 
-def make_study(found: Sequence[Source], out: Path, dimensions: Sequence[Dimension], per_run: int = PER_RUN, seed: int = 0) -> Made:
-    """Draws at most `per_run` items of each run and writes the study. Equal files and seeds give equal studies."""
+def make_study(
+    found: Sequence[Source],
+    out: Path,
+    dimensions: Sequence[Dimension],
+    per_run: int = PER_RUN,
+    seed: int = 0,
+) -> Made:
+    """Draws at most `per_run` items of each run and writes the study. Equal files and seeds give
+    equal studies."""
     indexes: dict[str, dict[str, list[Scored]]] = {}
     unscored = 0
     for source in found:
@@ -68,7 +88,11 @@ def make_study(found: Sequence[Source], out: Path, dimensions: Sequence[Dimensio
         unscored += left_out
     rng = Random(seed)
     wanted = _preference(indexes, rng)
-    drawn = [(source, each) for source in found for each in _draw(indexes[source.run], wanted, per_run, rng)]
+    drawn = [
+        (source, each)
+        for source in found
+        for each in _draw(indexes[source.run], wanted, per_run, rng)
+    ]
     if not drawn:
         raise UserError("No transcript to label: all are unscored, or the files are empty.")
     rng.shuffle(drawn)
@@ -77,24 +101,36 @@ def make_study(found: Sequence[Source], out: Path, dimensions: Sequence[Dimensio
     for number, (source, each) in enumerate(drawn, start=1):
         record = record_at(source.path, each.place)
         name = f"item-{number:0{width}d}"
-        items.append({"item": name, **blind_content(record, Transcript.from_json(record["transcript"]))})
+        items.append(
+            {"item": name, **blind_content(record, Transcript.from_json(record["transcript"]))}
+        )
         key.append(KeyEntry(name, source.run, each.id, verdicts_of(record)))
     create(out, seed, dimensions, items, key)
     times = Counter(each.request for _, each in drawn)
-    return Made(len(items), sum(count > 1 for count in times.values()), unscored, tuple(source.run for source in found))
+    return Made(
+        len(items),
+        sum(count > 1 for count in times.values()),
+        unscored,
+        tuple(source.run for source in found),
+    )
 
 
 def _preference(indexes: Mapping[str, Mapping[str, list[Scored]]], rng: Random) -> list[str]:
-    """All requests at random, those that more runs answer first: every run draws from the front, so the runs draw the same."""
+    """All requests at random, those that more runs answer first: every run draws from the front, so
+    the runs draw the same."""
     answered = Counter(request for index in indexes.values() for request in index)
     requests = sorted(answered)
     rng.shuffle(requests)
     return sorted(requests, key=lambda request: -answered[request])
 
 
-def _draw(index: Mapping[str, list[Scored]], wanted: Sequence[str], per_run: int, rng: Random) -> list[Scored]:
+def _draw(
+    index: Mapping[str, list[Scored]], wanted: Sequence[str], per_run: int, rng: Random
+) -> list[Scored]:
     """One transcript of each of the first wanted requests that this run answers."""
-    return [rng.choice(index[request]) for request in [one for one in wanted if one in index][:per_run]]
+    return [
+        rng.choice(index[request]) for request in [one for one in wanted if one in index][:per_run]
+    ]
 
 
 def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
@@ -115,11 +151,16 @@ def _scored(line: EpisodeLine) -> Scored | None:
     record = line.record()
     request = record.get("request")
     if not isinstance(request, Mapping) or "domain" not in record:
-        raise UserError(f'{line.where}: no "request" of a "domain": raters could not know what was asked.')
+        raise UserError(
+            f'{line.where}: no "request" of a "domain": raters could not know what was asked.'
+        )
     try:
         transcript = Transcript.from_json(record["transcript"])
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise UserError(f"{line.where}: expected a transcript under \"transcript\", as 'tripwright run' writes it.") from None
+        raise UserError(
+            f"{line.where}: expected a transcript under \"transcript\", as 'tripwright run'"
+            " writes it."
+        ) from None
     if transcript.stop_reason is StopReason.UNSCORED:
         return None
     asked = str(request.get("query") or json.dumps(request, sort_keys=True))

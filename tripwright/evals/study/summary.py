@@ -1,8 +1,10 @@
-"""The figures of a study: for each dimension, and for all of them together, the share that people call TRUE and how far they agree; by run
-where the study is unblinded; and how often what machines said agrees with people.
+"""The figures of a study: for each dimension, and for all of them together, the share that people
+call TRUE and how far they agree; by run where the study is unblinded; and how often what machines
+said agrees with people.
 
-The unit is the item. Its label is what more than half of its raters say; a tie is counted as not TRUE and said beside it. Wilson's interval
-is then over items: labels of one item stand and fall together and are not independent.
+The unit is the item. Its label is what more than half of its raters say; a tie is counted as not
+TRUE and said beside it. Wilson's interval is then over items: labels of one item stand and fall
+together and are not independent.
 """
 
 from __future__ import annotations
@@ -29,17 +31,25 @@ Votes = Mapping[str, Mapping[str, bool]]  # item → rater → TRUE or FALSE
 Verdicts = Mapping[str, Mapping[str, bool]]  # item → verdict → whether it passes
 
 
-def summary(study: Study, labels: Labels, unblind: bool = False, written: Verdicts | None = None) -> dict[str, Any]:
-    """All figures as JSON values. Runs are named only where it is `unblind`. `written` are verdicts beside those that transcripts carry."""
+def summary(
+    study: Study, labels: Labels, unblind: bool = False, written: Verdicts | None = None
+) -> dict[str, Any]:
+    """All figures as JSON values. Runs are named only where it is `unblind`. `written` are verdicts
+    beside those that transcripts carry."""
     votes = {name: votes_on(study, labels, name) for name in (*study.keys, ALL)}
     found: dict[str, Any] = {
         "items": len(study.items),
-        "raters": {rater: _progress(study, said.values()) for rater, said in sorted(labels.items())},
+        "raters": {
+            rater: _progress(study, said.values()) for rater, said in sorted(labels.items())
+        },
         "dimensions": {name: dimension_figures(votes[name]) for name in (*study.keys, ALL)},
         "verdicts": verdict_figures(study, votes, written or {}),
     }
     if unblind:
-        found["runs"] = {run: _run_figures(study, votes, run) for run in dict.fromkeys(entry.run for entry in study.key.values())}
+        found["runs"] = {
+            run: _run_figures(study, votes, run)
+            for run in dict.fromkeys(entry.run for entry in study.key.values())
+        }
     return found
 
 
@@ -55,7 +65,8 @@ def votes_on(study: Study, labels: Labels, name: str) -> Votes:
 
 
 def dimension_figures(votes: Votes) -> dict[str, Any]:
-    """Fleiss' kappa is over the items that every rater has labelled, the others over all that they can use; the counts say how many."""
+    """Fleiss' kappa is over the items that every rater has labelled, the others over all that they
+    can use; the counts say how many."""
     items = [vote for vote in votes.values() if vote]
     raters = {rater for vote in items for rater in vote}
     complete = [vote for vote in items if len(vote) == len(raters)]
@@ -76,14 +87,19 @@ def dimension_figures(votes: Votes) -> dict[str, Any]:
 
 
 def verdict_figures(study: Study, votes: Mapping[str, Votes], written: Verdicts) -> dict[str, Any]:
-    """Verdict → the dimension it is held against and how often it says what most raters say; items on which they are tied have no say."""
+    """Verdict → the dimension it is held against and how often it says what most raters say; items
+    on which they are tied have no say."""
     found = {}
-    verdicts = {item: {**entry.verdicts, **written.get(item, {})} for item, entry in study.key.items()}
+    verdicts = {
+        item: {**entry.verdicts, **written.get(item, {})} for item, entry in study.key.items()
+    }
     for name in verdict_names(verdicts.values()):
         if (against := counterpart(name)) not in votes:
             continue
         said = {item: each[name] for item, each in verdicts.items() if name in each}
-        people = {item: majority(votes[against][item].values()) for item in said if item in votes[against]}
+        people = {
+            item: majority(votes[against][item].values()) for item in said if item in votes[against]
+        }
         pairs = [(said[item], vote) for item, vote in people.items() if vote is not None]
         found[name] = {
             "against": against,
@@ -97,7 +113,9 @@ def verdict_figures(study: Study, votes: Mapping[str, Votes], written: Verdicts)
 
 def _run_figures(study: Study, votes: Mapping[str, Votes], run: str) -> dict[str, Any]:
     mine = [entry.item for entry in study.key.values() if entry.run == run]
-    shares = {name: _share([vote for item in mine if (vote := on[item])]) for name, on in votes.items()}
+    shares = {
+        name: _share([vote for item in mine if (vote := on[item])]) for name, on in votes.items()
+    }
     return {"items": len(mine), "true": shares}
 
 
@@ -107,4 +125,7 @@ def _share(items: Sequence[Mapping[str, bool]]) -> Any:
 
 def _progress(study: Study, said: Iterable[Label]) -> dict[str, int]:
     labels = list(said)
-    return {"begun": sum(bool(label.values) for label in labels), "done": sum(len(label.values) == len(study.keys) for label in labels)}
+    return {
+        "begun": sum(bool(label.values) for label in labels),
+        "done": sum(len(label.values) == len(study.keys) for label in labels),
+    }

@@ -1,7 +1,9 @@
-"""What machines said about a transcript, as yes or no under a name, so that people's labels can be held against it.
+"""What machines said about a transcript, as yes or no under a name, so that people's labels can be
+held against it.
 
-A verdict that is not there is no verdict: it is left out and never counted as a failure. Transcripts carry the verdicts of their run;
-`tripwright verify --out` writes others, of rules or of a judge, which are named after their file.
+A verdict that is not there is no verdict: it is left out and never counted as a failure.
+Transcripts carry the verdicts of their run; `tripwright verify --out` writes others, of rules or of
+a judge, which are named after their file.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ def counterpart(verdict: str) -> str:
 
 def counterparts() -> dict[str, str]:
     """Verdict → the dimension that asks nearly the same, of all domains."""
-    return {name: dimension for domain in domains().values() for name, dimension in domain.counterparts.items()}
+    return {
+        name: dimension
+        for domain in domains().values()
+        for name, dimension in domain.counterparts.items()
+    }
 
 
 def verdict_names(found: Iterable[Mapping[str, bool]]) -> Iterator[str]:
@@ -43,9 +49,11 @@ def verdict_names(found: Iterable[Mapping[str, bool]]) -> Iterator[str]:
 
 
 def written_verdicts(study: Study, given: Sequence[str]) -> dict[str, dict[str, bool]]:
-    """Item → verdicts of `tripwright verify --out`. Each of `given` is FILE, or RUN=FILE where the study has several runs.
+    """Item → verdicts of `tripwright verify --out`. Each of `given` is FILE, or RUN=FILE where the
+    study has several runs.
 
-    Raises UserError for a run that the study does not have, for what is no such file, and where none of its verdicts is of an item.
+    Raises UserError for a run that the study does not have, for what is no such file, and where
+    none of its verdicts is of an item.
     """
     runs = list(dict.fromkeys(entry.run for entry in study.key.values()))
     found: dict[str, dict[str, bool]] = {item: {} for item in study.key}
@@ -56,12 +64,14 @@ def written_verdicts(study: Study, given: Sequence[str]) -> dict[str, dict[str, 
         if not said.keys() & of_id.keys():
             ids = ", ".join(repr(id) for id in list(said)[:3])
             raise UserError(
-                f"No verdict in '{path}' is of an item from run '{run}': the file has {ids or 'none'}, "
-                f"the items are {', '.join(map(repr, list(of_id)[:3]))}."
+                f"No verdict in '{path}' is of an item from run '{run}': the file has"
+                f" {ids or 'none'}, the items are {', '.join(map(repr, list(of_id)[:3]))}."
             )
         for id, verdicts in said.items():
             if id in of_id:
-                found[of_id[id]] |= {f"{path.stem}{OF_FILE}{name}": passes for name, passes in verdicts.items()}
+                found[of_id[id]] |= {
+                    f"{path.stem}{OF_FILE}{name}": passes for name, passes in verdicts.items()
+                }
     return found
 
 
@@ -72,21 +82,33 @@ def _run_and_path(given: str, runs: Sequence[str]) -> tuple[str, Path]:
             return run, Path(given[len(run) + 1 :])
     if len(runs) == 1:
         return runs[0], Path(given)
-    raise UserError(f"Of which run are the verdicts '{given}'? Give RUN=FILE, with RUN one of {', '.join(runs)}.")
+    raise UserError(
+        f"Of which run are the verdicts '{given}'? Give RUN=FILE, with RUN one of"
+        f" {', '.join(runs)}."
+    )
 
 
 def _read(path: Path) -> dict[str, dict[str, bool]]:
     """Id → verdicts, of a file that `tripwright verify --out` wrote."""
     if not path.is_file():
-        raise UserError(f"No verdicts at '{path}': expected a file that 'tripwright verify --out' wrote.")
+        raise UserError(
+            f"No verdicts at '{path}': expected a file that 'tripwright verify --out' wrote."
+        )
     found: dict[str, dict[str, bool]] = {}
     for number, record in json_lines(path):
         if not isinstance(record, dict) or "id" not in record or "reward" not in record:
-            raise UserError(f'{path}:{number}: expected a verdict of \'tripwright verify --out\', an object with "id" and "reward".')
+            raise UserError(
+                f"{path}:{number}: expected a verdict of 'tripwright verify --out', an object"
+                ' with "id" and "reward".'
+            )
         found[str(record["id"])] = _written(record)
     return found
 
 
 def _written(verdict: Mapping[str, Any]) -> dict[str, bool]:
     """Its fields are those of the verifier in a transcript's own record."""
-    return {name: passes for domain in domains().values() for name, passes in domain.opinions({"verifier": verdict}).items()}
+    return {
+        name: passes
+        for domain in domains().values()
+        for name, passes in domain.opinions({"verifier": verdict}).items()
+    }

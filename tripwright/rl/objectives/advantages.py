@@ -12,16 +12,24 @@ NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 
 
 def group_advantages(
-    rewards_PG: Tensor, scored_PG: Tensor, normalise: str = "group", population: bool = False, eps: float = 1e-6
+    rewards_PG: Tensor,
+    scored_PG: Tensor,
+    normalise: str = "group",
+    population: bool = False,
+    eps: float = 1e-6,
 ) -> Tensor:
-    """(r − mean of the group) / (std + eps), over scored members only (P, G); 0 for the unscored and for groups that agree.
+    """(r − mean of the group) / (std + eps), over scored members only (P, G); 0 for the unscored
+    and for groups that agree.
 
-    "group": the group's own std (eq. 9 of Planner-R1). "batch": the std of all scored rewards around their common mean, as TRL's
-    scale_rewards="batch" takes it, so it also counts how far the groups are apart. "none": not divided (Dr. GRPO).
-    `population` divides the squares by their number (eq. 9); the default is the sample std that verl and TRL use (number − 1).
+    "group": the group's own std (eq. 9 of Planner-R1). "batch": the std of all scored rewards
+    around their common mean, as TRL's scale_rewards="batch" takes it, so it also counts how far the
+    groups are apart. "none": not divided (Dr. GRPO). `population` divides the squares by their
+    number (eq. 9); the default is the sample std that verl and TRL use (number − 1).
     """
     if normalise not in NORMALISATIONS:
-        raise ValueError(f"unknown normalisation {normalise!r}: {', '.join(map(repr, NORMALISATIONS))}")
+        raise ValueError(
+            f"unknown normalisation {normalise!r}: {', '.join(map(repr, NORMALISATIONS))}"
+        )
     centred_PG = _centred(rewards_PG, scored_PG)
     if normalise == "none":
         advantages_PG = centred_PG
@@ -30,7 +38,8 @@ def group_advantages(
     else:
         everything = rewards_PG.reshape(1, -1), scored_PG.reshape(1, -1)
         advantages_PG = centred_PG / (_std(_centred(*everything), everything[1], population) + eps)
-    # The mean of equal numbers may be off by a rounding error, which the division would blow up to a fair-sized advantage.
+    # The mean of equal numbers may be off by a rounding error, which the division would blow up to
+    # a fair-sized advantage.
     high_P1 = rewards_PG.masked_fill(~scored_PG, float("-inf")).amax(1, keepdim=True)
     low_P1 = rewards_PG.masked_fill(~scored_PG, float("inf")).amin(1, keepdim=True)
     return torch.where(high_P1 > low_P1, advantages_PG, torch.zeros_like(advantages_PG))
@@ -45,5 +54,7 @@ def _std(centred_PG: Tensor, scored_PG: Tensor, population: bool) -> Tensor:
 def _centred(rewards_PG: Tensor, scored_PG: Tensor) -> Tensor:
     """Each row less the mean of its scored members; 0 where unscored."""
     zeros_PG = torch.zeros_like(rewards_PG)
-    mean_P1 = torch.where(scored_PG, rewards_PG, zeros_PG).sum(1, keepdim=True) / scored_PG.sum(1, keepdim=True).clamp(min=1)
+    mean_P1 = torch.where(scored_PG, rewards_PG, zeros_PG).sum(1, keepdim=True) / scored_PG.sum(
+        1, keepdim=True
+    ).clamp(min=1)
     return torch.where(scored_PG, rewards_PG - mean_P1, zeros_PG)

@@ -1,1 +1,2 @@
-"""Generated worlds: closed, self-consistent, seeded. Sizes and laws are data (`scales.py`); what a row looks like is in the other files."""
+"""Generated worlds: closed, self-consistent, seeded. Sizes and laws are data (`scales.py`); what a
+row looks like is in the other files."""

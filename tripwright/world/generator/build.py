@@ -19,9 +19,11 @@ SOUTH, NORTH, WEST, EAST = 26.0, 48.0, -122.0, -72.0  # the states' centres, in 
 
 
 def build_tables(scale: str, seed: int) -> WorldTables:
-    """All rows of the world (scale, seed), flights and roads as streams. Deterministic. Raises UserError for an unknown scale.
+    """All rows of the world (scale, seed), flights and roads as streams. Deterministic. Raises
+    UserError for an unknown scale.
 
-    One process: the writer is the bottleneck, and drawing flights in other processes did not make it faster.
+    One process: the writer is the bottleneck, and drawing flights in other processes did not make
+    it faster.
     """
     if scale not in SCALES:
         raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(SCALES)}.")
@@ -32,16 +34,29 @@ def build_tables(scale: str, seed: int) -> WorldTables:
     pairs = routes.listed_pairs(cities, size.listed_pairs, rng)
     table = routes.timetable(cities, size, pairs, rng)
     stays, meals, sights = (
-        city_tables.rows_per_city(rows, len(cities.names), rng) for rows in (size.accommodations, size.restaurants, size.attractions)
+        city_tables.rows_per_city(rows, len(cities.names), rng)
+        for rows in (size.accommodations, size.restaurants, size.attractions)
     )
     places = list(enumerate(cities.names))
     return WorldTables(
         cities=list(zip(cities.names, cities.states, strict=True)),
         flights=routes.flights(cities, size.air, table),
         grounds=routes.roads(cities, pairs, size.roadless, size.roads),
-        restaurants=[row for i, city in places for row in city_tables.restaurants(city, meals[i], size.meals, rng, namer)],
-        attractions=[row for i, city in places for row in city_tables.attractions(city, sights[i], cities.positions[i], rng, namer)],
-        accommodations=[row for i, city in places for row in city_tables.accommodations(city, stays[i], size.stays, rng, namer)],
+        restaurants=[
+            row
+            for i, city in places
+            for row in city_tables.restaurants(city, meals[i], size.meals, rng, namer)
+        ],
+        attractions=[
+            row
+            for i, city in places
+            for row in city_tables.attractions(city, sights[i], cities.positions[i], rng, namer)
+        ],
+        accommodations=[
+            row
+            for i, city in places
+            for row in city_tables.accommodations(city, stays[i], size.stays, rng, namer)
+        ],
         flights_sorted=True,
         about={"name": f"{scale}-{seed}", "made_by": "generator", "scale": scale, "seed": seed},
     )
@@ -61,7 +76,15 @@ def _map(size: Scale, key: str, rng: random.Random, namer: Namer) -> routes.Map:
         north, east = rng.uniform(SOUTH, NORTH), rng.uniform(WEST, EAST)
         reach = 1.6 + 0.06 * count  # degrees
         for _ in range(count):
-            cities.append((next(names), state, Position(north + rng.uniform(-reach, reach), east + 1.25 * rng.uniform(-reach, reach))))
+            cities.append(
+                (
+                    next(names),
+                    state,
+                    Position(
+                        north + rng.uniform(-reach, reach), east + 1.25 * rng.uniform(-reach, reach)
+                    ),
+                )
+            )
     rng.shuffle(cities)
     in_city, in_state, at = zip(*cities, strict=True)
     return routes.Map(in_city, in_state, at, key)

@@ -1,4 +1,5 @@
-"""Roads and flights between the cities of a generated world. Distances obey the sphere; prices and durations obey the distances.
+"""Roads and flights between the cities of a generated world. Distances obey the sphere; prices and
+durations obey the distances.
 
 Each pair of cities has its own dice, so that a change to one route changes no other.
 """
@@ -15,7 +16,14 @@ from functools import cache
 
 from tripwright.world.generator.city_tables import draw
 from tripwright.world.generator.scales import Air, Scale
-from tripwright.world.geography import KM_PER_MILE, Position, clock, great_circle_km, hours_minutes, utc_offset_hours
+from tripwright.world.geography import (
+    KM_PER_MILE,
+    Position,
+    clock,
+    great_circle_km,
+    hours_minutes,
+    utc_offset_hours,
+)
 from tripwright.world.records import Texts
 
 ROAD_DETOUR = 1.18  # road km per straight km: the median of the real table; so are the speeds below
@@ -36,11 +44,16 @@ class Map:
         return max(SHORTEST_KM, great_circle_km(self.positions[a], self.positions[b]))
 
     def dice(self, what: str, a: int, b: int, both_ways: bool = False) -> random.Random:
-        return random.Random(f"{self.key}/{what}/{min(a, b)}/{max(a, b)}" if both_ways else f"{self.key}/{what}/{a}/{b}")
+        return random.Random(
+            f"{self.key}/{what}/{min(a, b)}/{max(a, b)}"
+            if both_ways
+            else f"{self.key}/{what}/{a}/{b}"
+        )
 
 
 def listed_pairs(cities: Map, wanted: int | None, rng: random.Random) -> list[Pair]:
-    """The ordered pairs of the road table, sorted. With a number wanted: those within a state, then whole states as seen from one city."""
+    """The ordered pairs of the road table, sorted. With a number wanted: those within a state, then
+    whole states as seen from one city."""
     count = len(cities.names)
     everything = [(a, b) for a in range(count) for b in range(count) if a != b]
     if wanted is None:
@@ -49,7 +62,9 @@ def listed_pairs(cities: Map, wanted: int | None, rng: random.Random) -> list[Pa
     by_state: dict[str, list[int]] = {}
     for city, state in enumerate(cities.states):
         by_state.setdefault(state, []).append(city)
-    blocks = [(city, state) for city in range(count) for state in by_state if state != cities.states[city]]
+    blocks = [
+        (city, state) for city in range(count) for state in by_state if state != cities.states[city]
+    ]
     rng.shuffle(blocks)
     for city, state in blocks:
         for other in by_state[state]:
@@ -59,7 +74,8 @@ def listed_pairs(cities: Map, wanted: int | None, rng: random.Random) -> list[Pa
 
 
 def roads(cities: Map, pairs: Sequence[Pair], roadless: float, rows: int | None) -> Iterator[Texts]:
-    """(origin, destination, duration, distance), as the official table has them: a pair without a road is listed, its values are not.
+    """(origin, destination, duration, distance), as the official table has them: a pair without a
+    road is listed, its values are not.
 
     `rows` beyond the pairs repeat pairs, as rows of the official table do.
     """
@@ -70,7 +86,12 @@ def roads(cities: Map, pairs: Sequence[Pair], roadless: float, rows: int | None)
             continue
         km = cities.km(a, b) * ROAD_DETOUR * cities.dice("way", a, b).uniform(0.97, 1.06)
         kmh = 111 - 19 * math.exp(-km / 450)
-        yield cities.names[a], cities.names[b], road_duration(60 * km / kmh), f"{round(km):,} km" if km >= 100 else f"{km:.1f} km"
+        yield (
+            cities.names[a],
+            cities.names[b],
+            road_duration(60 * km / kmh),
+            f"{round(km):,} km" if km >= 100 else f"{km:.1f} km",
+        )
 
 
 def road_duration(minutes: float) -> str:
@@ -98,7 +119,8 @@ class Timetable:
 
 
 def timetable(cities: Map, size: Scale, pairs: Sequence[Pair], rng: random.Random) -> Timetable:
-    """Draws the counts; where the scale asks for an exact number of flights, busy days give or take one until it is met."""
+    """Draws the counts; where the scale asks for an exact number of flights, busy days give or take
+    one until it is met."""
     first = datetime.date.fromisoformat(size.first_date)
     days = [first + datetime.timedelta(days=i) for i in range(size.days)]
     served, counts = [], array("H")
@@ -112,10 +134,14 @@ def timetable(cities: Map, size: Scale, pairs: Sequence[Pair], rng: random.Rando
     if size.flights is not None:
         _meet(counts, size.flights, rng)
     digits = max(5, len(str(2 * sum(counts))))
-    return Timetable(served, [day.isoformat() for day in days], counts, digits, rng.randrange(10 ** (digits - 1)))
+    return Timetable(
+        served, [day.isoformat() for day in days], counts, digits, rng.randrange(10 ** (digits - 1))
+    )
 
 
-def _daily_counts(air: Air, days: Sequence[datetime.date], route: random.Random, dice: random.Random) -> list[int]:
+def _daily_counts(
+    air: Air, days: Sequence[datetime.date], route: random.Random, dice: random.Random
+) -> list[int]:
     if air.drawn_for == "day":
         return [int(draw(air.per_day, dice)) for _ in days]
     mean = draw(air.per_day, route)
@@ -172,4 +198,6 @@ _STRIDE = 7_368_787  # prime to 9 × 10ⁿ: running numbers are spread over all 
 @cache
 def _price_season(date: str) -> float:
     day = datetime.date.fromisoformat(date)
-    return (1.05 if day.weekday() in (4, 6) else 0.98) * (1 - 0.1 * math.cos(2 * math.pi * (day.timetuple().tm_yday - 15) / 365))
+    return (1.05 if day.weekday() in (4, 6) else 0.98) * (
+        1 - 0.1 * math.cos(2 * math.pi * (day.timetuple().tm_yday - 15) / 365)
+    )

@@ -1,5 +1,5 @@
-"""Requests made of atomic intents: every combination is there once, each request is proved by the rows that the tools answer, and the
-files are what row D12 says."""
+"""Requests made of atomic intents: every combination is there once, each request is proved by the
+rows that the tools answer, and the files are what row D12 says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ import pytest
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents_draw import Places
-from tripwright.domains.deeptravel.requests.intents_make import PAPER_LEVELS, Made, level_of, make_requests, quotas
+from tripwright.domains.deeptravel.requests.intents_make import (
+    PAPER_LEVELS,
+    Made,
+    level_of,
+    make_requests,
+    quotas,
+)
 from tripwright.domains.deeptravel.requests.intents_proof import Proof, Survey, prove
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -27,7 +33,9 @@ def world() -> World:
 
 
 def made_of(world: World, count: int, **settings: object) -> list[Made]:
-    return make_requests(Survey(WorldProvider(world)), Places(list(world.cities), world.dates), count, **settings)[0]  # type: ignore[arg-type]
+    return make_requests(
+        Survey(WorldProvider(world)), Places(list(world.cities), world.dates), count, **settings
+    )[0]  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +49,11 @@ def with_wishes(world: World) -> list[Made]:
 def test_every_sensible_combination_is_enumerated_once() -> None:
     found = intents.enumerate_combinations()
     assert len(set(found)) == len(found) == 521
-    assert Counter(c.shape for c in found if not c.wishes) == {"one_way": 1, "one_way_stay": 1, "round_trip": 1}
+    assert Counter(c.shape for c in found if not c.wishes) == {
+        "one_way": 1,
+        "one_way_stay": 1,
+        "round_trip": 1,
+    }
     for wish in intents.WISHES:
         assert any(c.wishes == (wish,) for c in found)
     assert not any("return_by" in c.wishes for c in found if c.shape != "round_trip")
@@ -59,13 +71,29 @@ def test_every_sensible_combination_is_enumerated_once() -> None:
 )
 def test_shape_and_nights(said: dict[str, object], shape: str, nights: int, until: str) -> None:
     request = TravelRequest(**BASE, **said)
-    assert (intents.shape_of(request), intents.nights_of(request), intents.checkout_of(request)) == (shape, nights, until)
+    assert (
+        intents.shape_of(request),
+        intents.nights_of(request),
+        intents.checkout_of(request),
+    ) == (shape, nights, until)
 
 
-def train(departs: str, arrives: str, price: float | None = 100.0, day: str = "2026-06-26") -> TrainOffer:
+def train(
+    departs: str, arrives: str, price: float | None = 100.0, day: str = "2026-06-26"
+) -> TrainOffer:
     paid = None if price is None else Money(price, "USD")
     return TrainOffer(
-        "G1", "", "Suzhou", "", "Wuhan", "", f"{day}T{departs}", arrives if "T" in arrives else f"{day}T{arrives}", 60, 0, paid
+        "G1",
+        "",
+        "Suzhou",
+        "",
+        "Wuhan",
+        "",
+        f"{day}T{departs}",
+        arrives if "T" in arrives else f"{day}T{arrives}",
+        60,
+        0,
+        paid,
     )
 
 
@@ -74,20 +102,32 @@ def test_times_are_held_against_the_day_that_was_asked_for() -> None:
     assert intents.unmet_outbound(request, train("08:00", "15:00")) == []
     assert intents.unmet_outbound(request, train("07:59", "15:01")) == ["depart_after", "arrive_by"]
     assert intents.unmet_outbound(request, train("23:00", "2026-06-27T01:00")) == ["arrive_by"]
-    assert intents.unmet_outbound(TravelRequest(**BASE, transport="flight"), train("08:00", "15:00")) == ["transport"]
+    assert intents.unmet_outbound(
+        TravelRequest(**BASE, transport="flight"), train("08:00", "15:00")
+    ) == ["transport"]
 
 
 def test_a_price_that_is_not_known_meets_no_budget() -> None:
     request = TravelRequest(**BASE, nights=2, nightly_budget=90, party_size=3)
     hotel = HotelOffer("Lake Inn", "Wuhan", "2026-06-26", "2026-06-28", price=Money(180, "USD"))
     assert intents.unmet_stay(request, hotel) == []
-    assert intents.unmet_stay(request, HotelOffer("Lake Inn", "Wuhan", "2026-06-26", "2026-06-28")) == ["nightly_budget"]
-    assert intents.total_price(request, [train("08:00", "15:00")], hotel) == 3 * 100 + 2 * 180  # two to a room
+    assert intents.unmet_stay(
+        request, HotelOffer("Lake Inn", "Wuhan", "2026-06-26", "2026-06-28")
+    ) == ["nightly_budget"]
+    # two to a room
+    assert intents.total_price(request, [train("08:00", "15:00")], hotel) == 3 * 100 + 2 * 180
     assert intents.total_price(request, [train("08:00", "15:00", None)], hotel) is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "met"), (("Hilton", True), ("hilton garden", True), ("Garden  Inn", True), ("Hil", False), ("Inn Garden", False))
+    ("asked", "met"),
+    (
+        ("Hilton", True),
+        ("hilton garden", True),
+        ("Garden  Inn", True),
+        ("Hil", False),
+        ("Inn Garden", False),
+    ),
 )
 def test_a_chain_is_whole_words_of_the_name(asked: str, met: bool) -> None:
     assert intents.is_called("Hilton Garden Inn", asked) is met
@@ -97,23 +137,38 @@ def test_rooms_hold_the_party_as_far_as_they_say() -> None:
     hotel = HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28", room="Private room, up to 1 guest")
     assert not intents.holds(hotel, TravelRequest(**BASE, party_size=2))
     assert intents.holds(hotel, TravelRequest(**BASE))
-    assert intents.holds(HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28"), TravelRequest(**BASE, party_size=9))
+    assert intents.holds(
+        HotelOffer("A", "Wuhan", "2026-06-26", "2026-06-28"), TravelRequest(**BASE, party_size=9)
+    )
 
 
 # ---- the proofs
 
 
-def test_each_witness_is_the_row_that_the_tool_answers(world: World, with_wishes: list[Made]) -> None:
+def test_each_witness_is_the_row_that_the_tool_answers(
+    world: World, with_wishes: list[Made]
+) -> None:
     provider = WorldProvider(world)
     for request, proof in with_wishes:
         for witness in proof.witnesses:
             record = provider.ask(witness.tool, witness.arguments).records[witness.row - 1]
-            assert all(getattr(record, name) == value for name, value in witness.said.items() if name != "price"), witness
+            assert all(
+                getattr(record, name) == value
+                for name, value in witness.said.items()
+                if name != "price"
+            ), witness
             if witness.part == "outbound":
-                assert isinstance(record, FlightOffer | TrainOffer) and not intents.unmet_outbound(request, record)
+                assert isinstance(record, FlightOffer | TrainOffer) and not intents.unmet_outbound(
+                    request, record
+                )
             if witness.part == "return":
-                assert isinstance(record, FlightOffer | TrainOffer) and not intents.unmet_return(request, record)
-                assert record.depart_city == request.destination and record.departs_at[:10] == request.return_date
+                assert isinstance(record, FlightOffer | TrainOffer) and not intents.unmet_return(
+                    request, record
+                )
+                assert (
+                    record.depart_city == request.destination
+                    and record.departs_at[:10] == request.return_date
+                )
         if request.total_budget is not None:
             assert proof.cheapest is not None and proof.cheapest <= request.total_budget
 
@@ -127,11 +182,24 @@ def test_a_proof_needs_nothing_but_the_request(world: World, with_wishes: list[M
 def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[Made]) -> None:
     survey = Survey(WorldProvider(world))
     request, proof = next(made for made in with_wishes if made.request.total_budget is not None)
-    assert prove(request.model_copy(update={"total_budget": (proof.cheapest or 0) - 1}), survey) == "total_budget"
-    assert prove(request.model_copy(update={"total_budget": None, "arrive_by": "00:01", "depart_after": None}), survey) == "arrive_by"
+    assert (
+        prove(request.model_copy(update={"total_budget": (proof.cheapest or 0) - 1}), survey)
+        == "total_budget"
+    )
+    assert (
+        prove(
+            request.model_copy(
+                update={"total_budget": None, "arrive_by": "00:01", "depart_after": None}
+            ),
+            survey,
+        )
+        == "arrive_by"
+    )
     assert prove(request.model_copy(update={"destination": "Nowhere"}), survey) == "no outbound"
     staying = next(made.request for made in with_wishes if intents.nights_of(made.request))
-    nowhere = staying.model_copy(update={"hotel": "No Such House", "hotel_near": None, "nightly_budget": None})
+    nowhere = staying.model_copy(
+        update={"hotel": "No Such House", "hotel_near": None, "nightly_budget": None}
+    )
     assert prove(nowhere, survey) == "hotel"
 
 
@@ -140,9 +208,16 @@ def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[Made]) 
 
 def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[Made]) -> None:
     requests = [request for request, _ in with_wishes]
-    assert len({intents.request_key(request) for request in requests}) == len({request.query for request in requests}) == 60
+    assert (
+        len({intents.request_key(request) for request in requests})
+        == len({request.query for request in requests})
+        == 60
+    )
     assert Counter(request.level for request in requests) == quotas(60, PAPER_LEVELS["with"])
-    assert all(request.constrained and request.level == level_of(request, proof) for request, proof in with_wishes)
+    assert all(
+        request.constrained and request.level == level_of(request, proof)
+        for request, proof in with_wishes
+    )
     stated = intents.spread([intents.combination_of(request) for request in requests])
     assert set(stated) == {*intents.SHAPES, *intents.WISHES}  # every intent occurs
 
@@ -151,7 +226,9 @@ def test_a_file_without_wishes_has_none_and_goes_by_shape(world: World) -> None:
     made = made_of(world, 30, constraints="without", seed=1)
     assert not any(request.constrained for request, _ in made)
     assert Counter(request.level for request, _ in made) == quotas(30, (222, 78, 200))
-    assert {intents.shape_of(request) for request, _ in made if request.level == "hard"} == {"round_trip"}
+    assert {intents.shape_of(request) for request, _ in made if request.level == "hard"} == {
+        "round_trip"
+    }
 
 
 def test_equal_seeds_give_equal_requests_and_others_do_not(world: World) -> None:
@@ -175,9 +252,12 @@ def test_a_world_that_is_too_small_is_said_to_be(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "weights", "shares"), ((500, (156, 45, 299), (156, 45, 299)), (10, (1, 1, 1), (4, 3, 3)), (1, (0, 1, 0), (0, 1, 0)))
+    ("count", "weights", "shares"),
+    ((500, (156, 45, 299), (156, 45, 299)), (10, (1, 1, 1), (4, 3, 3)), (1, (0, 1, 0), (0, 1, 0))),
 )
-def test_quotas_add_up(count: int, weights: tuple[int, int, int], shares: tuple[int, int, int]) -> None:
+def test_quotas_add_up(
+    count: int, weights: tuple[int, int, int], shares: tuple[int, int, int]
+) -> None:
     assert tuple(quotas(count, weights).values()) == shares
 
 

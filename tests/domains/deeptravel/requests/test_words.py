@@ -1,4 +1,5 @@
-"""Every intent can be read out of the words again, however they were chosen, and words that say two things are refused."""
+"""Every intent can be read out of the words again, however they were chosen, and words that say two
+things are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ from tripwright.domains.deeptravel.requests import slots as slots
 from tripwright.domains.deeptravel.requests.reading import Unreadable, read_request
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 
-CITIES = ("Suzhou", "St. Louis", "New York", "Coeur d'Alene", "Winston-Salem", "苏州", "Fond du Lac")
+CITIES = (
+    "Suzhou",
+    "St. Louis",
+    "New York",
+    "Coeur d'Alene",
+    "Winston-Salem",
+    "苏州",
+    "Fond du Lac",
+)
 NAMES = (
     "Lake Inn",
     "Hilton",
@@ -28,8 +37,12 @@ NAMES = (
     "While Away Lodge",
     "Near Park",
 )
-CLOCKS = st.tuples(st.integers(0, 23), st.sampled_from((0, 15, 30, 59))).map(lambda time: f"{time[0]:02d}:{time[1]:02d}")
-AMOUNTS = st.integers(1, 99_999_99).map(lambda cents: cents / 100) | st.integers(1, 20_000).map(float)
+CLOCKS = st.tuples(st.integers(0, 23), st.sampled_from((0, 15, 30, 59))).map(
+    lambda time: f"{time[0]:02d}:{time[1]:02d}"
+)
+AMOUNTS = st.integers(1, 99_999_99).map(lambda cents: cents / 100) | st.integers(1, 20_000).map(
+    float
+)
 
 
 def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
@@ -47,7 +60,10 @@ def requests(draw: st.DrawFn) -> TravelRequest:
     )
     if shape == "nights":
         fields = {**fields, "nights": nights}
-    wishes = {name: draw(maybe(CLOCKS)) for name in ("depart_after", "arrive_by", "return_after", "return_by")}
+    wishes = {
+        name: draw(maybe(CLOCKS))
+        for name in ("depart_after", "arrive_by", "return_after", "return_by")
+    }
     names = draw(st.permutations(NAMES))
     return TravelRequest(
         origin=origin,
@@ -65,7 +81,10 @@ def requests(draw: st.DrawFn) -> TravelRequest:
     )
 
 
-QUICK = settings(max_examples=250, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))  # shrinking takes minutes
+# shrinking takes minutes
+QUICK = settings(
+    max_examples=250, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
+)
 
 
 @QUICK
@@ -77,14 +96,25 @@ def test_every_intent_is_read_out_of_the_words(request: TravelRequest, seed: int
 
 def test_equal_dice_give_equal_words_and_others_many() -> None:
     request = TravelRequest(
-        origin="A", destination="B", depart_date="2026-06-26", return_date="2026-06-28", arrive_by="15:00", party_size=2
+        origin="A",
+        destination="B",
+        depart_date="2026-06-26",
+        return_date="2026-06-28",
+        arrive_by="15:00",
+        party_size=2,
     )
     assert word_request(random.Random(3), request) == word_request(random.Random(3), request)
     assert len({word_request(random.Random(seed), request) for seed in range(300)}) > 290
 
 
 def test_nobody_has_a_meeting_before_eight() -> None:
-    request = TravelRequest(origin="A", destination="B", depart_date="2026-06-26", return_date="2026-06-28", return_after="05:30")
+    request = TravelRequest(
+        origin="A",
+        destination="B",
+        depart_date="2026-06-26",
+        return_date="2026-06-28",
+        return_after="05:30",
+    )
     texts = [word_request(random.Random(seed), request) for seed in range(100)]
     assert not any("meeting" in text for text in texts)
     later = request.model_copy(update={"return_after": "17:30"})
@@ -102,7 +132,10 @@ PLAIN = "Please plan a trip from Suzhou to Wuhan on 2026-06-26, returning on 202
         (f"{PLAIN} We are 3 people. There are 4 of us.", "3 and of 4"),
         (f"{PLAIN} I must arrive by 15:00. I have to be there by 4 pm.", "more than one arrive by"),
         (f"{PLAIN} It has to be by train. It has to be by plane.", "more than one transport"),
-        (f"{PLAIN} My total budget is USD 90. A room may cost up to EUR 20 a night.", "two currencies"),
+        (
+            f"{PLAIN} My total budget is USD 90. A room may cost up to EUR 20 a night.",
+            "two currencies",
+        ),
         (PLAIN.replace("2026-06-26", "Monday, June 26, 2026"), "no Monday"),
     ),
 )
@@ -123,19 +156,30 @@ def test_words_that_do_not_say_one_thing_are_refused(text: str, problem: str) ->
     ),
 )
 def test_what_no_words_can_say_is_said(changed: dict[str, object], problem: str) -> None:
-    request = TravelRequest(**{"origin": "A", "destination": "B", "depart_date": "2026-06-26", **changed})
+    request = TravelRequest(
+        **{"origin": "A", "destination": "B", "depart_date": "2026-06-26", **changed}
+    )
     assert problem in (unwordable(request) or "")
     with pytest.raises(ValueError, match=problem):
         word_request(random.Random(1), request)
 
 
 def test_other_currencies_are_said_and_read() -> None:
-    request = TravelRequest(origin="A", destination="B", depart_date="2026-06-26", currency="CNY", total_budget=1200.5)
+    request = TravelRequest(
+        origin="A", destination="B", depart_date="2026-06-26", currency="CNY", total_budget=1200.5
+    )
     assert read_request(word_request(random.Random(1), request)).currency == "CNY"
 
 
 @pytest.mark.parametrize(
-    ("said", "clock"), (("noon", "12:00"), ("12 am", "00:00"), ("12:30 pm", "12:30"), ("3 p.m.", "15:00"), ("15:00", "15:00"))
+    ("said", "clock"),
+    (
+        ("noon", "12:00"),
+        ("12 am", "00:00"),
+        ("12:30 pm", "12:30"),
+        ("3 p.m.", "15:00"),
+        ("15:00", "15:00"),
+    ),
 )
 def test_clocks(said: str, clock: str) -> None:
     assert slots.clock_read(said) == clock

@@ -17,7 +17,9 @@ _numbers = itertools.count()
 
 def _module(name: str) -> ModuleType:
     """A script of this folder, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"tests_live_{name}", Path(__file__).with_name(f"{name}.py"))
+    spec = importlib.util.spec_from_file_location(
+        f"tests_live_{name}", Path(__file__).with_name(f"{name}.py")
+    )
     assert spec is not None and spec.loader is not None
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -26,7 +28,8 @@ def _module(name: str) -> ModuleType:
 
 @pytest.fixture(scope="session")
 def unstable() -> Any:
-    """tests/live/unstable.py as a module: Vendor, Client, question, DAY; `__file__` is its script."""
+    """tests/live/unstable.py as a module: Vendor, Client, question, DAY; `__file__` is its
+    script."""
     return _module("unstable")
 
 
@@ -58,7 +61,9 @@ def postgres_server() -> Iterator[str]:
 @pytest.fixture
 def postgres_name(postgres_server: str) -> Iterator[str]:
     """The URL of an empty schema in a database."""
-    with sys.modules["tests_live_postgres_server"].schema(postgres_server, f"test_{next(_numbers)}") as url:
+    with sys.modules["tests_live_postgres_server"].schema(
+        postgres_server, f"test_{next(_numbers)}"
+    ) as url:
         yield url
 
 

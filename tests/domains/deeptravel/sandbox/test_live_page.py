@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "live-tools.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+EXAMPLES = re.findall(
+    r"^```python\n(.*?)^```\n```text\n(.*?)^```$",
+    PAGE.read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @pytest.mark.parametrize("number", range(2))

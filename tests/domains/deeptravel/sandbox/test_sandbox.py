@@ -1,4 +1,5 @@
-"""One sandbox in one process: what is the same question, what each mode does, what is kept, and what a fault costs."""
+"""One sandbox in one process: what is the same question, what each mode does, what is kept, and
+what a fault costs."""
 
 from __future__ import annotations
 
@@ -24,11 +25,17 @@ AT_ONCE = Retries(most=3, first_wait_s=0.0)
 
 
 class Maps:
-    """Numbers its answers, so that no two are alike. `act` may raise a fault or make another answer."""
+    """Numbers its answers, so that no two are alike. `act` may raise a fault or make another
+    answer."""
 
     name, tools = "maps", frozenset(("poi_search",))
 
-    def __init__(self, act: Callable[[int], Found | None] = lambda call: None, terms: Terms | None = None, version: str = "1"):
+    def __init__(
+        self,
+        act: Callable[[int], Found | None] = lambda call: None,
+        terms: Terms | None = None,
+        version: str = "1",
+    ):
         self.act, self.terms, self.version = act, terms or Terms(), version
         self.calls: list[dict[str, Any]] = []
         self._numbers = itertools.count(1)
@@ -40,7 +47,9 @@ class Maps:
 
 
 def answer(name: str, may_store: bool = True) -> Found:
-    return Found((Place(name, "Wuhan"),), Source("maps", "1", "2026-06-20T09:30:00Z", may_store=may_store))
+    return Found(
+        (Place(name, "Wuhan"),), Source("maps", "1", "2026-06-20T09:30:00Z", may_store=may_store)
+    )
 
 
 def faults(*kinds: Any, retry_after_s: float | None = None) -> Callable[[int], None]:
@@ -94,8 +103,12 @@ def text(asked: Asked) -> str:
         ({"where": {"b": [" x"], "a": 1}}, {"where": {"a": 1, "b": ["x"]}}),
     ],
 )
-def test_written_otherwise_it_is_the_same_question(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert canonical_arguments(one, DEFAULTS["flight_search"]) == canonical_arguments(other, DEFAULTS["flight_search"])
+def test_written_otherwise_it_is_the_same_question(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    assert canonical_arguments(one, DEFAULTS["flight_search"]) == canonical_arguments(
+        other, DEFAULTS["flight_search"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,18 +125,34 @@ def test_written_otherwise_it_is_the_same_question(one: dict[str, Any], other: d
     ],
 )
 def test_another_question(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert canonical_arguments(one, DEFAULTS["train_search"]) != canonical_arguments(other, DEFAULTS["train_search"])
+    assert canonical_arguments(one, DEFAULTS["train_search"]) != canonical_arguments(
+        other, DEFAULTS["train_search"]
+    )
 
 
 def test_tool_provider_version_arguments_and_day_make_the_key(sqlite: Store) -> None:
-    def key(tool: str = "poi_search", version: str = "1", query: str = "museum", day: str = DAY, name: str = "maps") -> str:
+    def key(
+        tool: str = "poi_search",
+        version: str = "1",
+        query: str = "museum",
+        day: str = DAY,
+        name: str = "maps",
+    ) -> str:
         maps = Maps(version=version)
         maps.name = name
         return Sandbox({tool: maps}, sqlite, "record", day).question(tool, {"query": query}).key
 
-    keys = [key(), key(tool="web_search"), key(version="2"), key(query="bridge"), key(day="2026-06-21"), key(name="atlas")]
+    keys = [
+        key(),
+        key(tool="web_search"),
+        key(version="2"),
+        key(query="bridge"),
+        key(day="2026-06-21"),
+        key(name="atlas"),
+    ]
     assert len(set(keys)) == 6
-    assert key() == key() == "a344b6c62e1b71305e6b46dfb0e4d6a83823bf100d1dbffe9ee2e407221e1fa2"  # as in every store that was ever written
+    # as in every store that was ever written
+    assert key() == key() == "a344b6c62e1b71305e6b46dfb0e4d6a83823bf100d1dbffe9ee2e407221e1fa2"
 
 
 def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite: Store) -> None:
@@ -162,9 +191,15 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
     replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
     missed = museums(replay, "bridge")
     assert isinstance(missed.found, NotRecorded) and not missed.hit
-    assert missed.found.note == 'poi_search {"city_name":"Wuhan","query":"bridge"} is not recorded in the snapshot of 2026-06-20.'
+    assert (
+        missed.found.note
+        == 'poi_search {"city_name":"Wuhan","query":"bridge"} is not recorded in the snapshot of'
+        " 2026-06-20."
+    )
     assert missed == museums(replay, "bridge")
-    assert isinstance(museums(Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)).found, NotRecorded)
+    assert isinstance(
+        museums(Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)).found, NotRecorded
+    )
     assert len(maps.calls) == 1
     total = replay.counts.as_dict()["total"]
     assert (total["asked"], total["missed"], total["hits"], total["live_calls"]) == (2, 2, 0, 0)
@@ -190,7 +225,13 @@ def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlit
 # ---- what is kept
 
 
-@pytest.mark.parametrize("kept", [Found((), answer("x").source, "no museum there"), Found((), answer("x").source, "no city", refused=True)])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        Found((), answer("x").source, "no museum there"),
+        Found((), answer("x").source, "no city", refused=True),
+    ],
+)
 def test_empty_answers_and_refusals_are_answers(kept: Found, sqlite: Store) -> None:
     maps = Maps(lambda call: kept)
     sandbox = recording(maps, sqlite)
@@ -198,7 +239,13 @@ def test_empty_answers_and_refusals_are_answers(kept: Found, sqlite: Store) -> N
     assert len(maps.calls) == 1
 
 
-@pytest.mark.parametrize("maps", [Maps(terms=Terms(may_store=False)), Maps(lambda call: answer(f"Secret {call}", may_store=False))])
+@pytest.mark.parametrize(
+    "maps",
+    [
+        Maps(terms=Terms(may_store=False)),
+        Maps(lambda call: answer(f"Secret {call}", may_store=False)),
+    ],
+)
 def test_what_may_not_be_kept_is_answered_and_not_kept(maps: Maps, sqlite: Store) -> None:
     sandbox = recording(maps, sqlite)
     assert text(museums(sandbox)) != text(museums(sandbox))
@@ -208,7 +255,8 @@ def test_what_may_not_be_kept_is_answered_and_not_kept(maps: Maps, sqlite: Store
 
 
 def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
-    """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 and PostgreSQL cannot."""
+    """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 and PostgreSQL
+    cannot."""
     sandbox = recording(Maps(lambda call: answer("odd \ud83d \0 name")), store)
     first, second = museums(sandbox, "\ud83d\0"), museums(sandbox, "\ud83d\0")
     assert first.found == second.found == answer("odd ? \0 name") and second.hit
@@ -223,7 +271,12 @@ def test_what_may_pass_is_tried_again(kind: Any, sqlite: Store) -> None:
     sandbox = recording(maps, sqlite)
     assert museums(sandbox).found == answer("Museum 3")
     total = sandbox.counts.as_dict()["tools"]["poi_search"]["maps"]
-    assert (total["live_calls"], total["retries"], total["faults"], total["unanswered"]) == (3, 2, {kind: 2}, 0)
+    assert (total["live_calls"], total["retries"], total["faults"], total["unanswered"]) == (
+        3,
+        2,
+        {kind: 2},
+        0,
+    )
 
 
 @pytest.mark.parametrize("kind", ["unauthorized", "bad_response"])
@@ -281,12 +334,15 @@ def test_waits_grow_to_a_limit_and_vary() -> None:
     retries = Retries(first_wait_s=1.0, longest_wait_s=5.0)
     for attempt, expected in ((1, 1.0), (2, 2.0), (3, 4.0)):
         waits = {retries.wait_s(attempt) for _ in range(50)}
-        assert len(waits) > 1 and all(0.75 * expected <= wait <= min(1.25 * expected, 5.0) for wait in waits)
+        assert len(waits) > 1 and all(
+            0.75 * expected <= wait <= min(1.25 * expected, 5.0) for wait in waits
+        )
     assert retries.wait_s(10_000) == 5.0
 
 
 def test_the_vendors_limit_is_kept(store: Store) -> None:
-    """Ten questions of a vendor that allows 40 a second and 2 at once take at least 0.2 s, in whichever sandboxes they are asked."""
+    """Ten questions of a vendor that allows 40 a second and 2 at once take at least 0.2 s, in
+    whichever sandboxes they are asked."""
     terms = Terms(requests_per_second=40, burst=2)
     sandboxes = [recording(Maps(terms=terms), store) for _ in range(2)]
     started = time.monotonic()
@@ -327,7 +383,8 @@ def test_threads_share_a_fault(sqlite: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         asking = [pool.submit(museums, sandbox) for _ in range(8)]
         _until(lambda: sandbox.counts.as_dict()["total"]["asked"] == 8)
-        time.sleep(0.1)  # a thread that has not come as far by then asks for itself, and fails as well
+        # a thread that has not come as far by then asks for itself, and fails as well
+        time.sleep(0.1)
         go_on.set()
         assert {str(future.exception()) for future in asking} == {"nonsense"}
     assert len(maps.calls) < 8
@@ -372,7 +429,8 @@ def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
 
 
 def test_a_fork_in_the_middle_of_a_call(sqlite: Store) -> None:
-    """The child asks what a thread of its parent is asking: it waits for the answer in the store, not for a thread it does not have."""
+    """The child asks what a thread of its parent is asking: it waits for the answer in the store,
+    not for a thread it does not have."""
     started, go_on = threading.Event(), threading.Event()
 
     def act(call: int) -> None:

@@ -1,4 +1,5 @@
-"""What the sandbox is for: a vendor that cannot be relied on, many processes, processes that are killed, and keys that nobody may see."""
+"""What the sandbox is for: a vendor that cannot be relied on, many processes, processes that are
+killed, and keys that nobody may see."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.redaction import Redaction
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import describe, export_snapshot, recorded_providers
+from tripwright.domains.deeptravel.sandbox.snapshot import (
+    describe,
+    export_snapshot,
+    recorded_providers,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import Found
 
@@ -31,19 +36,35 @@ SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 
 @pytest.fixture
 def recorder(unstable: Any, store_name: str) -> Callable[..., subprocess.Popen[str]]:
-    """recorder(url, questions, …) → a process that records them all into the store and says on stdout what it got."""
+    """recorder(url, questions, …) → a process that records them all into the store and says on
+    stdout what it got."""
 
     def start(url: str, questions: int, shuffle: int, lease_s: float) -> subprocess.Popen[str]:
-        words = ["--store", store_name, "--url", url, "--questions", str(questions), "--shuffle", str(shuffle), "--lease-s", str(lease_s)]
+        words = [
+            "--store",
+            store_name,
+            "--url",
+            url,
+            "--questions",
+            str(questions),
+            "--shuffle",
+            str(shuffle),
+            "--lease-s",
+            str(lease_s),
+        ]
         return subprocess.Popen(
-            [sys.executable, unstable.__file__, "record", *words, "--per-second", "400"], stdout=subprocess.PIPE, text=True
+            [sys.executable, unstable.__file__, "record", *words, "--per-second", "400"],
+            stdout=subprocess.PIPE,
+            text=True,
         )
 
     return start
 
 
 def kept(store: Store, day: str) -> dict[str, str]:
-    return {entry.question.key: hashlib.sha256(entry.body).hexdigest() for entry in store.recorded(day)}
+    return {
+        entry.question.key: hashlib.sha256(entry.body).hexdigest() for entry in store.recorded(day)
+    }
 
 
 def said(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
@@ -51,8 +72,11 @@ def said(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in process.stdout if line.endswith("\n")]
 
 
-def test_recorded_from_an_unstable_vendor_and_replayed_three_times(unstable: Any, vendor: Callable[..., Any], store_name: str) -> None:
-    """Prices change at every request, a tenth of the requests fail, and the vendor is asked faster than it likes."""
+def test_recorded_from_an_unstable_vendor_and_replayed_three_times(
+    unstable: Any, vendor: Callable[..., Any], store_name: str
+) -> None:
+    """Prices change at every request, a tenth of the requests fail, and the vendor is asked faster
+    than it likes."""
     service = vendor(150, 0.1, hang_s=0.6)
     client = unstable.Client(service.url, Terms(requests_per_second=180), timeout_s=0.3)
     store = open_store(store_name)
@@ -62,23 +86,40 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(unstable: Any
 
     def observed(one: Sandbox) -> list[str]:
         with ThreadPoolExecutor(8) as pool:
-            asked = list(pool.map(lambda arguments: one.ask("flight_search", arguments), [call for calls in episodes for call in calls]))
-        return [answer.found.to_json() if isinstance(answer.found, Found) else answer.found.note for answer in asked]
+            asked = list(
+                pool.map(
+                    lambda arguments: one.ask("flight_search", arguments),
+                    [call for calls in episodes for call in calls],
+                )
+            )
+        return [
+            answer.found.to_json() if isinstance(answer.found, Found) else answer.found.note
+            for answer in asked
+        ]
 
     recorded = observed(sandbox)
     counts = sandbox.counts.as_dict()["total"]
-    assert counts["unanswered"] == 0 and sum(counts["faults"].values()) > 0 and counts["answered_live"] == len(set(recorded))
+    assert (
+        counts["unanswered"] == 0
+        and sum(counts["faults"].values()) > 0
+        and counts["answered_live"] == len(set(recorded))
+    )
     requests = service.seen["requests"]
     for _ in range(3):
         replay = Sandbox(recorded_providers(store, unstable.DAY), store, "replay", unstable.DAY)
         assert observed(replay) == recorded
-        assert replay.counts.as_dict()["total"] | {"hits": 0} == Sandbox({}).counts.as_dict()["total"] | {"asked": 600}
+        assert replay.counts.as_dict()["total"] | {"hits": 0} == Sandbox({}).counts.as_dict()[
+            "total"
+        ] | {"asked": 600}
     assert service.seen["requests"] == requests
     store.close()
 
 
 def test_eight_processes_lose_nothing_and_ask_each_key_once(
-    unstable: Any, vendor: Callable[..., Any], store_name: str, recorder: Callable[..., subprocess.Popen[str]]
+    unstable: Any,
+    vendor: Callable[..., Any],
+    store_name: str,
+    recorder: Callable[..., subprocess.Popen[str]],
 ) -> None:
     service = vendor(300, 0.1, ("error", "cut"))
     processes = [recorder(service.url, 60, number, lease_s=30.0) for number in range(8)]
@@ -91,12 +132,18 @@ def test_eight_processes_lose_nothing_and_ask_each_key_once(
     assert len(expected) == 60
     for found in lines:
         assert {line["key"]: line["sha256"] for line in found} == expected
-    assert sum(count["answered_live"] for count in counts) == 60 and sum(count["asked"] for count in counts) == 480
+    assert (
+        sum(count["answered_live"] for count in counts) == 60
+        and sum(count["asked"] for count in counts) == 480
+    )
     store.close()
 
 
 def test_a_kill_loses_no_committed_answer_and_blocks_no_key(
-    unstable: Any, vendor: Callable[..., Any], store_name: str, recorder: Callable[..., subprocess.Popen[str]]
+    unstable: Any,
+    vendor: Callable[..., Any],
+    store_name: str,
+    recorder: Callable[..., subprocess.Popen[str]],
 ) -> None:
     service = vendor(300, 0.1, ("error", "cut"))
     process = recorder(service.url, 25, 1, lease_s=0.5)
@@ -108,11 +155,14 @@ def test_a_kill_loses_no_committed_answer_and_blocks_no_key(
     store = open_store(store_name, create=False)
     found = kept(store, unstable.DAY)
     assert all(found[line["key"]] == line["sha256"] for line in heard)
-    counts = unstable.record(store_name, service.url, 25, shuffle=2, per_second=400, lease_s=0.5, timeout_s=20)
+    counts = unstable.record(
+        store_name, service.url, 25, shuffle=2, per_second=400, lease_s=0.5, timeout_s=20
+    )
     assert (counts["asked"], counts["unanswered"]) == (25, 0)
     whole = kept(store, unstable.DAY)
     assert len(whole) == 25 and whole.items() >= found.items()
-    assert service.answers.total() <= 25 + 1  # one answer at most was under way to the killed process
+    # one answer at most was under way to the killed process
+    assert service.answers.total() <= 25 + 1
     store.close()
 
 
@@ -128,7 +178,8 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The vendor repeats the key in its answer, a client puts it into a fault, a model writes it into a question."""
+    """The vendor repeats the key in its answer, a client puts it into a fault, a model writes it
+    into a question."""
     secret = 'sk-live-"5f3/9a'
     monkeypatch.setenv("UNSTABLE_API_KEY", secret)
     caplog.set_level(logging.DEBUG)
@@ -136,24 +187,45 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     client = unstable.Client(vendor(1000, 0.0).url, key=os.environ["UNSTABLE_API_KEY"])
     sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
     asked = sandbox.ask("flight_search", unstable.question(1))
-    assert isinstance(asked.found, Found) and asked.found.records[0].carrier == "Unstable Airways ***"  # type: ignore[union-attr]
+    assert (
+        isinstance(asked.found, Found) and asked.found.records[0].carrier == "Unstable Airways ***"
+    )  # type: ignore[union-attr]
     sandbox.ask("flight_search", {**unstable.question(2), "depart_poi": f"my key is {secret}"})
     total = sandbox.counts.as_dict()["total"]
     assert (total["redacted"], total["answered_live"]) == (2, 2)
-    assert any('"depart_poi":"my key is ***"' in entry.question.arguments for entry in store.recorded(unstable.DAY))
+    assert any(
+        '"depart_poi":"my key is ***"' in entry.question.arguments
+        for entry in store.recorded(unstable.DAY)
+    )
 
     def failing(tool: str, arguments: Any) -> Found:
-        raise ProviderFault("bad_response", f"https://vendor.example/?key={secret} answered nonsense")
+        raise ProviderFault(
+            "bad_response", f"https://vendor.example/?key={secret} answered nonsense"
+        )
 
     monkeypatch.setattr(client, "ask", failing)
     with pytest.raises(ProviderFault) as error:
         sandbox.ask("flight_search", unstable.question(3))
-    missed = Sandbox({"flight_search": client}, store, "replay", unstable.DAY).ask("flight_search", unstable.question(4))
+    missed = Sandbox({"flight_search": client}, store, "replay", unstable.DAY).ask(
+        "flight_search", unstable.question(4)
+    )
     assert isinstance(missed.found, NotRecorded)
     export_snapshot(store, unstable.DAY, tmp_path / "day.jsonl.gz")
     printed = capfd.readouterr()
-    seen = [asked, error.value, sandbox.counts.as_dict(), describe(store, unstable.DAY), printed.out, printed.err, caplog.text]
-    seen += [store.name, list(store.recorded(unstable.DAY)), gzip.decompress((tmp_path / "day.jsonl.gz").read_bytes())]
+    seen = [
+        asked,
+        error.value,
+        sandbox.counts.as_dict(),
+        describe(store, unstable.DAY),
+        printed.out,
+        printed.err,
+        caplog.text,
+    ]
+    seen += [
+        store.name,
+        list(store.recorded(unstable.DAY)),
+        gzip.decompress((tmp_path / "day.jsonl.gz").read_bytes()),
+    ]
     store.close()
     seen += [path.read_bytes() for path in tmp_path.iterdir()]
     for thing in seen:
@@ -172,7 +244,11 @@ def test_which_values_are_secrets() -> None:
         }
     )
     assert hide("tvly-123456, tvly-123456-and-more") == "***, ***"
-    assert hide(json.dumps(["duffel_test_é/="])) == hide(json.dumps(["duffel_test_é/="], ensure_ascii=False)) == '["***"]'
+    assert (
+        hide(json.dumps(["duffel_test_é/="]))
+        == hide(json.dumps(["duffel_test_é/="], ensure_ascii=False))
+        == '["***"]'
+    )
     assert hide("?key=duffel_test_%C3%A9%2F%3D") == "?key=***"
     assert hide.within({"tvly-123456": ["tvly-123456", 1]}) == {"tvly-123456": ["***", 1]}
     assert hide("a chimpanzee in Wuhan, en_US.UTF-8") == "a chimpanzee in Wuhan, en_US.UTF-8"

@@ -1,4 +1,5 @@
-"""A day as a thing of its own: counted and hashed, handed on as a file, asked anew as another day."""
+"""A day as a thing of its own: counted and hashed, handed on as a file, asked anew as another
+day."""
 
 from __future__ import annotations
 
@@ -18,9 +19,21 @@ from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.refreshing import refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import describe, export_snapshot, import_snapshot, recorded_providers
+from tripwright.domains.deeptravel.sandbox.snapshot import (
+    describe,
+    export_snapshot,
+    import_snapshot,
+    recorded_providers,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, Money, Place, Source, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    Found,
+    Money,
+    Place,
+    Source,
+    TrainOffer,
+)
 from tripwright.domains.deeptravel.verbs import sandbox as verbs
 from tripwright.errors import UserError
 
@@ -28,7 +41,13 @@ DAY, NEXT = "2026-06-20", "2026-06-21"
 VERBS = tuple(
     Verb(f"sandbox {name}", "tripwright.domains.deeptravel.verbs.sandbox", function, "")
     for name, function in (
-        *(("info", "info"), ("refresh", "refresh_day"), ("export", "export_day"), ("import", "import_day"), ("drop", "drop_day")),
+        *(
+            ("info", "info"),
+            ("refresh", "refresh_day"),
+            ("export", "export_day"),
+            ("import", "import_day"),
+            ("drop", "drop_day"),
+        ),
     )
 )
 
@@ -49,18 +68,38 @@ class Railway:
         self.price += 1
         source = Source(self.name, self.version, f"{DAY}T09:30:00Z", "© railway")
         if tool == "poi_search":
-            return Found((Place(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3),), source)
+            return Found(
+                (Place(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3),), source
+            )
         day = arguments["depart_date"]
-        offer = TrainOffer("G 7", "railway", "Suzhou", "Süd", "Wuhan", "Hankou", f"{day}T06:54", f"{day}T11:02", 248)
-        return Found((offer, TrainOffer(**{**vars(offer), "price": Money(self.price, "CNY")})), source)
+        offer = TrainOffer(
+            "G 7",
+            "railway",
+            "Suzhou",
+            "Süd",
+            "Wuhan",
+            "Hankou",
+            f"{day}T06:54",
+            f"{day}T11:02",
+            248,
+        )
+        return Found(
+            (offer, TrainOffer(**{**vars(offer), "price": Money(self.price, "CNY")})), source
+        )
 
 
-def record(store: Store, trains: int = 3, places: int = 2, day: str = DAY, railway: Railway | None = None) -> Sandbox:
+def record(
+    store: Store, trains: int = 3, places: int = 2, day: str = DAY, railway: Railway | None = None
+) -> Sandbox:
     provider = railway or Railway()
-    sandbox = Sandbox(dict.fromkeys(provider.tools, provider), store, "record", day, retries=Retries(most=0))
+    sandbox = Sandbox(
+        dict.fromkeys(provider.tools, provider), store, "record", day, retries=Retries(most=0)
+    )
     for number in range(trains):
         cities = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan"}
-        sandbox.ask("train_search", {**cities, "depart_date": f"2026-07-{number + 1:02d}", "is_transfer": 0})
+        sandbox.ask(
+            "train_search", {**cities, "depart_date": f"2026-07-{number + 1:02d}", "is_transfer": 0}
+        )
     for number in range(places):
         sandbox.ask("poi_search", {"query": f"museum {number}", "city_name": "Wuhan"})
     return sandbox
@@ -84,7 +123,8 @@ def other(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_a_day_goes_through_a_file_unchanged(store: Store, other: Store, tmp_path: Path) -> None:
-    """Out of either store into another and out again: the same hash, the same bytes, the same replay."""
+    """Out of either store into another and out again: the same hash, the same bytes, the same
+    replay."""
     record(store)
     record(store, day=NEXT)
     first, again = tmp_path / "first.jsonl.gz", tmp_path / "deeper" / "again.jsonl.gz"
@@ -93,7 +133,10 @@ def test_a_day_goes_through_a_file_unchanged(store: Store, other: Store, tmp_pat
     export_snapshot(other, DAY, again)
     assert again.read_bytes() == first.read_bytes()
     assert list(other.recorded(DAY)) == list(store.recorded(DAY)) and not list(other.recorded(NEXT))
-    assert (written.answers, written.tools) == (5, {"poi_search": {"railway": 2}, "train_search": {"railway": 3}})
+    assert (written.answers, written.tools) == (
+        5,
+        {"poi_search": {"railway": 2}, "train_search": {"railway": 3}},
+    )
     assert describe(store, NEXT).content_hash != written.content_hash
     header, *lines = gzip.decompress(first.read_bytes()).splitlines()
     assert json.loads(header)["content_hash"] == written.content_hash and len(lines) == 5
@@ -106,7 +149,9 @@ def test_importing_twice_changes_nothing(store: Store, tmp_path: Path) -> None:
     assert import_snapshot(tmp_path / "day.gz", store) == found == describe(store, DAY)
 
 
-def test_a_file_that_contradicts_the_store_is_refused_whole(store: Store, other: Store, tmp_path: Path) -> None:
+def test_a_file_that_contradicts_the_store_is_refused_whole(
+    store: Store, other: Store, tmp_path: Path
+) -> None:
     record(store)
     export_snapshot(store, DAY, tmp_path / "day.gz")
     record(other, trains=1, places=0, railway=Railway(price=500))
@@ -127,29 +172,75 @@ def _changed(raw: bytes, change: Callable[[list[dict[str, Any]]], object]) -> by
     [
         (lambda raw: raw[: len(raw) // 2], "is damaged: Compressed file ended before"),
         (lambda raw: raw[:-60] + b"\0" * 60, "is damaged"),
-        (lambda raw: b"no gzip", "is no snapshot: found a file that is not gzip, expected a day's answers as 'tripwright sandbox export'"),
+        (
+            lambda raw: b"no gzip",
+            (
+                "is no snapshot: found a file that is not gzip, expected a day's answers as"
+                " 'tripwright sandbox export'"
+            ),
+        ),
         (lambda raw: b"", "is no snapshot: found a file that is not gzip"),
-        (lambda raw: gzip.compress(b""), "is no snapshot: found gzip over something else, expected a day's answers"),
-        (lambda raw: _changed(raw, lambda lines: lines[0].update(version=2)), "is a snapshot of version 2; this tripwright reads"),
-        (lambda raw: _changed(raw, lambda lines: lines.pop()), "its header says 5 answers with hash .*, it holds 4"),
-        (lambda raw: _changed(raw, lambda lines: lines[0].update(answers=4)), "its header says 4 answers"),
-        (lambda raw: _changed(raw, lambda lines: lines[0].update(content_hash="0")), "its header says 5 answers with hash 0, it holds 5"),
-        (lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot="today")), "found 'today', expected one like 2026-06-20"),
-        (lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot=NEXT)), "line 2 is no answer of 2026-06-21"),
-        (lambda raw: _changed(raw, lambda lines: lines[1].update(arguments="{}")), "line 2 is no answer"),
-        (lambda raw: _changed(raw, lambda lines: lines[2].update(answer="{}")), "line 3 is no answer"),
+        (
+            lambda raw: gzip.compress(b""),
+            "is no snapshot: found gzip over something else, expected a day's answers",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[0].update(version=2)),
+            "is a snapshot of version 2; this tripwright reads",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines.pop()),
+            "its header says 5 answers with hash .*, it holds 4",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[0].update(answers=4)),
+            "its header says 4 answers",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[0].update(content_hash="0")),
+            "its header says 5 answers with hash 0, it holds 5",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot="today")),
+            "found 'today', expected one like 2026-06-20",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[0].update(snapshot=NEXT)),
+            "line 2 is no answer of 2026-06-21",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[1].update(arguments="{}")),
+            "line 2 is no answer",
+        ),
+        (
+            lambda raw: _changed(raw, lambda lines: lines[2].update(answer="{}")),
+            "line 3 is no answer",
+        ),
         (lambda raw: _changed(raw, lambda lines: lines[2].update(answer=7)), "line 3 is no answer"),
         (
             lambda raw: _changed(
-                raw, lambda lines: lines[1].update(answer=lines[1]["answer"].replace('"may_store":true', '"may_store":false'))
+                raw,
+                lambda lines: lines[1].update(
+                    answer=lines[1]["answer"].replace('"may_store":true', '"may_store":false')
+                ),
             ),
             "line 2 is no answer of 2026-06-20 that may be kept",
         ),
-        (lambda raw: _changed(raw, lambda lines: lines[1].update(answer=lines[1]["answer"].replace("Wuhan", "Wuxi"))), "its header says"),
+        (
+            lambda raw: _changed(
+                raw,
+                lambda lines: lines[1].update(answer=lines[1]["answer"].replace("Wuhan", "Wuxi")),
+            ),
+            "its header says",
+        ),
     ],
 )
 def test_a_file_that_is_not_what_it_says(
-    damage: Callable[[bytes], bytes], message: str, other: Store, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    damage: Callable[[bytes], bytes],
+    message: str,
+    other: Store,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     source = open_store(str(tmp_path / "source.sqlite"))
     record(source)
@@ -170,12 +261,17 @@ def test_no_file_without_answers(store: Store, tmp_path: Path) -> None:
         export_snapshot(store, "yesterday", tmp_path / "out" / "day.gz")
     with pytest.raises(UserError, match="No snapshot at '.*day.gz'"):
         import_snapshot(tmp_path / "out" / "day.gz", store)
-    with pytest.raises(UserError, match="out' is a folder: name the file to write, for instance .*out/2026-06-20.jsonl.gz"):
+    with pytest.raises(
+        UserError,
+        match="out' is a folder: name the file to write, for instance .*out/2026-06-20.jsonl.gz",
+    ):
         export_snapshot(store, DAY, tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_an_old_file_stays_until_the_new_one_is_whole(other: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_file_stays_until_the_new_one_is_whole(
+    other: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record(other)
     (tmp_path / "day.gz").write_bytes(b"old")
 
@@ -196,10 +292,15 @@ def test_a_snapshot_says_who_answers(other: Store) -> None:
     record(other)
     assert recorded_providers(other, DAY, offered=()).keys() == {"train_search", "poi_search"}
     replay = Sandbox(recorded_providers(other, DAY), other, "replay", DAY)
-    assert replay.tools == RECORDS.keys()  # an agent is shown the tools that it was shown then, asked for or not
+    # an agent is shown the tools that it was shown then, asked for or not
+    assert replay.tools == RECORDS.keys()
     assert isinstance(replay.ask("web_search", {"query": "museums"}).found, NotRecorded)
-    assert isinstance(replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).found, Found)
-    assert isinstance(replay.ask("poi_search", {"query": "bridge", "city_name": "Wuhan"}).found, NotRecorded)
+    assert isinstance(
+        replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).found, Found
+    )
+    assert isinstance(
+        replay.ask("poi_search", {"query": "bridge", "city_name": "Wuhan"}).found, NotRecorded
+    )
     with pytest.raises(ProviderFault, match="railway is only replayed here"):
         replay.providers["poi_search"].ask("poi_search", {})
 
@@ -209,11 +310,18 @@ def test_where_several_answered_one_is_chosen(other: Store) -> None:
     newer = Railway()
     newer.version = "2"
     record(other, railway=newer)
-    with pytest.raises(UserError, match="poi_search answered by 'railway 1', 'railway 2': choose one of them, found no choice"):
+    with pytest.raises(
+        UserError,
+        match=(
+            "poi_search answered by 'railway 1', 'railway 2': choose one of them, found no choice"
+        ),
+    ):
         recorded_providers(other, DAY)
     with pytest.raises(UserError, match="choose one of them, found railway"):
         recorded_providers(other, DAY, {"train_search": "railway 2", "poi_search": "railway"})
-    chosen = recorded_providers(other, DAY, {"train_search": "railway 2", "poi_search": "railway 1"})
+    chosen = recorded_providers(
+        other, DAY, {"train_search": "railway 2", "poi_search": "railway 1"}
+    )
     assert (chosen["train_search"].version, chosen["poi_search"].version) == ("2", "1")
 
 
@@ -225,10 +333,21 @@ def test_trains_are_asked_again_and_places_are_copied(store: Store) -> None:
     railway = Railway(price=900)
     sandbox = Sandbox({"train_search": railway}, store, "record", NEXT)
     found = refresh(sandbox, DAY)
-    assert (found.questions, found.carried, found.known, found.answered, found.unanswered.total()) == (3, 2, 0, 3, 0)
+    assert (
+        found.questions,
+        found.carried,
+        found.known,
+        found.answered,
+        found.unanswered.total(),
+    ) == (3, 2, 0, 3, 0)
     assert railway.calls == 3
-    old = {(entry.question.tool, entry.question.arguments): entry.body for entry in store.recorded(DAY)}
-    new = {(entry.question.tool, entry.question.arguments): entry.body for entry in store.recorded(NEXT)}
+    old = {
+        (entry.question.tool, entry.question.arguments): entry.body for entry in store.recorded(DAY)
+    }
+    new = {
+        (entry.question.tool, entry.question.arguments): entry.body
+        for entry in store.recorded(NEXT)
+    }
     assert old.keys() == new.keys()
     for (tool, arguments), body in new.items():
         assert (body == old[tool, arguments]) == (tool == "poi_search")
@@ -259,7 +378,9 @@ def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(other: Store) ->
     record(other, trains=28)
     railway = Railway(fault="unauthorized")
     found = refresh(Sandbox({"train_search": railway}, other, "record", NEXT), DAY, threads=2)
-    assert found.unanswered == {"train_search": 28} and found.problems == {"train_search": "the railway said no"}
+    assert found.unanswered == {"train_search": 28} and found.problems == {
+        "train_search": "the railway said no"
+    }
     assert found.done == 28 and railway.calls <= 6
 
 
@@ -268,10 +389,16 @@ def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(other: Store) ->
     [
         (NEXT, ("train_search",), "A refresh records another day than it reads"),
         ("2026-06-01", ("train_search",), "has no snapshot of 2026-06-01"),
-        (DAY, ("poi_search",), "No provider answers poi_search, which the snapshot of 2026-06-20 has"),
+        (
+            DAY,
+            ("poi_search",),
+            "No provider answers poi_search, which the snapshot of 2026-06-20 has",
+        ),
     ],
 )
-def test_a_refresh_that_cannot_be(from_day: str, tools: tuple[str, ...], message: str, other: Store) -> None:
+def test_a_refresh_that_cannot_be(
+    from_day: str, tools: tuple[str, ...], message: str, other: Store
+) -> None:
     record(other)
     with pytest.raises(UserError, match=message):
         refresh(Sandbox({"train_search": Railway()}, other, "record", NEXT), from_day, tools)
@@ -281,7 +408,12 @@ def test_a_refresh_that_cannot_be(from_day: str, tools: tuple[str, ...], message
 # ---- by hand
 
 
-def test_the_command_line(store_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(
+    store_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     store = open_store(store_name)
     record(store)
     shown = store.name
@@ -295,16 +427,21 @@ def test_the_command_line(store_name: str, tmp_path: Path, monkeypatch: pytest.M
         return said.out if code != 2 else said.err
 
     days = ["--from", DAY, "--to", NEXT, "--services", "live.toml"]
-    assert "3 questions of 2026-06-20 asked again for 2026-06-21: 3 answered now, 0 known before, 0 unanswered; 2 answers copied" in run(
-        "refresh", "--store", store_name, *days
+    assert (
+        "3 questions of 2026-06-20 asked again for 2026-06-21: 3 answered now, 0 known before, 0"
+        " unanswered; 2 answers copied" in run("refresh", "--store", store_name, *days)
     )
     figures = json.loads(run("refresh", "--store", store_name, *days, "--json"))
     assert (figures["known"], figures["calls"]["total"]["hits"], figures["store"]) == (3, 3, shown)
     text = run("info", "--store", store_name)
-    assert f"Store {shown}: 2 snapshots" in text and "  train_search             3  railway\n" in text
+    assert (
+        f"Store {shown}: 2 snapshots" in text and "  train_search             3  railway\n" in text
+    )
     told = json.loads(run("info", "--store", store_name, "--snapshot", NEXT, "--json"))
     out = tmp_path / "day.jsonl.gz"
-    assert f"wrote {out}" in run("export", "--store", store_name, "--snapshot", NEXT, "--out", str(out))
+    assert f"wrote {out}" in run(
+        "export", "--store", store_name, "--snapshot", NEXT, "--out", str(out)
+    )
     copy = str(tmp_path / "copy" / "live.sqlite")
     assert json.loads(run("import", str(out), "--store", copy, "--json")) == told["snapshots"][0]
     assert "deleted from" in run("drop", "--store", copy, "--snapshot", NEXT)
@@ -315,7 +452,9 @@ def test_the_command_line(store_name: str, tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "new.sqlite").exists()
     railway.fault = "unauthorized"
     later = ["--from", DAY, "--to", "2026-06-22", "--services", "live.toml"]
-    assert "  train_search: 3 unanswered, the first because: the railway said no" in run("refresh", "--store", store_name, *later, code=1)
+    assert "  train_search: 3 unanswered, the first because: the railway said no" in run(
+        "refresh", "--store", store_name, *later, code=1
+    )
     assert "has no snapshot of 2026-06-30: it has 2026-06-20, 2026-06-21" in run(
         *("export", "--store", store_name, "--snapshot", "2026-06-30", "--out", str(out)), code=2
     )
@@ -327,23 +466,27 @@ def _text_in_gzip(folder: Path) -> Path:
     return folder / "text.gz"
 
 
-def test_a_killed_refresh_goes_on(unstable: Any, vendor: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_killed_refresh_goes_on(
+    unstable: Any, vendor: Callable[..., Any], tmp_path: Path
+) -> None:
     """kill -9 in the middle; what was answered before it is not asked again."""
     service, store_name = vendor(300, 0.0), str(tmp_path / "live.sqlite")
     store = open_store(store_name)
-    sandbox = Sandbox({"flight_search": unstable.Client(service.url)}, store, "record", unstable.DAY)
+    sandbox = Sandbox(
+        {"flight_search": unstable.Client(service.url)}, store, "record", unstable.DAY
+    )
     for number in range(40):
         sandbox.ask("flight_search", unstable.question(number))
     script = tmp_path / "refresh.py"
     script.write_text(
-        "import runpy, sys\n"
-        f"unstable = runpy.run_path({unstable.__file__!r})\n"
-        "from tripwright.domains.deeptravel.sandbox.refreshing import refresh\n"
-        "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
-        "from tripwright.domains.deeptravel.sandbox.store import open_store\n"
-        f"client = unstable['Client']({service.url!r}, unstable['Terms'](requests_per_second=50))\n"
-        f"sandbox = Sandbox({{'flight_search': client}}, open_store({store_name!r}), 'record', {NEXT!r}, lease_s=0.5)\n"
-        f"refresh(sandbox, {unstable.DAY!r}, threads=2, report=lambda found: print(found.answered, flush=True))\n"
+        f"import runpy, sys\nunstable = runpy.run_path({unstable.__file__!r})\nfrom"
+        " tripwright.domains.deeptravel.sandbox.refreshing import refresh\nfrom"
+        " tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\nfrom"
+        " tripwright.domains.deeptravel.sandbox.store import open_store\nclient ="
+        f" unstable['Client']({service.url!r}, unstable['Terms'](requests_per_second=50))\nsandbox"
+        f" = Sandbox({{'flight_search': client}}, open_store({store_name!r}), 'record', {NEXT!r},"
+        f" lease_s=0.5)\nrefresh(sandbox, {unstable.DAY!r}, threads=2, report=lambda found:"
+        " print(found.answered, flush=True))\n"
     )
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -354,7 +497,9 @@ def test_a_killed_refresh_goes_on(unstable: Any, vendor: Callable[..., Any], tmp
     process.stdout.close()
     kept = describe(store, NEXT).answers
     assert 10 <= kept < 40
-    again = Sandbox({"flight_search": unstable.Client(service.url)}, store, "record", NEXT, lease_s=0.5)
+    again = Sandbox(
+        {"flight_search": unstable.Client(service.url)}, store, "record", NEXT, lease_s=0.5
+    )
     found = refresh(again, unstable.DAY)
     assert (found.known, found.answered) == (kept, 40 - kept)
     assert service.answers.total() <= 40 + 40 + 4

@@ -62,7 +62,12 @@ def test_a_lease_has_one_owner_and_runs_out(store: Store) -> None:
 def test_many_claim_and_one_gets_it(store: Store, store_name: str) -> None:
     stores = [open_store(store_name) for _ in range(4)]
     got: list[int] = []
-    threads = [threading.Thread(target=lambda n=n: got.append(n) if stores[n].claim("k", f"owner {n}", 60) else None) for n in range(4)]
+    threads = [
+        threading.Thread(
+            target=lambda n=n: got.append(n) if stores[n].claim("k", f"owner {n}", 60) else None
+        )
+        for n in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -95,7 +100,8 @@ def test_a_pause_holds_for_all_and_is_never_shortened(store: Store, store_name: 
     store.pause("v", 1)
     other = open_store(store_name)
     assert 450 < other.paused_s("v") <= 500
-    assert other.reserve("v", 0.1, 3) == pytest.approx(500, abs=50)  # the first turn after it, without a burst
+    # the first turn after it, without a burst
+    assert other.reserve("v", 0.1, 3) == pytest.approx(500, abs=50)
     assert other.reserve("v", 0.1, 3) is None
     other.close()
 
@@ -106,7 +112,10 @@ def test_all_of_a_day_by_key_however_much_it_is(store: Store) -> None:
     store.keep_all([*many, recorded(0, b"other day", "2026-06-21")])
     found = list(store.recorded(DAY))
     assert found == sorted(many, key=lambda entry: entry.question.key)
-    assert [(count.snapshot, count.answers) for count in store.counts()] == [(DAY, CHUNK_ROWS + 7), ("2026-06-21", 1)]
+    assert [(count.snapshot, count.answers) for count in store.counts()] == [
+        (DAY, CHUNK_ROWS + 7),
+        ("2026-06-21", 1),
+    ]
     store.drop(DAY)
     assert not list(store.recorded(DAY)) and list(store.recorded("2026-06-21"))
 
@@ -139,7 +148,10 @@ def test_a_forked_process_uses_a_connection_of_its_own(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["mysql://user:hunter2@host/db", "http://host/db", "", " "])
 def test_a_store_of_no_known_kind(name: str) -> None:
-    with pytest.raises(UserError, match=r"is not known: expected a path like runs/live.sqlite or a URL like postgresql://") as error:
+    with pytest.raises(
+        UserError,
+        match=r"is not known: expected a path like runs/live.sqlite or a URL like postgresql://",
+    ) as error:
         open_store(name)
     assert "hunter2" not in str(error.value)
 
@@ -154,12 +166,18 @@ def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path: Path) -> 
     file = tmp_path / "notes.txt"
     file.write_text("a note")
     for create in (True, False):
-        with pytest.raises(UserError, match="is a folder: a store is a file, for instance .*live.sqlite"):
+        with pytest.raises(
+            UserError, match="is a folder: a store is a file, for instance .*live.sqlite"
+        ):
             open_store(str(tmp_path), create)
     for below in ("a.sqlite", "runs/a.sqlite"):
-        with pytest.raises(UserError, match=r"a.sqlite' cannot be made: '.*notes.txt' is a file, expected a folder"):
+        with pytest.raises(
+            UserError, match=r"a.sqlite' cannot be made: '.*notes.txt' is a file, expected a folder"
+        ):
             open_store(str(file / below))
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"] and file.read_text() == "a note"
+    assert [path.name for path in tmp_path.iterdir()] == [
+        "notes.txt"
+    ] and file.read_text() == "a note"
 
 
 def test_a_file_that_is_something_else_stays_as_it_is(tmp_path: Path) -> None:
@@ -185,7 +203,9 @@ def test_a_store_of_another_version(store: Store, store_name: str) -> None:
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path: Path) -> None:
     opened = open_store(str(tmp_path / "live.sqlite"))
     opened._run("DROP TABLE sandbox_answer")  # type: ignore[attr-defined]
-    with pytest.raises(ProviderFault, match="The store .*live.sqlite cannot be used: no such table"):
+    with pytest.raises(
+        ProviderFault, match="The store .*live.sqlite cannot be used: no such table"
+    ):
         opened.find("k")
     opened.close()
 
@@ -203,8 +223,12 @@ def test_no_password_in_any_message(postgres_name: str) -> None:
         with pytest.raises(UserError, match="cannot be used") as error:
             open_store(url)
         assert "hunter2" not in str(error.value)
-    opened = open_store(postgres_name.replace("tripwright@", f"tripwright:{quote(secret, safe='')}@"))
-    assert opened.name.startswith("postgresql://tripwright@/postgres") and "hunter2" not in repr(vars(opened)["name"])
+    opened = open_store(
+        postgres_name.replace("tripwright@", f"tripwright:{quote(secret, safe='')}@")
+    )
+    assert opened.name.startswith("postgresql://tripwright@/postgres") and "hunter2" not in repr(
+        vars(opened)["name"]
+    )
     opened.close()
 
 
@@ -216,7 +240,10 @@ def test_postgres_without_a_store_in_it(postgres_name: str) -> None:
 def test_a_lost_connection_is_made_again(postgres_name: str) -> None:
     first, second = open_store(postgres_name), open_store(postgres_name)
     first.keep(recorded(1, b"kept"))
-    second._run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'tripwright'")  # type: ignore[attr-defined]
+    second._run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND"
+        " application_name = 'tripwright'"
+    )  # type: ignore[attr-defined]
     assert first.find(recorded(1).question.key) == b"kept"
     first.close()
     second.close()

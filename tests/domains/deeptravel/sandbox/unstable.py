@@ -1,10 +1,13 @@
-"""A deliberately unstable vendor on this machine, and a recorder that asks it: for the tests here and for benchmarks/live_sandbox.py.
+"""A deliberately unstable vendor on this machine, and a recorder that asks it: for the tests here
+and for benchmarks/live_sandbox.py.
 
-The vendor's prices change at every request. It answers so many requests a second (429 with Retry-After above that), and of those it
-lets in, a tenth fails: status 500, an answer that never comes, a connection that is cut. It counts what it did.
+The vendor's prices change at every request. It answers so many requests a second (429 with
+Retry-After above that), and of those it lets in, a tenth fails: status 500, an answer that never
+comes, a connection that is cut. It counts what it did.
 
     python unstable.py serve --per-second 2 --faults 0.1
-    python unstable.py record --store live.sqlite --url http://127.0.0.1:1234 --questions 100 --shuffle 3
+    python unstable.py record --store live.sqlite --url http://127.0.0.1:1234 --questions 100
+    --shuffle 3
 """
 
 from __future__ import annotations
@@ -30,23 +33,46 @@ from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, Mone
 from tripwright.tools.http import HttpCaller
 
 DAY = "2026-06-20"
-CITIES = ("Suzhou", "Wuhan", "Kunming", "Shíjiāzhuāng", "Lhasa", "Ürümqi", "Xiamen", "Harbin", "Chengdu", "Guilin")
+CITIES = (
+    "Suzhou",
+    "Wuhan",
+    "Kunming",
+    "Shíjiāzhuāng",
+    "Lhasa",
+    "Ürümqi",
+    "Xiamen",
+    "Harbin",
+    "Chengdu",
+    "Guilin",
+)
 
 
 def question(number: int) -> dict[str, str]:
     """The arguments of question `number`; all are different."""
     depart, arrive = CITIES[number % 10], CITIES[(number // 10 + number + 1) % 10]
     day = f"2026-{7 + number // 280 % 6:02d}-{1 + number // 10 % 28:02d}"
-    return {"depart_city_name": depart, "arrival_city_name": arrive, "depart_date": day, "depart_poi": f"gate {number}"}
+    return {
+        "depart_city_name": depart,
+        "arrival_city_name": arrive,
+        "depart_date": day,
+        "depart_poi": f"gate {number}",
+    }
 
 
 class Vendor(ThreadingHTTPServer):
-    """Counts in `seen`: requests, answered, limited, and faults by kind; in `answers`, how often each question was answered."""
+    """Counts in `seen`: requests, answered, limited, and faults by kind; in `answers`, how often
+    each question was answered."""
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, per_second: float, faults: float = 0.1, kinds: tuple[str, ...] = ("error", "hang", "cut"), hang_s: float = 5.0):
+    def __init__(
+        self,
+        per_second: float,
+        faults: float = 0.1,
+        kinds: tuple[str, ...] = ("error", "hang", "cut"),
+        hang_s: float = 5.0,
+    ):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.per_second, self.faults, self.kinds, self.hang_s = per_second, faults, kinds, hang_s
         self.lock, self.random, self.ended = threading.Lock(), random.Random(7), threading.Event()
@@ -56,7 +82,9 @@ class Vendor(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     def start(self) -> Vendor:
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
         return self
 
     def stop(self) -> None:
@@ -65,7 +93,8 @@ class Vendor(ThreadingHTTPServer):
         self.server_close()
 
     def admit(self) -> tuple[str, float]:
-        """(what becomes of a request, seconds to come back after). A second's worth of requests may come at once."""
+        """(what becomes of a request, seconds to come back after). A second's worth of requests may
+        come at once."""
         with self.lock:
             self.seen["requests"] += 1
             now = time.monotonic()
@@ -73,7 +102,9 @@ class Vendor(ThreadingHTTPServer):
                 self.seen["limited"] += 1
                 return "limited", self._free_at - now
             self._free_at = max(self._free_at, now) + 1 / self.per_second
-            fate = self.random.choice(self.kinds) if self.random.random() < self.faults else "answered"
+            fate = (
+                self.random.choice(self.kinds) if self.random.random() < self.faults else "answered"
+            )
             self.seen[fate] += 1
             return fate, 0.0
 
@@ -87,7 +118,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         place = urlsplit(self.path)
         if place.path == "/seen":
-            return self._send(200, {"seen": self.server.seen, "most_answers": max(self.server.answers.values(), default=0)})
+            return self._send(
+                200,
+                {
+                    "seen": self.server.seen,
+                    "most_answers": max(self.server.answers.values(), default=0),
+                },
+            )
         fate, wait_s = self.server.admit()
         if fate == "limited":
             return self._send(429, {"error": "too many requests"}, {"Retry-After": f"{wait_s:.3f}"})
@@ -105,12 +142,25 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.answers[asked] += 1
             request = self.server.seen["requests"]
-        return self._send(200, {"price": 50 + request * 0.37 % 400, "request": request, "key": self.headers.get("authorization", "")})
+        return self._send(
+            200,
+            {
+                "price": 50 + request * 0.37 % 400,
+                "request": request,
+                "key": self.headers.get("authorization", ""),
+            },
+        )
 
-    def _send(self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+    def _send(
+        self, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> None:
         raw = json.dumps(body).encode()
         self.send_response(status)
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **(headers or {})}.items():
+        for name, value in {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(raw)),
+            **(headers or {}),
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
@@ -120,7 +170,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Client:
-    """Its provider. `key` is sent along, and the vendor repeats it in its answer, as no vendor should."""
+    """Its provider. `key` is sent along, and the vendor repeats it in its answer, as no vendor
+    should."""
 
     name, version, tools = "unstable", "1", frozenset(("flight_search",))
 
@@ -133,19 +184,37 @@ class Client:
         cities = arguments["depart_city_name"], arguments["arrival_city_name"]
         day = arguments["depart_date"]
         offer = FlightOffer(
-            *(f"UN {said['request']}", f"Unstable Airways {said['key']}".strip(), cities[0], "A", cities[1], "B"),
+            *(
+                f"UN {said['request']}",
+                f"Unstable Airways {said['key']}".strip(),
+                cities[0],
+                "A",
+                cities[1],
+                "B",
+            ),
             *(f"{day}T06:54", f"{day}T08:12", 78),
             price=Money(round(said["price"], 2), "USD"),
         )
         return Found((offer,), Source(self.name, self.version, f"{DAY}T09:30:00Z"))
 
 
-def record(store: str, url: str, questions: int, shuffle: int, per_second: float, lease_s: float, timeout_s: float) -> dict[str, Any]:
-    """Asks every question once in an order of its own, and says on stdout what it got, each as soon as it has it."""
+def record(
+    store: str,
+    url: str,
+    questions: int,
+    shuffle: int,
+    per_second: float,
+    lease_s: float,
+    timeout_s: float,
+) -> dict[str, Any]:
+    """Asks every question once in an order of its own, and says on stdout what it got, each as soon
+    as it has it."""
     opened = open_store(store)
     retries = Retries(most=8, first_wait_s=0.02, longest_wait_s=1.0)
     client = Client(url, Terms(requests_per_second=per_second), timeout_s)
-    sandbox = Sandbox({"flight_search": client}, opened, "record", DAY, retries=retries, lease_s=lease_s)
+    sandbox = Sandbox(
+        {"flight_search": client}, opened, "record", DAY, retries=retries, lease_s=lease_s
+    )
     for number in random.Random(shuffle).sample(range(questions), questions):
         asked = sandbox.ask("flight_search", question(number))
         assert isinstance(asked.found, Found)

@@ -1,4 +1,5 @@
-"""The modules of this folder that make trips, wordings and corruptions, and a small trip by hand."""
+"""The modules of this folder that make trips, wordings and corruptions, and a small trip by
+hand."""
 
 import importlib.util
 import sys
@@ -20,7 +21,9 @@ def helper() -> Callable[[str], ModuleType]:
     """helper("made_trips"): that file of this folder as a module."""
 
     def load(name: str) -> ModuleType:
-        spec = importlib.util.spec_from_file_location(f"verifiers_{name}", Path(__file__).parent / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(
+            f"verifiers_{name}", Path(__file__).parent / f"{name}.py"
+        )
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[module.__name__] = module  # dataclasses look their module up
@@ -65,10 +68,16 @@ def answer(by_hand: ModuleType) -> str:
 
 @pytest.fixture
 def judged(by_hand: ModuleType) -> Callable[..., JointFinding]:
-    """judged(answer, request, given=calls, shown={number: text}): both levels of the rule form, every turn."""
+    """judged(answer, request, given=calls, shown={number: text}): both levels of the rule form,
+    every turn."""
 
     def run(text: str, asked: TravelRequest | None = None, **more: Any) -> JointFinding:
-        return joint(RuleVerifier(), asked or by_hand.REQUEST, by_hand.made_transcript(text, **more), all_turns=True)
+        return joint(
+            RuleVerifier(),
+            asked or by_hand.REQUEST,
+            by_hand.made_transcript(text, **more),
+            all_turns=True,
+        )
 
     return run
 

@@ -1,4 +1,5 @@
-"""Six ways to spoil a grounded answer. Each changes the facts that a renderer tells, so every wording can carry every corruption."""
+"""Six ways to spoil a grounded answer. Each changes the facts that a renderer tells, so every
+wording can carry every corruption."""
 
 from __future__ import annotations
 
@@ -39,11 +40,17 @@ def wrong_price(rng: Random, trip: Trip, facts: Facts) -> bool:
     cited = _picked(rng, facts, "outbound", "back", "stay")
     assert cited is not None
     price = cited.values["price"]
-    others = [row["price"] for row in _rows(trip, cited.call) if abs(row["price"] - price) > max(8, 0.12 * price)]
+    others = [
+        row["price"]
+        for row in _rows(trip, cited.call)
+        if abs(row["price"] - price) > max(8, 0.12 * price)
+    ]
     if others and rng.random() < 0.4:
         cited.values["price"] = rng.choice(others)
     else:
-        cited.values["price"] = float(round(price + rng.choice([-1, 1]) * max(8.0, price * rng.uniform(0.12, 0.6))))
+        cited.values["price"] = float(
+            round(price + rng.choice([-1, 1]) * max(8.0, price * rng.uniform(0.12, 0.6)))
+        )
     return cited.values["price"] > 0
 
 
@@ -51,9 +58,15 @@ def other_train(rng: Random, trip: Trip, facts: Facts) -> bool:
     """The number of another row, which has other times, or a number that no row has."""
     cited = _picked(rng, facts, "outbound", "back")
     assert cited is not None
-    said = {ride.values["number"] for ride in (*facts.outbound, *facts.back, facts.spare) if ride is not None}
+    said = {
+        ride.values["number"]
+        for ride in (*facts.outbound, *facts.back, facts.spare)
+        if ride is not None
+    }
     others = [
-        row["number"] for row in _rows(trip, cited.call) if row["number"] not in said and row["departs_at"] != cited.values["departs_at"]
+        row["number"]
+        for row in _rows(trip, cited.call)
+        if row["number"] not in said and row["departs_at"] != cited.values["departs_at"]
     ]
     if others and rng.random() < 0.6:
         cited.values["number"] = rng.choice(others)
@@ -61,7 +74,12 @@ def other_train(rng: Random, trip: Trip, facts: Facts) -> bool:
         number = cited.values["number"]
         digit = number[-1]
         cited.values["number"] = number[:-1] + rng.choice([d for d in "0123456789" if d != digit])
-    known = {row["number"]: row for call in range(1, len(trip.transcript.calls) + 1) for row in _rows(trip, call) if "number" in row}
+    known = {
+        row["number"]: row
+        for call in range(1, len(trip.transcript.calls) + 1)
+        for row in _rows(trip, call)
+        if "number" in row
+    }
     there = known.get(cited.values["number"])
     return there is None or there["departs_at"][11:] != cited.values["departs_at"][11:]
 
@@ -78,12 +96,15 @@ def invented_hotel(rng: Random, trip: Trip, facts: Facts) -> bool:
 
 
 def impossible_connection(rng: Random, trip: Trip, facts: Facts) -> bool:
-    """A return that leaves before the arrival (in the words, or by another row), or a ride that arrives before it departs."""
+    """A return that leaves before the arrival (in the words, or by another row), or a ride that
+    arrives before it departs."""
     if facts.back and facts.outbound_date == facts.return_date and rng.random() < 0.7:
         arrives = datetime.fromisoformat(facts.outbound[0].values["arrives_at"])
         leaves = arrives - timedelta(minutes=rng.randint(10, 90))
         length = facts.back[0].values["minutes"]
-        facts.back[0].values.update(departs_at=_stamp(leaves), arrives_at=_stamp(leaves + timedelta(minutes=length)))
+        facts.back[0].values.update(
+            departs_at=_stamp(leaves), arrives_at=_stamp(leaves + timedelta(minutes=length))
+        )
         return True
     ride = rng.choice([facts.outbound[0], *facts.back[:1]])
     departs = datetime.fromisoformat(ride.values["departs_at"])
@@ -92,7 +113,8 @@ def impossible_connection(rng: Random, trip: Trip, facts: Facts) -> bool:
 
 
 def wrong_date(rng: Random, trip: Trip, facts: Facts) -> bool:
-    """Another day in the answer's words, or a search for another day whose rows the answer tells truly."""
+    """Another day in the answer's words, or a search for another day whose rows the answer tells
+    truly."""
     shift = rng.choice([-2, -1, 1, 2, 7])
     if rng.random() < 0.5:
         _search_another_day(trip, facts, shift)
@@ -159,10 +181,15 @@ SHAPES = {"invented hotel": "stay"}
 
 
 def corrupted(
-    name: str, seed: int, make: Callable[[int, str | None], Trip], render: Callable[[Any, Any], str], words: Any
+    name: str,
+    seed: int,
+    make: Callable[[int, str | None], Trip],
+    render: Callable[[Any, Any], str],
+    words: Any,
 ) -> tuple[Trip, str]:
-    """A made-up trip and its corrupted answer. Draws again where a corruption cannot be told: it has no stay, or this wording leaves the
-    changed fact out (then the answer would still be true)."""
+    """A made-up trip and its corrupted answer. Draws again where a corruption cannot be told: it
+    has no stay, or this wording leaves the changed fact out (then the answer would still be
+    true)."""
     for attempt in range(50):
         trip = copy.deepcopy(make(seed + 10_000 * attempt, SHAPES.get(name)))
         facts = copy.deepcopy(trip.facts)

@@ -1,4 +1,5 @@
-"""A small trip by hand: the request, five calls with their answers, a sound answer, and the transcript that they make."""
+"""A small trip by hand: the request, five calls with their answers, a sound answer, and the
+transcript that they make."""
 
 import json
 from typing import Any
@@ -9,7 +10,10 @@ from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 REQUEST = TravelRequest(
-    query="From Suzhou to Wuhan on 26 June for two, there by 3 pm, back on the 28th. We want to see the Old Lighthouse.",
+    query=(
+        "From Suzhou to Wuhan on 26 June for two, there by 3 pm, back on the 28th. We want to see"
+        " the Old Lighthouse."
+    ),
     origin="Suzhou",
     destination="Wuhan",
     depart_date="2026-06-26",
@@ -21,7 +25,9 @@ REQUEST = TravelRequest(
 )
 
 
-def _ride(number: str, ends: tuple[str, str], departs: str, arrives: str, minutes: int, price: float) -> dict[str, Any]:
+def _ride(
+    number: str, ends: tuple[str, str], departs: str, arrives: str, minutes: int, price: float
+) -> dict[str, Any]:
     return {
         "number": number,
         "operator": "Northern Rail",
@@ -61,12 +67,18 @@ _BACK = [
     _ride("G3127", ("Wuhan", "Suzhou"), "2026-06-28T18:10", "2026-06-28T22:18", 248, 233.0),
     _ride("D3059", ("Wuhan", "Suzhou"), "2026-06-28T19:00", "2026-06-28T23:30", 270, 199.5),
 ]
-_HOTELS = [_hotel("Riverside Inn", 402.0, 4.1, "12 Mill Lane"), _hotel("Harbour View Inn", 310.0, 3.9, "7 King Road")]
+_HOTELS = [
+    _hotel("Riverside Inn", 402.0, 4.1, "12 Mill Lane"),
+    _hotel("Harbour View Inn", 310.0, 3.9, "7 King Road"),
+]
 
 
 def made_calls() -> list[ToolCall]:
     def answer(name: str, arguments: dict[str, Any], rows: list[dict[str, Any]]) -> ToolCall:
-        body = {"rows": [{"row": n, **row} for n, row in enumerate(rows, 1)], "source": "closed world, 2026-06-20T09:30:00Z"}
+        body = {
+            "rows": [{"row": n, **row} for n, row in enumerate(rows, 1)],
+            "source": "closed world, 2026-06-20T09:30:00Z",
+        }
         return ToolCall(name, arguments, json.dumps(body, ensure_ascii=False))
 
     way = {
@@ -78,15 +90,43 @@ def made_calls() -> list[ToolCall]:
         "distance_km": 1.4,
     }
     return [
-        answer("train_search", {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}, _THERE),
-        answer("hotel_search", {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}, _HOTELS),
-        answer("train_search", {"depart_city_name": "Wuhan", "arrival_city_name": "Suzhou", "depart_date": "2026-06-28"}, _BACK),
+        answer(
+            "train_search",
+            {
+                "depart_city_name": "Suzhou",
+                "arrival_city_name": "Wuhan",
+                "depart_date": "2026-06-26",
+            },
+            _THERE,
+        ),
+        answer(
+            "hotel_search",
+            {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"},
+            _HOTELS,
+        ),
+        answer(
+            "train_search",
+            {
+                "depart_city_name": "Wuhan",
+                "arrival_city_name": "Suzhou",
+                "depart_date": "2026-06-28",
+            },
+            _BACK,
+        ),
         answer(
             "poi_search",
             {"query": "Old Lighthouse", "city_name": "Wuhan"},
             [{"name": "Old Lighthouse", "city": "Wuhan", "address": "1 Rua Nova"}],
         ),
-        answer("route_planning", {"origin_name": "Riverside Inn", "destination_name": "Old Lighthouse", "city_name": "Wuhan"}, [way]),
+        answer(
+            "route_planning",
+            {
+                "origin_name": "Riverside Inn",
+                "destination_name": "Old Lighthouse",
+                "city_name": "Wuhan",
+            },
+            [way],
+        ),
     ]
 
 
@@ -117,21 +157,33 @@ ANSWER = """A trip from Suzhou to Wuhan for two, 26 to 28 June.
 """
 
 
-def made_transcript(text: str, given: list[ToolCall] | None = None, shown: dict[int, str] | None = None) -> Transcript:
+def made_transcript(
+    text: str, given: list[ToolCall] | None = None, shown: dict[int, str] | None = None
+) -> Transcript:
     """The finished episode. `shown` replaces what the model saw of a call, by its number."""
     segments = [Segment("system", "Plan trips."), Segment("user", REQUEST.query)]
     for number, call in enumerate(given if given is not None else made_calls(), start=1):
-        segments += [Segment("assistant", "<tool_call>…</tool_call>", call=call), Segment("tool", (shown or {}).get(number, call.result))]
-    return typed(Transcript([*segments, Segment("assistant", f"<answer>{text}</answer>")], StopReason.ANSWER, text))
+        segments += [
+            Segment("assistant", "<tool_call>…</tool_call>", call=call),
+            Segment("tool", (shown or {}).get(number, call.result)),
+        ]
+    return typed(
+        Transcript(
+            [*segments, Segment("assistant", f"<answer>{text}</answer>")], StopReason.ANSWER, text
+        )
+    )
 
 
 def typed(transcript: Transcript) -> Transcript:
-    """The same with the rows that a session would have kept of these answers, which stand here as JSON text alone."""
+    """The same with the rows that a session would have kept of these answers, which stand here as
+    JSON text alone."""
     segments = transcript.segments
     for place, segment in enumerate(segments):
         if segment.call is not None:
             told = segments[place + 1].text
-            segment.call.rows = _rows(segment.call, segment.call.result if segment.call.result in told else told)
+            segment.call.rows = _rows(
+                segment.call, segment.call.result if segment.call.result in told else told
+            )
     return transcript
 
 
@@ -173,4 +225,9 @@ def _record(call: ToolCall, entry: Any) -> dict[str, Any]:
         entry = dict(zip(labels, entry, strict=True))
     record = {name: value for name, value in entry.items() if name != "row"}
     nested = [name for name, value in record.items() if isinstance(value, dict)]
-    return {**record, **{f"{name}.{inner}": value for name in nested for inner, value in record.pop(name).items()}}
+    return {
+        **record,
+        **{
+            f"{name}.{inner}": value for name in nested for inner, value in record.pop(name).items()
+        },
+    }

@@ -1,4 +1,5 @@
-"""A judge's endpoint on this machine that says what it is told to, and what is judged: a request, an episode, judgements as text."""
+"""A judge's endpoint on this machine that says what it is told to, and what is judged: a request,
+an episode, judgements as text."""
 
 from __future__ import annotations
 
@@ -23,27 +24,45 @@ REQUEST = TravelRequest(
     depart_date="2026-06-26",
     return_date="2026-06-28",
 )
-ROWS = {"rows": [{"row": 1, "number": "TW 214", "departs_at": "2026-06-26T06:54"}], "source": "made up"}
+ROWS = {
+    "rows": [{"row": 1, "number": "TW 214", "departs_at": "2026-06-26T06:54"}],
+    "source": "made up",
+}
 
 
-def episode(answer: str | None = "### Outbound recommendations\n#### TW 214\n[call 1, row 1]", shown: str | None = None) -> Transcript:
+def episode(
+    answer: str | None = "### Outbound recommendations\n#### TW 214\n[call 1, row 1]",
+    shown: str | None = None,
+) -> Transcript:
     call = ToolCall("flight_search", {"depart_city_name": "Oldport"}, json.dumps(ROWS))
-    segments = [Segment("assistant", "a call", call=call), Segment("tool", shown or call.result), Segment("assistant", answer or "")]
+    segments = [
+        Segment("assistant", "a call", call=call),
+        Segment("tool", shown or call.result),
+        Segment("assistant", answer or ""),
+    ]
     return Transcript(segments, StopReason.ANSWER, answer)
 
 
 def chat(content: str, finish: str = "stop", usage: dict[str, int] | None = None) -> Reply:
     counted = {"prompt_tokens": 1000, "completion_tokens": 100} if usage is None else usage
-    body = {"choices": [{"message": {"content": content}, "finish_reason": finish}], "usage": counted}
+    body = {
+        "choices": [{"message": {"content": content}, "finish_reason": finish}],
+        "usage": counted,
+    }
     return 200, json.dumps(body).encode(), {}
 
 
 def judgement(
-    conclusion: str = "very_satisfied", unmet: tuple[str, ...] = (), keys: tuple[str, ...] = RUBRICS, reason: str = "As read."
+    conclusion: str = "very_satisfied",
+    unmet: tuple[str, ...] = (),
+    keys: tuple[str, ...] = RUBRICS,
+    reason: str = "As read.",
 ) -> str:
     rubrics = {key: "not_met" if key in unmet else "met" for key in keys}
     problems = [{"rubric": key, "said": "TW 214", "message": f"{key} is wrong"} for key in unmet]
-    return json.dumps({"reason": reason, "rubrics": rubrics, "problems": problems, "conclusion": conclusion})
+    return json.dumps(
+        {"reason": reason, "rubrics": rubrics, "problems": problems, "conclusion": conclusion}
+    )
 
 
 def turn_judgement(conclusion: str = "satisfied", unmet: tuple[str, ...] = ()) -> str:
@@ -51,7 +70,8 @@ def turn_judgement(conclusion: str = "satisfied", unmet: tuple[str, ...] = ()) -
 
 
 class Judge:
-    """A server that answers the n-th request with the n-th reply, the last one for ever; `takes` says which formats it accepts."""
+    """A server that answers the n-th request with the n-th reply, the last one for ever; `takes`
+    says which formats it accepts."""
 
     def __init__(self, serve: Callable[..., str]) -> None:
         self.replies: list[Reply | str] = [judgement()]
@@ -64,13 +84,23 @@ class Judge:
         with self._lock:
             self.requests.append(request)
             if "response_format" in request and not self.takes_schema:
-                return 400, b'{"error": {"message": "This response_format type is unavailable now"}}', {}
-            served = sum(self.takes_schema or "response_format" not in each for each in self.requests)
+                return (
+                    400,
+                    b'{"error": {"message": "This response_format type is unavailable now"}}',
+                    {},
+                )
+            served = sum(
+                self.takes_schema or "response_format" not in each for each in self.requests
+            )
             reply = self.replies[min(served, len(self.replies)) - 1]
         return chat(reply) if isinstance(reply, str) else reply
 
     def endpoint(self, **settings: Any) -> ChatEndpoint:
-        return ChatEndpoint(self.url, "judge", **{"timeout_s": 5.0, "max_retries": 1, "first_wait_s": 0.001, **settings})
+        return ChatEndpoint(
+            self.url,
+            "judge",
+            **{"timeout_s": 5.0, "max_retries": 1, "first_wait_s": 0.001, **settings},
+        )
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -78,4 +108,8 @@ def lines(folder: Path) -> list[dict[str, Any]]:
 
 
 LIMITED: Reply = (429, b'{"error": {"message": "slow down"}}', {"Retry-After": "0"})
-GOOD, BAD, WORSE = judgement(), judgement("dissatisfied_logic", ("logic",)), judgement("dissatisfied_incomplete", ("complete",))
+GOOD, BAD, WORSE = (
+    judgement(),
+    judgement("dissatisfied_logic", ("logic",)),
+    judgement("dissatisfied_incomplete", ("complete",)),
+)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 def standard(f: Facts, w: Words) -> str:
     """The format of row D11 as it is written down."""
-    lines = [f"A trip from {f.request.origin} to {f.request.destination} on {f.outbound_date} for {w.people(f.request.party_size)}.", ""]
+    lines = [
+        f"A trip from {f.request.origin} to {f.request.destination} on {f.outbound_date} for {w.people(f.request.party_size)}.",
+        "",
+    ]
     for title, rides, day in w.ways(f, "Outbound", "Return"):
         if title == "Return":
             lines += _standard_stay(f, w)
@@ -27,7 +30,8 @@ def standard(f: Facts, w: Words) -> str:
                 f"- **Recommendation**: departs {w.spot(ride, 'depart')} {w.time(v['departs_at'])}, arrives {w.spot(ride, 'arrive')} "
                 f"{w.time(v['arrives_at'])} ({w.minutes(v['minutes'])})",
                 f"- **Price**: {w.money(v['price'])} per person",
-                "- **Why**: " + w.pick("direct, no change", "fits the day well", "a convenient time"),
+                "- **Why**: "
+                + w.pick("direct, no change", "fits the day well", "a convenient time"),
                 f"- **Evidence**: {w.card(ride)}",
             ]
     if f.visits:
@@ -75,7 +79,9 @@ def prose(f: Facts, w: Words) -> str:
             back=lambda b, one: (
                 f"For the way home on {w.day(f.return_date)}, {b['number']} departs {b['depart_city']} at {w.time(b['departs_at'])}, arriving {w.time(b['arrives_at'])}, for {w.money(b['price'])} each {w.card(one)}."
             ),
-            spare=lambda s, one: f"Should it be full, the {w.time(s['departs_at'])} {w.kind(one)} {s['number']} would be the alternative.",
+            spare=lambda s, one: (
+                f"Should it be full, the {w.time(s['departs_at'])} {w.kind(one)} {s['number']} would be the alternative."
+            ),
         )
     )
 
@@ -107,7 +113,13 @@ def prices_first(f: Facts, w: Words) -> str:
     for place, way in f.visits:
         out += ["", "**Things to see**", f"* {place.values['name']}: {way.values['distance_km']} km from {way.values['origin']}, "
                 f"{w.minutes(way.values['minutes'])} {way.values['mode']} {w.card(way)}"]  # fmt: skip
-    out += ["", "**Good to know**", f"* Backup: {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}." if f.spare else ""]
+    out += [
+        "",
+        "**Good to know**",
+        f"* Backup: {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}."
+        if f.spare
+        else "",
+    ]
     return "\n".join(out)
 
 
@@ -133,7 +145,9 @@ def chatty(f: Facts, w: Words) -> str:
             visits=lambda place, way: (
                 f"**Sightseeing**\n{place.values['name']} is at {place.values['address']}. From {way.values['origin']} it's {way.values['distance_km']} km, or {w.minutes(way.values['minutes'])} by {way.values['mode']}."
             ),
-            spare=lambda v, one: f"**Plan B**\nIf seats run out, look at {v['number']} ({w.time(v['departs_at'])}, {w.money(v['price'])}).",
+            spare=lambda v, one: (
+                f"**Plan B**\nIf seats run out, look at {v['number']} ({w.time(v['departs_at'])}, {w.money(v['price'])})."
+            ),
         )
     )
 
@@ -197,7 +211,10 @@ def table(f: Facts, w: Words) -> str:
             f"({w.minutes(way.values['minutes'])} {way.values['mode']}).",
         ]
     if f.spare:
-        out += ["", f"Fallback: {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}."]
+        out += [
+            "",
+            f"Fallback: {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}.",
+        ]
     return "\n".join(out)
 
 
@@ -212,14 +229,20 @@ def by_day(f: Facts, w: Words) -> str:
         )
     for hotel in f.stay:
         v = hotel.values
-        out.append(f"- Check in at {v['name']} ({w.money(v['price'])} for the stay of {w.nights(w.stayed(f))}) {w.card(hotel)}")
+        out.append(
+            f"- Check in at {v['name']} ({w.money(v['price'])} for the stay of {w.nights(w.stayed(f))}) {w.card(hotel)}"
+        )
     for place, way in f.visits:
         out.append(
             f"- Visit {place.values['name']} at {place.values['address']}: {w.minutes(way.values['minutes'])} "
             f"{way.values['mode']} from {way.values['origin']}"
         )
     if f.back:
-        out.append(f"### Day {w.stayed(f) + 1} - {w.day(f.return_date)}" if f.stay else "### Back in the evening")
+        out.append(
+            f"### Day {w.stayed(f) + 1} - {w.day(f.return_date)}"
+            if f.stay
+            else "### Back in the evening"
+        )
     for ride in f.back:
         v = ride.values
         out.append(
@@ -240,7 +263,10 @@ def terse(f: Facts, w: Words) -> str:
         return f"{label}: {v['number']} {w.time(v['departs_at'])}-{w.time(v['arrives_at'])} {w.money(v['price'])} {w.card(one)}"
 
     out = [ride("Out", one) for one in f.outbound]
-    out += [f"Stay: {one.values['name']} {w.money(one.values['price'])} {w.nights(w.stayed(f))} {w.card(one)}" for one in f.stay]
+    out += [
+        f"Stay: {one.values['name']} {w.money(one.values['price'])} {w.nights(w.stayed(f))} {w.card(one)}"
+        for one in f.stay
+    ]
     out += [ride("Back", one) for one in f.back]
     out += [
         f"See: {place.values['name']}, {w.minutes(way.values['minutes'])} {way.values['mode']} from {way.values['origin']} {w.card(way)}"
@@ -267,7 +293,9 @@ def sandwich(f: Facts, w: Words) -> str:
     text = []
     if f.stay:
         h = f.stay[0].values
-        text.append(f"I would book {w.nights(w.stayed(f))} at {h['name']} ({h['address']}), which asks {w.money(h['price'])} for the stay.")
+        text.append(
+            f"I would book {w.nights(w.stayed(f))} at {h['name']} ({h['address']}), which asks {w.money(h['price'])} for the stay."
+        )
     v = f.outbound[0].values
     text.append(f"You get to {v['arrive_city']} on {w.day(f.outbound_date)} at {w.time(v['arrives_at'])}, having left "
     f"{v['depart_city']} at {w.time(v['departs_at'])}, with {v['number']}; "
@@ -283,9 +311,22 @@ def sandwich(f: Facts, w: Words) -> str:
         f"{b['number']} and are in {b['arrive_city']} at {w.time(b['arrives_at'])}, "
                     f"for another {w.money(b['price'])} a head.")  # fmt: skip
     if f.spare:
-        text.append(f"In case of delays or a sold-out {w.kind(f.spare)}, {f.spare.values['number']} is the fallback.")
+        text.append(
+            f"In case of delays or a sold-out {w.kind(f.spare)}, {f.spare.values['number']} is the fallback."
+        )
     return " ".join(text)
 
 
 Renderer = Callable[[Any, Any], str]
-SEEN: tuple[Renderer, ...] = (standard, prose, prices_first, chatty, numbered, table, by_day, terse, with_total, sandwich)
+SEEN: tuple[Renderer, ...] = (
+    standard,
+    prose,
+    prices_first,
+    chatty,
+    numbered,
+    table,
+    by_day,
+    terse,
+    with_total,
+    sandwich,
+)

@@ -1,5 +1,6 @@
-"""Grounded answers in four wordings, the last set: written after the rules had been mended on all others, measured once (128 of 300
-passed), and then used to mend them as well. No wording here is unseen any more."""
+"""Grounded answers in four wordings, the last set: written after the rules had been mended on all
+others, measured once (128 of 300 passed), and then used to mend them as well. No wording here is
+unseen any more."""
 
 # ruff: noqa: E501 - a paragraph is one line
 
@@ -21,14 +22,18 @@ def hurried(f: Facts, w: Words) -> str:
             out=lambda v, one: (
                 f"Hey! Quick plan: {v['number']} gets you from {v['depart_city']} to {v['arrive_city']}, leaving {w.time(v['departs_at'])} and landing or rolling in {w.time(v['arrives_at'])}. {w.money(v['price'])} each."
             ),
-            stay=lambda h, one: f"Sleep at {h['name']} for {w.money(h['price'])} ({w.nights(w.stayed(f))}).",
+            stay=lambda h, one: (
+                f"Sleep at {h['name']} for {w.money(h['price'])} ({w.nights(w.stayed(f))})."
+            ),
             back=lambda b, one: (
                 f"Home again {w.day(f.return_date)}: {b['number']}, {w.time(b['departs_at'])}, arriving {w.time(b['arrives_at'])}, {w.money(b['price'])} each."
             ),
             visits=lambda place, way: (
                 f"{place.values['name']} is {w.minutes(way.values['minutes'])} of {way.values['mode']} from {way.values['origin']}."
             ),
-            spare=lambda v, one: f"Backup if anything breaks: {v['number']}, {w.time(v['departs_at'])}.",
+            spare=lambda v, one: (
+                f"Backup if anything breaks: {v['number']}, {w.time(v['departs_at'])}."
+            ),
         )
     )
 
@@ -64,13 +69,22 @@ def two_options(f: Facts, w: Words) -> str:
             f"{w.minutes(way.values['minutes'])} {way.values['mode']}.",
         ]
     if f.spare:
-        out += ["", "## Risks", f"Should option A sell out, {f.spare.values['number']} leaves at {w.time(f.spare.values['departs_at'])}."]
+        out += [
+            "",
+            "## Risks",
+            f"Should option A sell out, {f.spare.values['number']} leaves at {w.time(f.spare.values['departs_at'])}.",
+        ]
     return "\n".join(out)
 
 
 def wide_table(f: Facts, w: Words) -> str:
     """Everything in one table, the stay among the rides."""
-    out = ["Here's your trip at a glance:", "", "| When | What | Details | Cost |", "|:--|:--|:--|--:|"]
+    out = [
+        "Here's your trip at a glance:",
+        "",
+        "| When | What | Details | Cost |",
+        "|:--|:--|:--|--:|",
+    ]
     for rides, day in ((f.outbound[:1], f.outbound_date), (f.back[:1], f.return_date)):
         for ride in rides:
             v = ride.values

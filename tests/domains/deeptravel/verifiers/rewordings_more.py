@@ -1,4 +1,5 @@
-"""Grounded answers in eight more wordings, written as held-out sets of four. Each set was measured once, then used to mend the rules."""
+"""Grounded answers in eight more wordings, written as held-out sets of four. Each set was measured
+once, then used to mend the rules."""
 
 # ruff: noqa: E501 - a paragraph is one line
 
@@ -41,7 +42,10 @@ def letter(f: Facts, w: Words) -> str:
 
 def emoji_cards(f: Facts, w: Words) -> str:
     out = [f"# ✈️ {f.request.destination} trip", ""]
-    for icon, title, rides, day in (("🛫", "Going out", f.outbound, f.outbound_date), ("🛬", "Coming home", f.back, f.return_date)):
+    for icon, title, rides, day in (
+        ("🛫", "Going out", f.outbound, f.outbound_date),
+        ("🛬", "Coming home", f.back, f.return_date),
+    ):
         if rides:
             out.append(f"## {icon} {title} | {w.day(day)}")
         for ride in rides:
@@ -53,7 +57,13 @@ def emoji_cards(f: Facts, w: Words) -> str:
         out.append("## 🏨 Hotel")
     for hotel in f.stay:
         v = hotel.values
-        out += [f"**{v['name']}** · ⭐ {v['rating']}", f"📍 {v['address']}", f"💵 {w.money(v['price'])} / stay", f"🔎 {w.card(hotel)}", ""]
+        out += [
+            f"**{v['name']}** · ⭐ {v['rating']}",
+            f"📍 {v['address']}",
+            f"💵 {w.money(v['price'])} / stay",
+            f"🔎 {w.card(hotel)}",
+            "",
+        ]
     for place, way in f.visits:
         out += [
             "## 📸 To see",
@@ -61,7 +71,10 @@ def emoji_cards(f: Facts, w: Words) -> str:
             "",
         ]
     if f.spare:
-        out += ["## ⚠️ Watch out", f"Trains and planes fill up; {f.spare.values['number']} is your safety net."]
+        out += [
+            "## ⚠️ Watch out",
+            f"Trains and planes fill up; {f.spare.values['number']} is your safety net.",
+        ]
     return "\n".join(out)
 
 
@@ -91,13 +104,19 @@ def question_and_answer(f: Facts, w: Words) -> str:
                 "**How do you get home?**",
                 f"With {b['number']} on {w.day(f.return_date)}. Departure {w.time(b['departs_at'])}, arrival {w.time(b['arrives_at'])}, price {w.money(b['price'])} per person. {w.card(one)}",
             ],
-            spare=lambda v, one: ["", "**What if it is fully booked?**", f"Then {v['number']} is there, at {w.time(v['departs_at'])}."],
+            spare=lambda v, one: [
+                "",
+                "**What if it is fully booked?**",
+                f"Then {v['number']} is there, at {w.time(v['departs_at'])}.",
+            ],
         )
     )
 
 
 def nested(f: Facts, w: Words) -> str:
-    out = [f"Trip summary: {f.request.origin} – {f.request.destination}, {w.people(f.request.party_size)}"]
+    out = [
+        f"Trip summary: {f.request.origin} – {f.request.destination}, {w.people(f.request.party_size)}"
+    ]
     for title, rides, day in w.ways(f, "Outward journey", "Homeward journey"):
         if title.startswith("Home") and f.stay:
             out.append("- Accommodation")
@@ -122,7 +141,10 @@ def nested(f: Facts, w: Words) -> str:
             f"    - getting there: {w.minutes(way.values['minutes'])} from {way.values['origin']}, {way.values['mode']}",
         ]
     if f.spare:
-        out += ["- What could go wrong", f"  - {f.outbound[0].values['number']} could be cancelled: then {f.spare.values['number']}"]
+        out += [
+            "- What could go wrong",
+            f"  - {f.outbound[0].values['number']} could be cancelled: then {f.spare.values['number']}",
+        ]
     return "\n".join(out)
 
 
@@ -178,7 +200,11 @@ def timeline(f: Facts, w: Words) -> str:
                 f"- {w.time(b['departs_at'])}: departure from {w.spot(one, 'depart')} on {b['number']} ({w.money(b['price'])} per person)",
                 f"- {w.time(b['arrives_at'])}: back at {w.spot(one, 'arrive')}",
             ],
-            spare=lambda v, one: ["", "**Plan B**", f"- {v['number']}, off at {w.time(v['departs_at'])}"],
+            spare=lambda v, one: [
+                "",
+                "**Plan B**",
+                f"- {v['number']}, off at {w.time(v['departs_at'])}",
+            ],
         )
     )
 
@@ -214,7 +240,9 @@ def reasoned(f: Facts, w: Words) -> str:
             f"{w.minutes(way.values['minutes'])} ({way.values['mode']}, {way.values['distance_km']} km)."
         )
     if f.spare:
-        text.append(f"If plans change, {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])} is a good fallback.")
+        text.append(
+            f"If plans change, {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])} is a good fallback."
+        )
     return "\n\n".join(text)
 
 
@@ -231,7 +259,11 @@ def key_values(f: Facts, w: Words) -> str:
             f"  Source: {w.card(one)}",
         ]
 
-    out = [f"Trip: {f.request.origin} to {f.request.destination}", f"Outbound ({w.day(f.outbound_date)})", *ride(f.outbound[0])]
+    out = [
+        f"Trip: {f.request.origin} to {f.request.destination}",
+        f"Outbound ({w.day(f.outbound_date)})",
+        *ride(f.outbound[0]),
+    ]
     if f.stay:
         h = f.stay[0].values
         out += [
@@ -251,9 +283,21 @@ def key_values(f: Facts, w: Words) -> str:
             f"  Way: {w.minutes(way.values['minutes'])} {way.values['mode']} from {way.values['origin']}",
         ]
     if f.spare:
-        out += ["Risks", f"  Sold out: take {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}"]
+        out += [
+            "Risks",
+            f"  Sold out: take {f.spare.values['number']} at {w.time(f.spare.values['departs_at'])}",
+        ]
     return "\n".join(out)
 
 
 Renderer = Callable[[Any, Any], str]
-LATER: tuple[Renderer, ...] = (letter, emoji_cards, question_and_answer, nested, memo, timeline, reasoned, key_values)
+LATER: tuple[Renderer, ...] = (
+    letter,
+    emoji_cards,
+    question_and_answer,
+    nested,
+    memo,
+    timeline,
+    reasoned,
+    key_values,
+)

@@ -149,14 +149,27 @@ def test_how_far_a_duration_may_be_rounded(text: str, true: float, fits: bool) -
 
 @pytest.mark.parametrize(
     ("text", "true", "fits"),
-    [("7 pm", 1140, True), ("7 pm", 1141, False), ("about 7 pm", 1144, True), ("about 7 pm", 1146, False), ("around 6:54 pm", 1133, False)],
+    [
+        ("7 pm", 1140, True),
+        ("7 pm", 1141, False),
+        ("about 7 pm", 1144, True),
+        ("about 7 pm", 1146, False),
+        ("around 6:54 pm", 1133, False),
+    ],
 )
 def test_how_far_a_clock_time_may_be_rounded(text: str, true: float, fits: bool) -> None:
     assert clock_fits(_only(text, "time"), true) is fits
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"), [("301,00 USD", 301), ("USD 1.234,50", 1234.5), ("1,234 USD", 1234), ("$12,345", 12345), ("0,99 USD", 0.99)]
+    ("text", "amount"),
+    [
+        ("301,00 USD", 301),
+        ("USD 1.234,50", 1234.5),
+        ("1,234 USD", 1234),
+        ("$12,345", 12345),
+        ("0,99 USD", 0.99),
+    ],
 )
 def test_a_comma_before_two_digits_is_the_point(text: str, amount: float) -> None:
     assert _only(text, "price").values == (amount,)

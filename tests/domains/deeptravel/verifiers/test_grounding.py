@@ -47,7 +47,11 @@ def test_true_in_other_words(judged: Judged, answer: str, old: str, new: str) ->
         ("233 USD", "about 260 USD", "wrong_price"),
         ("(2 nights)", "(3 nights)", "wrong_nights"),
         ("(2 nights)", "(a single night)", "wrong_nights"),
-        ("Outbound recommendations (2026-06-26)", "Outbound recommendations (2026-06-28)", "wrong_date"),
+        (
+            "Outbound recommendations (2026-06-26)",
+            "Outbound recommendations (2026-06-28)",
+            "wrong_date",
+        ),
         ("(Suzhou → Wuhan)", "(Wuhan → Suzhou)", "wrong_attribute"),
         ("(4 h 8 min)", "(3 h 8 min)", "wrong_duration"),
         ("1.4 km", "400 m", "wrong_distance"),
@@ -57,7 +61,11 @@ def test_true_in_other_words(judged: Judged, answer: str, old: str, new: str) ->
         ("arrives before 15:00", "arrives before 10:00", "wrong_time"),
         ("[call 1, row 1]", "[call 1, row 9]", "card_points_nowhere"),
         ("[call 4, row 1]", "[call 2, row 1]", "card_of_another_row"),
-        ("### Risks", "### Cost\nThe trip costs 1,234 USD in total for two.\n### Risks", "ungrounded_price"),
+        (
+            "### Risks",
+            "### Cost\nThe trip costs 1,234 USD in total for two.\n### Risks",
+            "ungrounded_price",
+        ),
         ("leaves at 08:06", "leaves at 09:06", "wrong_time"),
         ("G3124 is sold out", "G3125 is sold out", "invented_name"),
         ("for two, 26", "for three people, 26", "wrong_party"),
@@ -76,7 +84,11 @@ def test_a_problem_names_its_row_and_words(judged: Judged, answer: str) -> None:
     (problem,) = found.problems
     assert (problem.kind, problem.call, problem.row) == ("wrong_price", 2, 1)
     assert "310 USD" in problem.message and "310 USD" in problem.said
-    assert [turn.conclusion for turn in found.turns] == ["satisfied", "inconsistent_with_response", *["satisfied"] * 3]
+    assert [turn.conclusion for turn in found.turns] == [
+        "satisfied",
+        "inconsistent_with_response",
+        *["satisfied"] * 3,
+    ]
 
 
 def test_what_no_answer_says_is_held_against_the_calls_used(judged: Judged, answer: str) -> None:
@@ -102,24 +114,41 @@ def test_a_call_for_the_wrong_thing_that_the_answer_uses(
 ) -> None:
     calls[number - 1].arguments.update(change)
     turn = judged(answer, given=calls).turns[number - 1]
-    assert turn.conclusion == "tool_call_logic_error" and turn.problems[0].kind == "wrong_parameters"
+    assert (
+        turn.conclusion == "tool_call_logic_error" and turn.problems[0].kind == "wrong_parameters"
+    )
 
 
-def test_an_exploration_may_ask_for_anything(judged: Judged, answer: str, calls: list[ToolCall]) -> None:
+def test_an_exploration_may_ask_for_anything(
+    judged: Judged, answer: str, calls: list[ToolCall]
+) -> None:
     extra = ToolCall(
         "flight_search",
         {"depart_city_name": "Ghent", "arrival_city_name": "Oslo", "depart_date": "2030-01-01"},
         '{"rows": [], "note": "None."}',
     )
-    wrong = ToolCall("hotel_search", {"city_name": "Nowhere"}, '{"error": "There is no city Nowhere."}', error=True)
+    wrong = ToolCall(
+        "hotel_search",
+        {"city_name": "Nowhere"},
+        '{"error": "There is no city Nowhere."}',
+        error=True,
+    )
     assert judged(answer, given=[*calls, extra, wrong]).reward == 1.0
 
 
 def test_rows_of_the_compact_face(judged: Judged, request_: TravelRequest) -> None:
-    there = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}
+    there = {
+        "depart_city_name": "Suzhou",
+        "arrival_city_name": "Wuhan",
+        "depart_date": "2026-06-26",
+    }
     back = {"depart_city_name": "Wuhan", "arrival_city_name": "Suzhou", "depart_date": "2026-06-28"}
     given = [
-        ToolCall("train_search", there, '{"rows":[["G3124","06:54","11:02",233,1,"G3124"],["D3056","08:06","12:36",199.5,2,"D3056"]]}'),
+        ToolCall(
+            "train_search",
+            there,
+            '{"rows":[["G3124","06:54","11:02",233,1,"G3124"],["D3056","08:06","12:36",199.5,2,"D3056"]]}',
+        ),
         ToolCall(
             "hotel_search",
             {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"},
@@ -128,18 +157,26 @@ def test_rows_of_the_compact_face(judged: Judged, request_: TravelRequest) -> No
         ToolCall("train_search", back, '{"rows":[["G3127","18:10","22:18",233,1,"G3127"]]}'),
     ]
     text = (
-        "### Outbound (2026-06-26)\n- train G3124 06:54-11:02 233 USD [call 1, row 1]\n### Stay (2026-06-26 to 2026-06-28)\n"
-        "- Riverside Inn 402 USD [call 2, row 1]\n### Return (2026-06-28)\n- train G3127 18:10-22:18 233 USD [call 3, row 1]\n"
-        "### Risks\n- If G3124 is full: D3056"
+        "### Outbound (2026-06-26)\n- train G3124 06:54-11:02 233 USD [call 1, row 1]\n### Stay"
+        " (2026-06-26 to 2026-06-28)\n- Riverside Inn 402 USD [call 2, row 1]\n### Return"
+        " (2026-06-28)\n- train G3127 18:10-22:18 233 USD [call 3, row 1]\n### Risks\n- If G3124 is"
+        " full: D3056"
     )
     plain = request_.model_copy(update={"visit": ()})
     assert judged(text, plain, given=given).reward == 1.0
-    assert judged(text.replace("233 USD [call 3", "199 USD [call 3"), plain, given=given).reward == 0.0
+    assert (
+        judged(text.replace("233 USD [call 3", "199 USD [call 3"), plain, given=given).reward == 0.0
+    )
 
 
-def test_an_unknown_tools_rows_count_as_they_stand(judged: Judged, answer: str, calls: list[ToolCall]) -> None:
+def test_an_unknown_tools_rows_count_as_they_stand(
+    judged: Judged, answer: str, calls: list[ToolCall]
+) -> None:
     ferry = ToolCall(
-        "mcp_ferries", {"port": "Wuhan"}, '[{"name": "Yangtze Line", "fare": {"amount": 12.5, "currency": "USD"}, "leaves": "09:40"}]'
+        "mcp_ferries",
+        {"port": "Wuhan"},
+        '[{"name": "Yangtze Line", "fare": {"amount": 12.5, "currency": "USD"}, "leaves":'
+        ' "09:40"}]',
     )
     said = answer + "- The Yangtze Line leaves at 9:40 am for 12.50 USD [call 6, row 1]\n"
     assert judged(said, given=[*calls, ferry]).reward == 1.0

@@ -5,7 +5,13 @@ from types import ModuleType
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.findings import Conclusion, TrajectoryFinding, TurnConclusion, TurnFinding, Unscored
+from tripwright.domains.deeptravel.verifiers.findings import (
+    Conclusion,
+    TrajectoryFinding,
+    TurnConclusion,
+    TurnFinding,
+    Unscored,
+)
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 
@@ -49,18 +55,27 @@ def test_a_failed_trajectory_spares_every_turn(run) -> None:  # type: ignore[no-
     verifier = Scripted("basically_satisfied")
     found = run(verifier)
     assert (found.reward, found.turns, found.turns_saved, verifier.asked) == (0.0, (), 5, 0)
-    assert run(Scripted("basically_satisfied", *["satisfied"] * 5), passing=("basically_satisfied",)).reward == 1.0
+    assert (
+        run(
+            Scripted("basically_satisfied", *["satisfied"] * 5), passing=("basically_satisfied",)
+        ).reward
+        == 1.0
+    )
 
 
 def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the_same(run) -> None:  # type: ignore[no-untyped-def]
-    verifier = Scripted("basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3)
+    verifier = Scripted(
+        "basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3
+    )
     found = run(verifier, early_stop=False)
     assert (found.reward, len(found.turns), found.turns_saved) == (0.0, 2, 3)
     assert run(Scripted("basically_satisfied", *["satisfied"] * 5), early_stop=False).reward == 0.0
 
 
 def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-def]
-    verifier = Scripted("very_satisfied", "satisfied", "inconsistent_with_response", Unscored("never asked"))
+    verifier = Scripted(
+        "very_satisfied", "satisfied", "inconsistent_with_response", Unscored("never asked")
+    )
     found = run(verifier)
     assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (0.0, 2, 3, 2)
     every = Scripted("very_satisfied", "satisfied", "tool_call_logic_error", *["satisfied"] * 3)
@@ -69,7 +84,9 @@ def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-
 
 @pytest.mark.parametrize("turns", [(), ("satisfied", Unscored("the endpoint is dead"))])
 def test_a_verifier_that_fails_is_unscored(run, turns) -> None:  # type: ignore[no-untyped-def]
-    verifier = Scripted("very_satisfied", *turns) if turns else Scripted(Unscored("the endpoint is dead"))
+    verifier = (
+        Scripted("very_satisfied", *turns) if turns else Scripted(Unscored("the endpoint is dead"))
+    )
     found = run(verifier)
     assert found.reward is None and found.unscored == "the endpoint is dead"
 
@@ -88,7 +105,11 @@ def test_no_answer_is_the_models_failure(by_hand: ModuleType) -> None:
 
 
 def test_no_call_is_no_ground(by_hand: ModuleType) -> None:
-    found = joint(Scripted("very_satisfied"), by_hand.REQUEST, by_hand.made_transcript(by_hand.ANSWER, given=[]))
+    found = joint(
+        Scripted("very_satisfied"),
+        by_hand.REQUEST,
+        by_hand.made_transcript(by_hand.ANSWER, given=[]),
+    )
     assert found.reward == 0.0
 
 

@@ -1,4 +1,5 @@
-"""The LLM judge against a real server on this machine: good judges, bad judges, dead ones, and how each is read."""
+"""The LLM judge against a real server on this machine: good judges, bad judges, dead ones, and how
+each is read."""
 
 from __future__ import annotations
 
@@ -24,11 +25,21 @@ def test_structured_output_and_what_is_asked_for(judge: Any, said: ModuleType) -
     sent = judge.requests[0]
     schema = sent["response_format"]["json_schema"]["schema"]
     assert sent["temperature"] == 0.0 and sent["response_format"]["json_schema"]["strict"] is True
-    assert list(schema["properties"]) == ["reason", "rubrics", "problems", "conclusion"], "the reason comes before the conclusion"
+    assert list(schema["properties"]) == [
+        "reason",
+        "rubrics",
+        "problems",
+        "conclusion",
+    ], "the reason comes before the conclusion"
     system, user = (message["content"] for message in sent["messages"])
-    assert "[Is the logic sound?]" in system and "Very satisfied but did not address unexpected situations" in system
+    assert (
+        "[Is the logic sound?]" in system
+        and "Very satisfied but did not address unexpected situations" in system
+    )
     assert "TW 214" in user and "From Oldport to Millbrook" in user and "TW 214" not in system
-    assert "tool_response" not in user, "the trajectory level does not see what the tools answered (A.2.2)"
+    assert "tool_response" not in user, (
+        "the trajectory level does not see what the tools answered (A.2.2)"
+    )
 
 
 def test_a_turn_is_judged_by_what_the_model_was_shown(judge: Any, said: ModuleType) -> None:
@@ -37,7 +48,11 @@ def test_a_turn_is_judged_by_what_the_model_was_shown(judge: Any, said: ModuleTy
     assert (found.call, found.conclusion, found.passes) == (1, "inconsistent_with_response", False)
     assert [(problem.kind, problem.call) for problem in found.problems] == [("reflects", 1)]
     user = judge.requests[0]["messages"][1]["content"]
-    assert "rows cut short" in user and "made up" not in user and 'flight_search({"depart_city_name": "Oldport"})' in user
+    assert (
+        "rows cut short" in user
+        and "made up" not in user
+        and 'flight_search({"depart_city_name": "Oldport"})' in user
+    )
     with pytest.raises(ValueError, match="call 2 of a transcript with 1 calls"):
         LlmJudge(judge.endpoint()).turn(said.REQUEST, said.episode(), 2)
 
@@ -63,27 +78,49 @@ def test_a_judge_that_contradicts_itself_gets_the_worse(
 # ---- forms
 
 
-def test_without_structured_output_the_object_in_the_text_is_remembered(judge: Any, said: ModuleType) -> None:
+def test_without_structured_output_the_object_in_the_text_is_remembered(
+    judge: Any, said: ModuleType
+) -> None:
     judge.takes_schema = False
     judge.replies = [f"<think>Hm, {{}}.</think>Here it is:\n```json\n{said.judgement()}\n```"]
     verifier = LlmJudge(judge.endpoint())
     for answer in ("one", "two", "three"):
         assert verifier.trajectory(said.REQUEST, said.episode(answer)).passes()
-    assert ["response_format" in request for request in judge.requests] == [True, False, False, False]
+    assert ["response_format" in request for request in judge.requests] == [
+        True,
+        False,
+        False,
+        False,
+    ]
     assert verifier.account.forms == {"object": 3} and verifier.account.unscored == 0
 
 
-def test_a_judge_that_writes_no_json_is_asked_for_the_plain_line(judge: Any, said: ModuleType) -> None:
-    """As a small model does: four replies that cannot be read (two forms, two attempts each), then A.2.2's line, ever after."""
-    line = "Evaluation Reason: the return leaves before the arrival.\n**Final Conclusion:** Dissatisfied, logically unreasonable."
+def test_a_judge_that_writes_no_json_is_asked_for_the_plain_line(
+    judge: Any, said: ModuleType
+) -> None:
+    """As a small model does: four replies that cannot be read (two forms, two attempts each), then
+    A.2.2's line, ever after."""
+    line = (
+        "Evaluation Reason: the return leaves before the arrival.\n**Final Conclusion:**"
+        " Dissatisfied, logically unreasonable."
+    )
     judge.replies = ["I like it."] * 4 + [line]
     verifier = LlmJudge(judge.endpoint())
     found = verifier.trajectory(said.REQUEST, said.episode())
-    assert (found.conclusion, found.rubrics) == ("dissatisfied_logic", {}) and found.reason == "the return leaves before the arrival."
+    assert (found.conclusion, found.rubrics) == (
+        "dissatisfied_logic",
+        {},
+    ) and found.reason == "the return leaves before the arrival."
     assert "Final Conclusion: one of these" in judge.requests[-1]["messages"][0]["content"]
-    assert "cannot be read" in judge.requests[1]["messages"][-1]["content"], "it is told what was wrong"
+    assert "cannot be read" in judge.requests[1]["messages"][-1]["content"], (
+        "it is told what was wrong"
+    )
     verifier.trajectory(said.REQUEST, said.episode("another"))
-    assert len(judge.requests) == 6 and verifier.account.replies == 6 and verifier.account.usage["prompt_tokens"] == 6000
+    assert (
+        len(judge.requests) == 6
+        and verifier.account.replies == 6
+        and verifier.account.usage["prompt_tokens"] == 6000
+    )
 
 
 def test_a_slip_does_not_cost_a_form_that_has_worked(judge: Any, said: ModuleType) -> None:
@@ -91,7 +128,13 @@ def test_a_slip_does_not_cost_a_form_that_has_worked(judge: Any, said: ModuleTyp
     verifier = LlmJudge(judge.endpoint())
     for answer in ("one", "two", "three"):
         verifier.trajectory(said.REQUEST, said.episode(answer))
-    assert ["response_format" in request for request in judge.requests] == [True, True, True, False, True]
+    assert ["response_format" in request for request in judge.requests] == [
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_a_server_that_falls_over_the_schema(judge: Any, said: ModuleType) -> None:
@@ -100,7 +143,14 @@ def test_a_server_that_falls_over_the_schema(judge: Any, said: ModuleType) -> No
 
 
 def test_a_verdict_before_its_reason_is_read_and_counted(judge: Any, said: ModuleType) -> None:
-    early = json.dumps({"conclusion": "very_satisfied", "rubrics": dict.fromkeys(RUBRICS, True), "reason": "Because.", "problems": []})
+    early = json.dumps(
+        {
+            "conclusion": "very_satisfied",
+            "rubrics": dict.fromkeys(RUBRICS, True),
+            "reason": "Because.",
+            "problems": [],
+        }
+    )
     judge.replies = [early, said.judgement()]
     verifier = LlmJudge(judge.endpoint())
     assert verifier.trajectory(said.REQUEST, said.episode("one")).reason == "Because."
@@ -115,7 +165,10 @@ def test_429_is_waited_for_and_then_unscored(judge: Any, said: ModuleType, tmp_p
     judge.replies = [said.LIMITED, said.judgement()]
     assert LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode()).passes()
     judge.replies = [said.LIMITED]
-    with JudgementLog(tmp_path / "judgements.jsonl") as log, pytest.raises(Unscored, match="rate_limit after 2 attempts"):
+    with (
+        JudgementLog(tmp_path / "judgements.jsonl") as log,
+        pytest.raises(Unscored, match="rate_limit after 2 attempts"),
+    ):
         LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode())
     (line,) = said.lines(tmp_path)
     assert line["judged"] is None and "slow down" in line["fault"]
@@ -131,10 +184,15 @@ def test_429_is_waited_for_and_then_unscored(judge: Any, said: ModuleType, tmp_p
         (lambda said: said.chat("", finish="content_filter"), "withheld"),
         (lambda _: (200, b"<html>busy</html>", {}), "bad_response"),
         (lambda _: (500, b"{}", {}), "server_error"),
-        (lambda _: (400, b'{"error": {"message": "maximum context length is 10 tokens"}}', {}), "context_overflow"),
+        (
+            lambda _: (400, b'{"error": {"message": "maximum context length is 10 tokens"}}', {}),
+            "context_overflow",
+        ),
     ],
 )
-def test_nonsense_is_unscored_and_never_a_verdict(judge: Any, said: ModuleType, reply: Callable[[ModuleType], Any], why: str) -> None:
+def test_nonsense_is_unscored_and_never_a_verdict(
+    judge: Any, said: ModuleType, reply: Callable[[ModuleType], Any], why: str
+) -> None:
     judge.replies = [reply(said)]
     verifier = LlmJudge(judge.endpoint())
     with pytest.raises(Unscored, match=why):
@@ -149,8 +207,13 @@ def test_a_wrong_key_is_the_users_to_mend(judge: Any, said: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "", " \n", "x" * (LONGEST_ANSWER + 1)])
-def test_no_answer_and_a_flood_fail_without_a_paid_call(judge: Any, said: ModuleType, answer: str | None) -> None:
+def test_no_answer_and_a_flood_fail_without_a_paid_call(
+    judge: Any, said: ModuleType, answer: str | None
+) -> None:
     verifier = LlmJudge(judge.endpoint())
-    assert verifier.trajectory(said.REQUEST, said.episode(answer)).conclusion == "dissatisfied_incomplete"
+    assert (
+        verifier.trajectory(said.REQUEST, said.episode(answer)).conclusion
+        == "dissatisfied_incomplete"
+    )
     assert not verifier.turn(said.REQUEST, said.episode(answer), 1).passes
     assert judge.requests == []

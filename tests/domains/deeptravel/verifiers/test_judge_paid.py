@@ -40,19 +40,32 @@ def test_a_judge_that_disagrees_with_itself(
         found = verifier.trajectory(said.REQUEST, said.episode())
     assert found.conclusion == conclusion
     item = said.lines(tmp_path)[-1]
-    assert item["agreement"] == agreed and sorted(item["votes"]).count(conclusion) == agreed * len(votes)
+    assert item["agreement"] == agreed and sorted(item["votes"]).count(conclusion) == agreed * len(
+        votes
+    )
     # 1,000 prompt tokens at 2 USD and 100 completion tokens at 8 USD per million are 0.0028 USD.
-    assert item["usd"] == pytest.approx(0.0028 * len(votes)) and item["usage"]["prompt_tokens"] == 1000 * len(votes)
+    assert item["usd"] == pytest.approx(0.0028 * len(votes)) and item["usage"][
+        "prompt_tokens"
+    ] == 1000 * len(votes)
     told = verifier.account.record(verifier.prices)
-    assert told["usd"] == pytest.approx(0.0028 * len(votes)) and told["agreement"] == agreed and told["seconds"] > 0
+    assert (
+        told["usd"] == pytest.approx(0.0028 * len(votes))
+        and told["agreement"] == agreed
+        and told["seconds"] > 0
+    )
     assert told["votes_asked"] == len(votes) and told["unanimous"] == 0
 
 
-def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(judge: Any, said: ModuleType) -> None:
+def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(
+    judge: Any, said: ModuleType
+) -> None:
     judge.replies = [said.chat(said.judgement(), usage={})]
     verifier = LlmJudge(judge.endpoint())
     verifier.trajectory(said.REQUEST, said.episode())
-    assert verifier.account.replies_without_count == 1 and "prompt_tokens" not in verifier.account.record(None)
+    assert (
+        verifier.account.replies_without_count == 1
+        and "prompt_tokens" not in verifier.account.record(None)
+    )
 
 
 def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path) -> None:
@@ -70,14 +83,19 @@ def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path)
         verifier.trajectory(said.REQUEST, said.episode())
     assert len(judge.requests) == asked + 1
     assert sum("votes" in line for line in said.lines(tmp_path)) == 1, "an item is closed once"
-    with JudgementLog(path) as log:  # another question, another answer, other settings: nothing is taken over
+    # another question, another answer, other settings: nothing is taken over
+    with JudgementLog(path) as log:
         LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode("another answer"))
         LlmJudge(judge.endpoint(temperature=0.5), log=log).trajectory(said.REQUEST, said.episode())
-        LlmJudge(judge.endpoint(), load_rubrics().model_copy(update={"tools": ""}), log=log).trajectory(said.REQUEST, said.episode())
+        LlmJudge(
+            judge.endpoint(), load_rubrics().model_copy(update={"tools": ""}), log=log
+        ).trajectory(said.REQUEST, said.episode())
     assert len(judge.requests) == asked + 4
 
 
-def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge: Any, said: ModuleType, tmp_path: Path) -> None:
+def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(
+    judge: Any, said: ModuleType, tmp_path: Path
+) -> None:
     judge.replies = [said.GOOD, said.BAD, said.BAD]
     conclusions = []
     with JudgementLog(tmp_path / "judgements.jsonl") as log:
@@ -91,12 +109,17 @@ def test_more_votes_ask_for_what_is_missing_and_fewer_for_nothing(judge: Any, sa
 
 def test_threads_that_ask_the_same_pay_once(judge: Any, said: ModuleType) -> None:
     verifier = LlmJudge(judge.endpoint())
-    found = list(map_unordered(lambda _: verifier.trajectory(said.REQUEST, said.episode()).passes(), range(12), 6))
+    found = list(
+        map_unordered(
+            lambda _: verifier.trajectory(said.REQUEST, said.episode()).passes(), range(12), 6
+        )
+    )
     assert found == [True] * 12 and len(judge.requests) == 1
 
 
 def test_a_killed_run_repeats_no_paid_call(judge: Any, said: ModuleType, tmp_path: Path) -> None:
-    """A process judges 8 answers one after the other and is killed while it waits for the fifth; the next one asks for 4."""
+    """A process judges 8 answers one after the other and is killed while it waits for the fifth;
+    the next one asks for 4."""
     log = tmp_path / "judgements.jsonl"
     transcripts = [said.episode(f"answer {number}").to_json() for number in range(8)]
     (tmp_path / "asked.json").write_text(json.dumps([said.REQUEST.record(), transcripts]))
@@ -110,12 +133,20 @@ def test_a_killed_run_repeats_no_paid_call(judge: Any, said: ModuleType, tmp_pat
         return answer(request)
 
     judge.url = judge.serve(until_the_fifth)
-    command = [sys.executable, str(tmp_path / "judging.py"), judge.url, str(tmp_path / "asked.json"), str(log)]
+    command = [
+        sys.executable,
+        str(tmp_path / "judging.py"),
+        judge.url,
+        str(tmp_path / "asked.json"),
+        str(log),
+    ]
     with subprocess.Popen(command) as killed:
         assert fifth.wait(60)
         killed.kill()
     assert subprocess.run(command, timeout=60).returncode == 0
-    asked = Counter(re.findall(r"answer \d", request["messages"][1]["content"])[0] for request in judge.requests)
+    asked = Counter(
+        re.findall(r"answer \d", request["messages"][1]["content"])[0] for request in judge.requests
+    )
     assert asked == {f"answer {number}": 1 for number in range(8)}
     assert sum("votes" in line for line in said.lines(tmp_path)) == 8
 

@@ -10,7 +10,11 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, RUBRICS, Conclusion
+from tripwright.domains.deeptravel.verifiers.findings import (
+    PASSING_CONCLUSIONS,
+    RUBRICS,
+    Conclusion,
+)
 from tripwright.domains.deeptravel.verifiers.judge_prompts import response_format
 from tripwright.domains.deeptravel.verifiers.judge_reply import Unreadable, Vote, read_reply
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
@@ -20,7 +24,12 @@ from tripwright.llm.client import Completion
 
 LEVEL = load_rubrics().trajectory
 SCALE: tuple[str, ...] = get_args(Conclusion)
-BODY: dict[str, Any] = {"reason": "As read.", "rubrics": dict.fromkeys(RUBRICS, "met"), "problems": [], "conclusion": "very_satisfied"}
+BODY: dict[str, Any] = {
+    "reason": "As read.",
+    "rubrics": dict.fromkeys(RUBRICS, "met"),
+    "problems": [],
+    "conclusion": "very_satisfied",
+}
 
 
 def read(text: str, finish: str = "stop") -> Vote:
@@ -30,9 +39,10 @@ def read(text: str, finish: str = "stop") -> Vote:
 def test_the_papers_words_lead_to_the_six_conclusions() -> None:
     """A.2.2, word by word as printed."""
     printed = (
-        "Very satisfied or Very satisfied but did not address unexpected situations or "
-        "Basically satisfied, other constraints or specific requirements were not met or Dissatisfied, logically unreasonable or "
-        "Dissatisfied, main requirements misunderstood or Dissatisfied, incomplete answer"
+        "Very satisfied or Very satisfied but did not address unexpected situations or Basically"
+        " satisfied, other constraints or specific requirements were not met or Dissatisfied,"
+        " logically unreasonable or Dissatisfied, main requirements misunderstood or Dissatisfied,"
+        " incomplete answer"
     )
     assert " or ".join(each.words for each in LEVEL.conclusion) == printed
     for key, words in zip(SCALE, [each.words for each in LEVEL.conclusion], strict=True):
@@ -51,9 +61,18 @@ def test_the_papers_words_lead_to_the_six_conclusions() -> None:
 )
 def test_a_line_however_it_is_dressed(line: str) -> None:
     vote = read(f"Evaluation Reason: all is well.\n{line}\n")
-    assert (vote.conclusion, vote.reason, vote.read_as, vote.verdict_first) == ("very_satisfied", "all is well.", "line", False)
+    assert (vote.conclusion, vote.reason, vote.read_as, vote.verdict_first) == (
+        "very_satisfied",
+        "all is well.",
+        "line",
+        False,
+    )
     early = read(f"{line}\nEvaluation Reason: all is well.\n")
-    assert (early.conclusion, early.reason, early.verdict_first) == ("very_satisfied", "all is well.", True)
+    assert (early.conclusion, early.reason, early.verdict_first) == (
+        "very_satisfied",
+        "all is well.",
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +82,10 @@ def test_a_line_however_it_is_dressed(line: str) -> None:
         "Final Conclusion: Very satisfied, although the hotel does not exist",
         "Final Conclusion: not very satisfied",
         "Final Conclusion: Very satisfied or Dissatisfied, incomplete answer",
-        "Final Conclusion: Very satisfied\nOn second thoughts:\nFinal Conclusion: Dissatisfied, incomplete answer",
+        (
+            "Final Conclusion: Very satisfied\nOn second thoughts:\nFinal Conclusion: Dissatisfied,"
+            " incomplete answer"
+        ),
         "Final Conclusion:",
         "The final conclusion: Very satisfied",
         "<think>Final Conclusion: Very satisfied",
@@ -87,12 +109,21 @@ def test_nothing_is_guessed(text: str) -> None:
 
 def test_json_wherever_it_stands_with_what_judges_do_to_it() -> None:
     words = {"met": True, "not met": False, "Not Asked": None}
-    loose = {**BODY, "rubrics": {**dict(zip(RUBRICS, [True, False, None, *words], strict=True))}, "problems": ["?", {"message": "m"}, 3]}
+    loose = {
+        **BODY,
+        "rubrics": {**dict(zip(RUBRICS, [True, False, None, *words], strict=True))},
+        "problems": ["?", {"message": "m"}, 3],
+    }
     vote = read(f"I looked at {{this}}.\n```json\n{json.dumps(loose, indent=1)}\n```\nThat is all.")
     assert vote.rubrics == dict(zip(RUBRICS, [True, False, None, True, False, None], strict=True))
     assert [(each.kind, each.message) for each in vote.problems] == [("other", "m")]
-    assert (vote.said, vote.conclusion) == ("very_satisfied", "dissatisfied_main_requirement") and vote.contradicts_itself
-    assert read(json.dumps(BODY).replace("As read.", "two\nlines")).reason == "two\nlines", "a raw line break in a string"
+    assert (vote.said, vote.conclusion) == (
+        "very_satisfied",
+        "dissatisfied_main_requirement",
+    ) and vote.contradicts_itself
+    assert read(json.dumps(BODY).replace("As read.", "two\nlines")).reason == "two\nlines", (
+        "a raw line break in a string"
+    )
     assert Vote.from_json(json.loads(json.dumps(vote.to_json()))) == vote
 
 
@@ -110,7 +141,17 @@ def test_the_schema_takes_what_is_asked_for_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     ("votes", "verdict"),
-    [("aac", "a"), ("acc", "c"), ("ac", "c"), ("aabc", "b"), ("aabcc", "b"), ("abc", "b"), ("b", "b"), ("aaccc", "c"), ("aacc", "c")],
+    [
+        ("aac", "a"),
+        ("acc", "c"),
+        ("ac", "c"),
+        ("aabc", "b"),
+        ("aabcc", "b"),
+        ("abc", "b"),
+        ("b", "b"),
+        ("aaccc", "c"),
+        ("aacc", "c"),
+    ],
 )
 def test_the_middle_vote(votes: str, verdict: str) -> None:
     assert {middle(order, "abc") for order in itertools.permutations(votes)} == {verdict}
@@ -136,13 +177,25 @@ def test_rubrics_are_decided_one_by_one_and_a_tie_is_not_met() -> None:
 
 def test_a_users_rubrics(tmp_path: Path) -> None:
     theirs = tmp_path / "mine.toml"
-    text = (Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml").read_text()
-    extra = '[[trajectory.rubric]]\nkey = "green"\ntitle = "By rail?"\nunmet = "basically_satisfied"\ntext = "No flight below 500 km."\n'
+    text = (
+        Path(__file__).parents[4]
+        / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml"
+    ).read_text()
+    extra = (
+        '[[trajectory.rubric]]\nkey = "green"\ntitle = "By rail?"\nunmet ='
+        ' "basically_satisfied"\ntext = "No flight below 500 km."\n'
+    )
     theirs.write_text(text + extra)
     rubrics = load_rubrics(theirs)
-    assert rubrics.trajectory.unmet["green"] == "basically_satisfied" and rubrics.fingerprint != load_rubrics().fingerprint
+    assert (
+        rubrics.trajectory.unmet["green"] == "basically_satisfied"
+        and rubrics.fingerprint != load_rubrics().fingerprint
+    )
     vote = read_reply(
-        Completion(json.dumps({**BODY, "rubrics": {**BODY["rubrics"], "green": "not_met"}}), (), "stop", {}), rubrics.trajectory
+        Completion(
+            json.dumps({**BODY, "rubrics": {**BODY["rubrics"], "green": "not_met"}}), (), "stop", {}
+        ),
+        rubrics.trajectory,
     )
     assert vote.conclusion == "basically_satisfied"
 
@@ -152,19 +205,36 @@ def test_a_users_rubrics(tmp_path: Path) -> None:
     [
         ('key = "logic"\n', 'key = "sense"\n', "lacks the rubric 'logic'"),
         ('key = "logic"\n', 'key = "complete"\n', "lacks the rubric 'logic'"),
-        ('unmet = "dissatisfied_logic"', 'unmet = "very_satisfied"', "rubric 'logic': unmet = 'very_satisfied' is not one of"),
+        (
+            'unmet = "dissatisfied_logic"',
+            'unmet = "very_satisfied"',
+            "rubric 'logic': unmet = 'very_satisfied' is not one of",
+        ),
         ('words = "Very satisfied"', 'words = "Dissatisfied, incomplete answer"', "same words"),
-        ('[[trajectory.conclusion]]\nkey = "very_satisfied"\nwords = "Very satisfied"\n', "", "needs these conclusions in this order"),
+        (
+            '[[trajectory.conclusion]]\nkey = "very_satisfied"\nwords = "Very satisfied"\n',
+            "",
+            "needs these conclusions in this order",
+        ),
         ('name = "deeptravel"', "name = ", "not TOML"),
         ('name = "deeptravel"', 'name = "x"\nnote = "y"', "note: Extra inputs"),
     ],
 )
-def test_rubrics_that_cannot_be_used_are_named_in_one_line(tmp_path: Path, old: str, new: str, told: str) -> None:
-    text = (Path(__file__).parents[4] / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml").read_text()
+def test_rubrics_that_cannot_be_used_are_named_in_one_line(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    text = (
+        Path(__file__).parents[4]
+        / "tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml"
+    ).read_text()
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(UserError) as raised:
         load_rubrics(tmp_path / "mine.toml")
-    assert told in str(raised.value) and "\n" not in str(raised.value) and "mine.toml" in str(raised.value)
+    assert (
+        told in str(raised.value)
+        and "\n" not in str(raised.value)
+        and "mine.toml" in str(raised.value)
+    )
     with pytest.raises(UserError, match="No rubrics at"):
         load_rubrics(tmp_path / "none.toml")

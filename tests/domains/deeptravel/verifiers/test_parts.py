@@ -10,7 +10,13 @@ ITEMS = re.compile("Harbour View Inn|TW 214")
 
 
 @pytest.mark.parametrize(
-    "first", ["Hotel, May 20th to May 25th", "LODGING", "Where you will sleep (Fri 24 July, three nights):", "2. Hotel"]
+    "first",
+    [
+        "Hotel, May 20th to May 25th",
+        "LODGING",
+        "Where you will sleep (Fri 24 July, three nights):",
+        "2. Hotel",
+    ],
 )
 def test_a_line_that_names_a_part_above_others_is_a_heading(first: str) -> None:
     heading, item = read_lines(f"{first}\nHarbour View Inn, 120 USD", ITEMS)
@@ -19,7 +25,13 @@ def test_a_line_that_names_a_part_above_others_is_a_heading(first: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["Hotel for 120 USD", "Harbour View Inn, our hotel", "The hotel is fine. Go there", "Hotel: the best room"]
+    "first",
+    [
+        "Hotel for 120 USD",
+        "Harbour View Inn, our hotel",
+        "The hotel is fine. Go there",
+        "Hotel: the best room",
+    ],
 )
 def test_a_line_that_tells_of_an_item_is_no_heading(first: str) -> None:
     assert not read_lines(f"{first}\nHarbour View Inn, 120 USD", ITEMS)[0].title
@@ -32,7 +44,13 @@ def test_greeting_and_signature_are_left_out() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["Hello, breakfast is included!", "Hi, it costs 12 USD!", "Dear Aurora Palace,", "Cheers\nAurora Palace", "Cheers\nAnna\nTW 214"],
+    [
+        "Hello, breakfast is included!",
+        "Hi, it costs 12 USD!",
+        "Dear Aurora Palace,",
+        "Cheers\nAurora Palace",
+        "Cheers\nAnna\nTW 214",
+    ],
 )
 def test_what_claims_something_is_read(text: str) -> None:
     assert [line.text for line in read_lines(text, ITEMS)] == text.split("\n")

@@ -1,5 +1,5 @@
-"""A sample of the measure that benchmarks/verifier_rules.py prints in full: corrupted answers are refused for what is wrong with them,
-reworded ones pass."""
+"""A sample of the measure that benchmarks/verifier_rules.py prints in full: corrupted answers are
+refused for what is wrong with them, reworded ones pass."""
 
 from collections import Counter
 from typing import Any
@@ -12,7 +12,11 @@ def test_each_corruption_is_found_and_for_its_reason(measure: Any) -> None:
     assert len(cases) == 6 * 18
     missed = [(case.kind, case.wording, case.seed) for case in cases if not case.flagged]
     assert not missed
-    odd = [(case.kind, case.wording, case.seed, case.kinds) for case in cases if not case.for_its_reason]
+    odd = [
+        (case.kind, case.wording, case.seed, case.kinds)
+        for case in cases
+        if not case.for_its_reason
+    ]
     assert len(odd) <= 1, odd
 
 

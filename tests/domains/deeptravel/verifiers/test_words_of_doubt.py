@@ -1,4 +1,5 @@
-"""Names in small letters, durations that say no number, and words that take a recommendation back."""
+"""Names in small letters, durations that say no number, and words that take a recommendation
+back."""
 
 from collections.abc import Callable
 
@@ -37,9 +38,13 @@ def test_a_name_in_small_letters_needs_a_row(judged: Judged, answer: str, said: 
         "This four-star hotel is well-rated.",
     ],
 )
-def test_ordinary_words_beside_a_hotel_or_a_museum_are_no_name(judged: Judged, answer: str, said: str) -> None:
+def test_ordinary_words_beside_a_hotel_or_a_museum_are_no_name(
+    judged: Judged, answer: str, said: str
+) -> None:
     found = judged(f"{answer}- {said}\n")
-    assert not [problem for problem in found.problems if problem.kind == "invented_name"], found.problems
+    assert not [problem for problem in found.problems if problem.kind == "invented_name"], (
+        found.problems
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,11 @@ def test_a_vague_duration_is_a_claim(said: str, true: float, fits: bool) -> None
 
 
 def test_a_span_that_says_nothing_is_no_duration() -> None:
-    assert not [claim for claim in read_numbers("1 to 9 hours") if claim.kind == "minutes" and minutes_fit(claim, 248)]
+    assert not [
+        claim
+        for claim in read_numbers("1 to 9 hours")
+        if claim.kind == "minutes" and minutes_fit(claim, 248)
+    ]
 
 
 def test_a_vague_duration_is_held_against_the_row(judged: Judged, answer: str) -> None:
@@ -103,6 +112,11 @@ def test_what_is_not_meant_is_taken_back(judged: Judged, answer: str, words: str
     assert found.reward == 0.0 and {problem.kind for problem in found.problems} == {"taken_back"}
 
 
-@pytest.mark.parametrize("words", ["not a terrible choice", "good if you enjoy an early start", "cheap for what it is"])
+@pytest.mark.parametrize(
+    "words", ["not a terrible choice", "good if you enjoy an early start", "cheap for what it is"]
+)
 def test_sincere_words_take_nothing_back(judged: Judged, answer: str, words: str) -> None:
-    assert judged(answer.replace("- **Why**: arrives before 15:00", f"- **Why**: {words}")).reward == 1.0
+    assert (
+        judged(answer.replace("- **Why**: arrives before 15:00", f"- **Why**: {words}")).reward
+        == 1.0
+    )

@@ -1,4 +1,5 @@
-"""Answers of writers who did not know the rules: grounded ones pass, and the same ones with one false fact do not."""
+"""Answers of writers who did not know the rules: grounded ones pass, and the same ones with one
+false fact do not."""
 
 import copy
 from collections.abc import Callable
@@ -17,19 +18,31 @@ SHAPES = ("stay", "day", "stay", "one_way")
 
 @pytest.fixture(scope="module")
 def written(helper: Callable[[str], ModuleType]) -> Callable[..., Any]:
-    """written(n, spoil): the n-th answer's name and finding; `spoil` changes the facts before they are told."""
+    """written(n, spoil): the n-th answer's name and finding; `spoil` changes the facts before they
+    are told."""
     trips, words = helper("made_trips"), helper("writers_words")
-    writers = tuple(writer for name in ("writers", "writers_more", "writers_third") for writer in helper(name).WRITERS)
+    writers = tuple(
+        writer
+        for name in ("writers", "writers_more", "writers_third")
+        for writer in helper(name).WRITERS
+    )
     verifier = RuleVerifier()
 
     def judge(n: int, spoil: Callable[[Any], None] | None = None, shape: str | None = None) -> Any:
-        writer, trip = writers[n % len(writers)], trips.made_trip(SEED + n, shape or SHAPES[n // len(writers) % 4])
+        writer, trip = (
+            writers[n % len(writers)],
+            trips.made_trip(SEED + n, shape or SHAPES[n // len(writers) % 4]),
+        )
         facts = copy.deepcopy(trip.facts)
         if spoil is not None:
             spoil(facts)
         answer = writer(words.T(facts), Random(f"writer-{n}"))
         return writer.__name__, joint(
-            verifier, trip.request, helper("hand_made").typed(trips.transcript_of(trip.request, trip.transcript.calls, answer))
+            verifier,
+            trip.request,
+            helper("hand_made").typed(
+                trips.transcript_of(trip.request, trip.transcript.calls, answer)
+            ),
         )
 
     return judge
@@ -38,7 +51,11 @@ def written(helper: Callable[[str], ModuleType]) -> Callable[..., Any]:
 def test_grounded_answers_pass(written: Callable[..., Any]) -> None:
     found = [written(n) for n in range(78)]
     assert len({name for name, _ in found}) == 26
-    refused = [(name, [problem.message for problem in finding.problems]) for name, finding in found if finding.reward != 1.0]
+    refused = [
+        (name, [problem.message for problem in finding.problems])
+        for name, finding in found
+        if finding.reward != 1.0
+    ]
     assert len(refused) <= 1, refused
 
 
@@ -63,5 +80,9 @@ def _without_a_way_back(facts: Any) -> None:
 
 @pytest.mark.parametrize("spoil", [_dearer, _renumbered, _invented, _without_a_way_back])
 def test_one_false_fact_refuses(written: Callable[..., Any], spoil: Callable[[Any], None]) -> None:
-    passed = [name for name, finding in (written(104 + n, spoil, "stay") for n in range(26)) if finding.reward != 0.0]
+    passed = [
+        name
+        for name, finding in (written(104 + n, spoil, "stay") for n in range(26))
+        if finding.reward != 0.0
+    ]
     assert not passed

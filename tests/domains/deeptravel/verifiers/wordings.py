@@ -1,4 +1,5 @@
-"""How people and models write a time, a duration, a price and a day: each true to the value, or rounded in the open."""
+"""How people and models write a time, a duration, a price and a day: each true to the value, or
+rounded in the open."""
 
 from __future__ import annotations
 
@@ -25,8 +26,16 @@ class Words:
             return f"{hour:02d}:{minute:02d}"
         half, twelve = ("am" if hour < 12 else "pm"), (hour % 12) or 12
         shown = f"{twelve}" if minute == 0 else f"{twelve}:{minute:02d}"
-        options = [f"{shown} {half}", f"{shown}{half}", f"{shown} {half[0]}.m.", f"{shown} {half.upper()}", f"{hour}:{minute:02d}"]
-        part = "in the morning" if hour < 12 else "in the afternoon" if hour < 18 else "in the evening"
+        options = [
+            f"{shown} {half}",
+            f"{shown}{half}",
+            f"{shown} {half[0]}.m.",
+            f"{shown} {half.upper()}",
+            f"{hour}:{minute:02d}",
+        ]
+        part = (
+            "in the morning" if hour < 12 else "in the afternoon" if hour < 18 else "in the evening"
+        )
         if minute == 30:
             options.append(f"half past {NUMBERS[twelve]} {part}")
         if minute == 15:
@@ -34,25 +43,48 @@ class Words:
         if minute == 0:
             options.append("noon" if hour == 12 else f"{NUMBERS[twelve]} o'clock {part}")
         if minute in (54, 48):
-            options.append(f"around {hour}:{round(minute, -1) % 60:02d}" if minute == 48 else f"about {hour}:50")
+            options.append(
+                f"around {hour}:{round(minute, -1) % 60:02d}"
+                if minute == 48
+                else f"about {hour}:50"
+            )
         return self.rng.choice(options)
 
     def minutes(self, value: float) -> str:
         total = int(value)
         hours, rest = divmod(total, 60)
         if self.plain or total < 60:
-            return f"{hours} h {rest} min" if hours else self.pick(f"{total} min", f"{total} minutes", f"{total}-minute")
-        options = [f"{total} minutes", f"{hours}h{rest:02d}" if rest else f"{hours}h", f"{hours} hr {rest} min", f"{hours}h {rest}m"]
+            return (
+                f"{hours} h {rest} min"
+                if hours
+                else self.pick(f"{total} min", f"{total} minutes", f"{total}-minute")
+            )
+        options = [
+            f"{total} minutes",
+            f"{hours}h{rest:02d}" if rest else f"{hours}h",
+            f"{hours} hr {rest} min",
+            f"{hours}h {rest}m",
+        ]
         name = NUMBERS[hours] if hours < 13 else str(hours)
         if rest == 0:
-            options += [f"{hours} hours" if hours > 1 else "1 hour", f"{name} hours" if hours > 1 else "an hour"]
+            options += [
+                f"{hours} hours" if hours > 1 else "1 hour",
+                f"{name} hours" if hours > 1 else "an hour",
+            ]
         else:
             options.append(f"{hours} hour{'s' if hours > 1 else ''} and {rest} minutes")
             options.append(f"{hours} hours, {rest} minutes" if hours > 1 else f"{total} min")
         if rest == 30:
-            options += [f"{hours}.5 hours", f"{name} and a half hours" if hours > 1 else "an hour and a half"]
+            options += [
+                f"{hours}.5 hours",
+                f"{name} and a half hours" if hours > 1 else "an hour and a half",
+            ]
         if hours >= 2 and rest <= 8:
-            options += [f"about {hours} hours", f"roughly {name} hours", f"just over {name} hours" if rest else f"{name} hours"]
+            options += [
+                f"about {hours} hours",
+                f"roughly {name} hours",
+                f"just over {name} hours" if rest else f"{name} hours",
+            ]
         return self.rng.choice(options)
 
     def money(self, value: float) -> str:
@@ -70,7 +102,7 @@ class Words:
     def day(self, day: str) -> str:
         when = date.fromisoformat(day)
         number, month, week = when.day, when.strftime("%B"), when.strftime("%A")
-        nth = f"{number}{'th' if 10 < number % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+        nth = f"{number}{'th' if 10 < number % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"  # noqa: E501
         if self.plain:
             return day
         return self.pick(
@@ -92,15 +124,23 @@ class Words:
     def people(self, value: int) -> str:
         if value == 1:
             return self.pick("one person", "1 traveller", "one traveler")
-        return self.pick(f"{value} people", f"{NUMBERS[value]} travellers", f"{NUMBERS[value]} people")
+        return self.pick(
+            f"{value} people", f"{NUMBERS[value]} travellers", f"{NUMBERS[value]} people"
+        )
 
     @staticmethod
     def told(facts: Any, **tell: Callable[..., str | list[str]]) -> list[str]:
-        """The frame of most wordings: the parts of a trip in the order of `tell`, each in the words that it gives, a text or several lines.
-        out, stay, back and spare tell the first of their part, second the second way out, every_out and the like all; each gets (values,
-        cited). visits gets (place, way). What the trip has not is left out."""
+        """The frame of most wordings: the parts of a trip in the order of `tell`, each in the words
+        that it gives, a text or several lines. out, stay, back and spare tell the first of their
+        part, second the second way out, every_out and the like all; each gets (values, cited).
+        visits gets (place, way). What the trip has not is left out."""
         ways = {"out": facts.outbound, "second": facts.outbound[1:2], "back": facts.back}
-        parts = {**ways, "stay": facts.stay, "visits": facts.visits, "spare": [facts.spare] if facts.spare else []}
+        parts = {
+            **ways,
+            "stay": facts.stay,
+            "visits": facts.visits,
+            "spare": [facts.spare] if facts.spare else [],
+        }
         lines: list[str] = []
         for name, say in tell.items():
             every, kind = name.startswith("every_") or name == "visits", name.removeprefix("every_")
@@ -140,4 +180,6 @@ class Words:
         """What the first choices cost the party, two to a room."""
         party = facts.request.party_size
         fares = [part[0].values["price"] for part in (facts.outbound, facts.back) if part]
-        return float(sum(fares)) * party + (facts.stay[0].values["price"] * -(-party // 2) if facts.stay else 0.0)
+        return float(sum(fares)) * party + (
+            facts.stay[0].values["price"] * -(-party // 2) if facts.stay else 0.0
+        )

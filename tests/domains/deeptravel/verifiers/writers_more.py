@@ -1,4 +1,5 @@
-"""Eight more ways in which other writers word a made-up trip. `t` is the trip with its words (writers_words.py), `r` draws."""
+"""Eight more ways in which other writers word a made-up trip. `t` is the trip with its words
+(writers_words.py), `r` draws."""
 # fmt: off
 # ruff: noqa: E501
 

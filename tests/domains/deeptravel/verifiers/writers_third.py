@@ -1,5 +1,6 @@
-"""Ten more ways of wording a trip: a telegram, a table on its side, YAML, entries of a calendar, …. Measured once on
-the expert's transcripts before the rules were tried on them, then used to mend those. `t` is the trip with its words (writers_words.py), `r` draws."""
+"""Ten more ways of wording a trip: a telegram, a table on its side, YAML, entries of a calendar, ….
+Measured once on the expert's transcripts before the rules were tried on them, then used to mend
+those. `t` is the trip with its words (writers_words.py), `r` draws."""
 # fmt: off
 # ruff: noqa: E501
 

@@ -1,7 +1,6 @@
-"""How other writers say times, days, durations and prices, and a made-up trip as they see it. Their answers are in writers.py and
-writers_more.py; they were written before the rules of the verifier were read."""
-# fmt: off
-
+"""How other writers say times, days, durations and prices, and a made-up trip as they see it. Their
+answers are in writers.py and writers_more.py; they were written before the rules of the verifier
+were read."""
 
 from __future__ import annotations
 
@@ -29,7 +28,9 @@ def de_day(day):
 
 def ordinal_day(day):
     n = d(day).day
-    return f"{d(day):%B} {n}{'th' if 10 < n < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+    return (
+        f"{d(day):%B} {n}{'th' if 10 < n < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
+    )
 
 
 def t24(m):
@@ -44,7 +45,16 @@ def t12(m):
 
 def twords(m):
     t = datetime.fromisoformat(m)
-    h, part = t.hour % 12 or 12, "in the morning" if t.hour < 12 else "in the afternoon" if t.hour < 18 else "in the evening"
+    h, part = (
+        t.hour % 12 or 12,
+        (
+            "in the morning"
+            if t.hour < 12
+            else "in the afternoon"
+            if t.hour < 18
+            else "in the evening"
+        ),
+    )
     if t.minute == 0:
         return f"{NUM[h]} {part}"
     if t.minute in TEEN:
@@ -58,7 +68,13 @@ def nextday(v):
 
 def mins(n):
     n = int(n)
-    return f"{n // 60} h {n % 60} min" if n >= 60 and n % 60 else f"{n // 60} h" if n >= 60 else f"{n} min"
+    return (
+        f"{n // 60} h {n % 60} min"
+        if n >= 60 and n % 60
+        else f"{n // 60} h"
+        if n >= 60
+        else f"{n} min"
+    )
 
 
 def mins2(n):
@@ -69,13 +85,26 @@ def mins2(n):
 def mins3(n):
     n = int(n)
     h, m = divmod(n, 60)
-    return " and ".join(x for x in (f"{h} hour{'s' * (h > 1)}" if h else "", f"{m} minute{'s' * (m > 1)}" if m else "") if x)
+    return " and ".join(
+        x
+        for x in (
+            f"{h} hour{'s' * (h > 1)}" if h else "",
+            f"{m} minute{'s' * (m > 1)}" if m else "",
+        )
+        if x
+    )
 
 
 def about(n):
     """As people say a duration."""
     h, m = divmod(int(n), 60)
-    for near, words in ((0, ""), (15, "a quarter"), (30, "a half"), (45, "three quarters"), (60, "")):
+    for near, words in (
+        (0, ""),
+        (15, "a quarter"),
+        (30, "a half"),
+        (45, "three quarters"),
+        (60, ""),
+    ):
         if abs(m - near) <= 4:
             if near == 60:
                 h += 1
@@ -84,7 +113,11 @@ def about(n):
             if h == 1 and near == 30:
                 return ("" if m == near else "about ") + "an hour and a half"
             said = f"{NUM[h]} hour{'s' * (h > 1)}" if not words else f"{NUM[h]} and {words} hours"
-            return said if m in (near, near - 60) else f"{'just over' if m > near else 'just under'} {said}"
+            return (
+                said
+                if m in (near, near - 60)
+                else f"{'just over' if m > near else 'just under'} {said}"
+            )
     return mins3(n)
 
 
@@ -120,7 +153,12 @@ class R:
         self.a, self.b = v["depart_city"], v["arrive_city"]
         self.pa = v.get("depart_airport") or v.get("depart_station")
         self.pb = v.get("arrive_airport") or v.get("arrive_station")
-        self.dep, self.arr, self.n, self.p = v["departs_at"], v["arrives_at"], v["minutes"], v["price"]
+        self.dep, self.arr, self.n, self.p = (
+            v["departs_at"],
+            v["arrives_at"],
+            v["minutes"],
+            v["price"],
+        )
         self.plus = " (next day)" if nextday(v) else ""
         self.k = "flight" if self.air else "train"
 
@@ -140,7 +178,12 @@ class T:
         self.total = self.rides + (self.stay[0].values["price"] if self.stay else 0)
 
     def people(self):
-        return {1: "one traveller", 2: "two travellers", 3: "three travellers", 4: "four travellers"}[self.n]
+        return {
+            1: "one traveller",
+            2: "two travellers",
+            3: "three travellers",
+            4: "four travellers",
+        }[self.n]
 
     def nn(self):
         return f"{NUM[self.nights]} night{'s' * (self.nights > 1)}"
@@ -151,5 +194,22 @@ def card(c):
 
 
 T.NUM = NUM  # type: ignore[attr-defined]
-for _word in (d, long_day, us_day, de_day, ordinal_day, t24, t12, twords, mins, mins2, mins3, about, near, usd, usd2, card):
+for _word in (
+    d,
+    long_day,
+    us_day,
+    de_day,
+    ordinal_day,
+    t24,
+    t12,
+    twords,
+    mins,
+    mins2,
+    mins3,
+    about,
+    near,
+    usd,
+    usd2,
+    card,
+):
     setattr(T, _word.__name__, staticmethod(_word))

@@ -27,12 +27,18 @@ def world() -> World:
 
 @pytest.fixture(scope="module")
 def queries(world: World) -> list[Query]:
-    return list(make_queries(world, 24, 5, Mix(days=(3,)))) + list(make_queries(world, 12, 6, Mix(days=(5, 7))))
+    return list(make_queries(world, 24, 5, Mix(days=(3,)))) + list(
+        make_queries(world, 12, 6, Mix(days=(5, 7)))
+    )
 
 
-def episodes(world: World, queries: list[Query], dialect: str, faults: Faults | None = None, **changed: Any) -> list[Episode]:
+def episodes(
+    world: World, queries: list[Query], dialect: str, faults: Faults | None = None, **changed: Any
+) -> list[Episode]:
     tasks = [TripTask(str(i), query, world) for i, query in enumerate(queries)]
-    return list(play(ExpertPolicy(), tasks, replace(dialect_named(dialect), **changed), faults=faults))
+    return list(
+        play(ExpertPolicy(), tasks, replace(dialect_named(dialect), **changed), faults=faults)
+    )
 
 
 def test_it_passes_every_query_that_can_be_met(world: World, queries: list[Query]) -> None:
@@ -40,7 +46,9 @@ def test_it_passes_every_query_that_can_be_met(world: World, queries: list[Query
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
 
 
-def test_it_passes_three_day_trips_within_the_small_dialect(world: World, queries: list[Query]) -> None:
+def test_it_passes_three_day_trips_within_the_small_dialect(
+    world: World, queries: list[Query]
+) -> None:
     for episode in episodes(world, [query for query in queries if query.days == 3], "compact"):
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
 
@@ -51,10 +59,24 @@ def test_it_has_read_whatever_it_names(world: World, queries: list[Query], diale
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in json.loads(episode.transcript.answer or ""):
             sights = [] if day["attraction"] == "-" else day["attraction"]
-            named = [day["accommodation"], *(day[meal] for meal in ("breakfast", "lunch", "dinner")), *sights]
+            named = [
+                day["accommodation"],
+                *(day[meal] for meal in ("breakfast", "lunch", "dinner")),
+                *sights,
+            ]
             leg = day["transportation"]
-            facts = [] if leg == "-" else [leg.get(key, "-") for key in ("flight_number", "duration", "departure_time", "arrival_time")]
-            assert all(name == "-" or json.dumps(name, ensure_ascii=False)[1:-1] in read for name in [*named, *facts])
+            facts = (
+                []
+                if leg == "-"
+                else [
+                    leg.get(key, "-")
+                    for key in ("flight_number", "duration", "departure_time", "arrival_time")
+                ]
+            )
+            assert all(
+                name == "-" or json.dumps(name, ensure_ascii=False)[1:-1] in read
+                for name in [*named, *facts]
+            )
 
 
 def test_it_never_repeats_a_call(world: World, queries: list[Query]) -> None:
@@ -66,7 +88,9 @@ def test_it_never_repeats_a_call(world: World, queries: list[Query]) -> None:
 def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: list[Query]) -> None:
     poor = queries[0].model_copy(update={"budget": 1})
     (episode,) = episodes(world, [poor], "planner_r1")
-    assert episode.transcript.stop_reason is StopReason.FORMAT_ERROR and episode.more["plan"] is None
+    assert (
+        episode.transcript.stop_reason is StopReason.FORMAT_ERROR and episode.more["plan"] is None
+    )
     nowhere = queries[0].model_copy(update={"dest": "Atlantis"})
     (turn,) = expert_turns(nowhere, world, face_named("compact"))
     assert "'Atlantis' is not a destination" in turn
@@ -75,28 +99,50 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: l
 def test_it_passes_in_words_too(world: World, queries: list[Query]) -> None:
     for episode in episodes(world, queries, "star"):
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
-        turns = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
-        assert all(turn.startswith("<think>") and turn.count("</think>") == 1 for turn in turns)  # row S1
+        turns = [
+            segment.text for segment in episode.transcript.segments if segment.role == "assistant"
+        ]
+        # row S1
+        assert all(turn.startswith("<think>") and turn.count("</think>") == 1 for turn in turns)
         assert "\nDay 1 (" in turns[-1]
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
-def test_it_turns_pages_until_it_has_read_what_it_names(world: World, queries: list[Query], dialect: str) -> None:
+def test_it_turns_pages_until_it_has_read_what_it_names(
+    world: World, queries: list[Query], dialect: str
+) -> None:
     turned = 0
     for episode in episodes(world, queries, dialect, page_rows=3, max_calls=100, max_turns=101):
         assert episode.verdict is not None and episode.verdict.final
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in episode.more["plan"] or []:
-            named = [day[key].rpartition(", ")[0] for key in ("breakfast", "lunch", "dinner", "accommodation")]
+            named = [
+                day[key].rpartition(", ")[0]
+                for key in ("breakfast", "lunch", "dinner", "accommodation")
+            ]
             assert all(name in read for name in named)
         turned += sum("page" in call.arguments for call in episode.transcript.calls)
     assert turned > len(queries) // 2
 
 
 def test_it_asks_again_where_a_fault_kept_the_answer(world: World, queries: list[Query]) -> None:
-    found = episodes(world, queries, "planner_r1", Faults(probability=0.2, kinds={"unavailable": 1.0, "timeout": 1.0}))
-    assert sum(episode.verdict is not None and episode.verdict.final for episode in found) >= len(queries) - 1
-    assert sum(call.fault is not None for episode in found for call in episode.transcript.calls) > 20
+    found = episodes(
+        world,
+        queries,
+        "planner_r1",
+        Faults(probability=0.2, kinds={"unavailable": 1.0, "timeout": 1.0}),
+    )
+    assert (
+        sum(episode.verdict is not None and episode.verdict.final for episode in found)
+        >= len(queries) - 1
+    )
+    assert (
+        sum(call.fault is not None for episode in found for call in episode.transcript.calls) > 20
+    )
     for episode in found:
-        answered = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls if call.fault is None]
+        answered = [
+            (call.name, json.dumps(call.arguments))
+            for call in episode.transcript.calls
+            if call.fault is None
+        ]
         assert len(set(answered)) == len(answered)

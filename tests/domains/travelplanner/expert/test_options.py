@@ -1,4 +1,5 @@
-"""The experts' settings on the command line: taken by those that decide from answers, kept in the run card, refused by all others."""
+"""The experts' settings on the command line: taken by those that decide from answers, kept in the
+run card, refused by all others."""
 
 from __future__ import annotations
 
@@ -19,25 +20,43 @@ def chosen(name: str, **told: Any) -> Chosen:
 def test_what_was_told_replaces_the_style_s_own_values() -> None:
     found = chosen("expert-brief", seed=3, thoughts="long", extra_searches=2, compared_cities=0)
     assert isinstance(found.policy, ExpertPolicy)
-    assert found.policy.style == ExpertStyle("brief", "long", compared_cities=0, max_extra_searches=2, seed=3)
-    assert found.decoding == {"seed": 3, "thoughts": "long", "extra_searches": 2, "compared_cities": 0}
+    assert found.policy.style == ExpertStyle(
+        "brief", "long", compared_cities=0, max_extra_searches=2, seed=3
+    )
+    assert found.decoding == {
+        "seed": 3,
+        "thoughts": "long",
+        "extra_searches": 2,
+        "compared_cities": 0,
+    }
 
 
 def test_without_them_the_run_card_says_what_the_style_does() -> None:
     careful = STYLES["careful"]
     found = chosen("expert-careful")
     assert isinstance(found.policy, ExpertPolicy) and found.policy.style == careful
-    assert found.decoding["extra_searches"] == careful.max_extra_searches and found.decoding["thoughts"] == careful.thoughts
+    assert (
+        found.decoding["extra_searches"] == careful.max_extra_searches
+        and found.decoding["thoughts"] == careful.thoughts
+    )
     assert chosen("expert").decoding == {}
 
 
 @pytest.mark.parametrize("name", ["expert", "first-row", "cheapest-row", "endpoint", "local"])
 @pytest.mark.parametrize(
     ("told", "option"),
-    [({"thoughts": "none"}, "--thoughts"), ({"extra_searches": 0}, "--extra-searches"), ({"compared_cities": 0}, "--compared-cities")],
+    [
+        ({"thoughts": "none"}, "--thoughts"),
+        ({"extra_searches": 0}, "--extra-searches"),
+        ({"compared_cities": 0}, "--compared-cities"),
+    ],
 )
-def test_other_policies_refuse_them_in_one_line(name: str, told: dict[str, Any], option: str) -> None:
-    with pytest.raises(UserError, match=f"Policy '{name}' does not know {option}: .*expert-careful or expert-brief") as refused:
+def test_other_policies_refuse_them_in_one_line(
+    name: str, told: dict[str, Any], option: str
+) -> None:
+    with pytest.raises(
+        UserError, match=f"Policy '{name}' does not know {option}: .*expert-careful or expert-brief"
+    ) as refused:
         chosen(name, **told)
     assert "\n" not in str(refused.value)
 

@@ -1,4 +1,5 @@
-"""What a careful expert keeps of an answer: nothing of one that is about something else than was asked."""
+"""What a careful expert keeps of an answer: nothing of one that is about something else than was
+asked."""
 
 from __future__ import annotations
 
@@ -19,14 +20,23 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
 BOSTON = search("search_restaurants", city="Boston")
-ROWS = Rows("Restaurant", ("name", "city"), (("Blue Fish", "Boston"), ("Hill Top", "Boston")), total=5, pages=3)
+ROWS = Rows(
+    "Restaurant",
+    ("name", "city"),
+    (("Blue Fish", "Boston"), ("Hill Top", "Boston")),
+    total=5,
+    pages=3,
+)
 
 
 def test_a_whole_page_leads_to_the_next() -> None:
     seen = Seen(paged=True)
     assert seen.add(BOSTON, 1, False, ROWS)
     found = seen.of(BOSTON)
-    assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"] and (found.next_page, found.lost) == (2, False)
+    assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"] and (
+        found.next_page,
+        found.lost,
+    ) == (2, False)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +51,11 @@ def test_a_whole_page_leads_to_the_next() -> None:
 def test_an_answer_about_something_else_is_no_answer(rows: Rows) -> None:
     seen = Seen(paged=True)
     assert not seen.add(BOSTON, 1, False, rows)
-    assert seen.of(BOSTON).rows == [] and seen.of(BOSTON).next_page == 1  # asked for once more, by its number
-    assert not seen.add(BOSTON, 1, True, rows) and seen.of(BOSTON).lost and not seen.of(BOSTON).is_open
+    # asked for once more, by its number
+    assert seen.of(BOSTON).rows == [] and seen.of(BOSTON).next_page == 1
+    assert (
+        not seen.add(BOSTON, 1, True, rows) and seen.of(BOSTON).lost and not seen.of(BOSTON).is_open
+    )
 
 
 def test_one_table_is_not_of_two_cities() -> None:
@@ -52,7 +65,9 @@ def test_one_table_is_not_of_two_cities() -> None:
         assert len(seen.of(search("search_attractions", city=city)).rows) == kept
 
 
-@pytest.mark.parametrize(("problem", "known"), [("no_restaurants", True), ("unknown_search", False), ("page", False)])
+@pytest.mark.parametrize(
+    ("problem", "known"), [("no_restaurants", True), ("unknown_search", False), ("page", False)]
+)
 def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: bool) -> None:
     seen = Seen(paged=False)
     assert seen.add(BOSTON, 1, False, Rows(problem=problem))
@@ -61,6 +76,10 @@ def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: 
 
 def test_a_face_of_other_tools_is_refused_in_one_line() -> None:
     world, dialect = World.in_memory(build_tables("nano", 11)), dialect_named("deeptravel")
-    session = Session(next(make_queries(world, 1, 5)), LiveToolBox(WorldProvider(world), dialect.face), dialect)
-    with pytest.raises(UserError, match="TravelPlanner's tools, which face 'deeptravel' does not offer"):
+    session = Session(
+        next(make_queries(world, 1, 5)), LiveToolBox(WorldProvider(world), dialect.face), dialect
+    )
+    with pytest.raises(
+        UserError, match="TravelPlanner's tools, which face 'deeptravel' does not offer"
+    ):
         list(ExpertPolicy(style_named("careful")).play([session]))

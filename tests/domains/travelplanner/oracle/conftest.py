@@ -17,7 +17,8 @@ from tripwright.world.store import World
 
 @pytest.fixture(scope="session")
 def passes_at_its_cost() -> Callable[[Query, Solution, World], None]:
-    """Asserts that official and strict rules accept the solution's plan, each at the solution's cost, which is made the budget."""
+    """Asserts that official and strict rules accept the solution's plan, each at the solution's
+    cost, which is made the budget."""
 
     def check(query: Query, solution: Solution, world: World) -> None:
         assert solution.cost_usd is not None
@@ -25,7 +26,10 @@ def passes_at_its_cost() -> Callable[[Query, Solution, World], None]:
         assert parsed.days is not None, parsed.problem
         plan = to_official(parsed.days, city_lookup(world))
         just_enough = query.model_copy(update={"budget": solution.cost_usd})
-        for verdict in (judge(just_enough, plan, world, "official"), judge(just_enough, plan, world, "strict")):
+        for verdict in (
+            judge(just_enough, plan, world, "official"),
+            judge(just_enough, plan, world, "strict"),
+        ):
             assert verdict.final, (query, verdict)
             assert verdict.total_cost == pytest.approx(solution.cost_usd), verdict.rules
 

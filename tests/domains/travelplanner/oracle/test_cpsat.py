@@ -18,7 +18,8 @@ from tripwright.world.store import World
 
 
 def any_query(world: World, rng: random.Random) -> Query:
-    """Any length from two days, any number of cities that fits, big parties, up to five cuisines; many such requests have no plan."""
+    """Any length from two days, any number of cities that fits, big parties, up to five cuisines;
+    many such requests have no plan."""
     days = rng.choice([2, 3, 4, 5, 6, 7, 7])
     state = rng.choice(list(world.states))
     cities = world.states[state]
@@ -33,11 +34,17 @@ def any_query(world: World, rng: random.Random) -> Query:
         {
             "org": rng.choice([city for city in world.cities if world.cities[city] != state]),
             "dest": rng.choice(cities) if days <= 3 else state,
-            "days": days, "visiting_city_number": 1 if days <= 3 else rng.randint(1, min(4, days - 1, len(cities))),
-            "date": world.dates[first : first + days], "people_number": rng.randint(1, 12), "budget": 1, "query": "?",
+            "days": days,
+            "visiting_city_number": (
+                1 if days <= 3 else rng.randint(1, min(4, days - 1, len(cities)))
+            ),
+            "date": world.dates[first : first + days],
+            "people_number": rng.randint(1, 12),
+            "budget": 1,
+            "query": "?",
             "local_constraint": wishes,
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(("seed", "count"), [(1, 40), (2, 40)])
@@ -51,7 +58,10 @@ def test_both_find_the_same_least_cost_or_none(seed: int, count: int) -> None:
         assert theirs.status == ("infeasible" if ours.cost_usd is None else "optimal"), query
         assert theirs.cost_usd == ours.cost_usd and theirs.best_bound_usd == ours.cost_usd, query
         nights = [choice.nights for choice in ours.cities] or [0]
-        planned, unequal = planned + (ours.cost_usd is not None), unequal + (max(nights) > min(nights))
+        planned, unequal = (
+            planned + (ours.cost_usd is not None),
+            unequal + (max(nights) > min(nights)),
+        )
     assert planned >= 10 and unequal >= 2
 
 

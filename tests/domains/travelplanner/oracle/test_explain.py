@@ -1,4 +1,5 @@
-"""Why there is no plan: the smallest conflict, in words that can be checked, on worlds made so that one thing or two are to blame."""
+"""Why there is no plan: the smallest conflict, in words that can be checked, on worlds made so that
+one thing or two are to blame."""
 
 from __future__ import annotations
 
@@ -37,39 +38,75 @@ def made(
     flights: dict[tuple[str, str, int], int] | None = None,
     sights: dict[str, int] | None = None,
 ) -> World:
-    """Three cities of Westland with plain inns, tea houses and sights. `flights`: (from, to, day of March) → price; a flight on another
-    route every day makes the world's dates. `french`: city → price of its French restaurant."""
+    """Three cities of Westland with plain inns, tea houses and sights. `flights`: (from, to, day of
+    March) → price; a flight on another route every day makes the world's dates. `french`: city →
+    price of its French restaurant."""
     served = flights or {}
     return World.in_memory(
         WorldTables(
-            cities=[(HOMER, "Homeland"), ("Far", "Homeland"), *((city, "Westland") for city in CITIES)],
+            cities=[
+                (HOMER, "Homeland"),
+                ("Far", "Homeland"),
+                *((city, "Westland") for city in CITIES),
+            ],
             flights=[
-                (f"F{i:03}", str(price), "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[day - 1], a, b, "106")
-                for i, ((a, b, day), price) in enumerate([*served.items(), *(((HOMER, "Far", day), 9) for day in range(1, 10))])
+                (
+                    f"F{i:03}",
+                    str(price),
+                    "08:00",
+                    "09:00",
+                    "1 hours 0 minutes",
+                    FIRST_DAYS[day - 1],
+                    a,
+                    b,
+                    "106",
+                )
+                for i, ((a, b, day), price) in enumerate(
+                    [*served.items(), *(((HOMER, "Far", day), 9) for day in range(1, 10))]
+                )
             ],
             grounds=[(a, b, "2 hours", "100 km") for a, b in sorted(roads)],
             restaurants=[
-                *((f"Tea {'ABCDEFGHIJKLMNOPQR'[i]}", city, "Tea", "10", "4") for city in CITIES for i in range(18)),
-                *(("Bistro", city, "French", str(price), "4") for city, price in (french or {}).items()),
+                *(
+                    (f"Tea {'ABCDEFGHIJKLMNOPQR'[i]}", city, "Tea", "10", "4")
+                    for city in CITIES
+                    for i in range(18)
+                ),
+                *(
+                    ("Bistro", city, "French", str(price), "4")
+                    for city, price in (french or {}).items()
+                ),
             ],
-            attractions=[(f"Sight {c}", "1", "2", "x", "1", "x", city) for city in CITIES for c in "ABCDEF"[: (sights or {}).get(city, 6)]],
+            attractions=[
+                (f"Sight {c}", "1", "2", "x", "1", "x", city)
+                for city in CITIES
+                for c in "ABCDEF"[: (sights or {}).get(city, 6)]
+            ],
             accommodations=[
                 (name, room, str(price), str(nights), "4", rules, "4", city)
                 for city in CITIES
                 for name, room, price, nights, rules in (stays or {}).get(city, PLAIN)
             ],
         )
-    )  # fmt: skip
+    )
 
 
-def asked(days: int = 5, cities: int = 1, budget: float = 5000, start: int = 1, **wishes: Any) -> Query:
+def asked(
+    days: int = 5, cities: int = 1, budget: float = 5000, start: int = 1, **wishes: Any
+) -> Query:
     return Query.model_validate(
         {
-            "org": HOMER, "dest": "Aston" if days == 3 else "Westland", "days": days, "visiting_city_number": cities,
-            "date": FIRST_DAYS[start - 1 : start - 1 + days], "people_number": 2, "budget": budget, "query": "?",
+            "org": HOMER,
+            "dest": "Aston" if days == 3 else "Westland",
+            "days": days,
+            "visiting_city_number": cities,
+            "date": FIRST_DAYS[start - 1 : start - 1 + days],
+            "people_number": 2,
+            "budget": budget,
+            "query": "?",
             "local_constraint": {name.replace("_", " "): wish for name, wish in wishes.items()},
         }
-    )  # fmt: skip
+    )
 
 
 def kinds(explanation: Explanation | None) -> list[str]:
@@ -77,7 +114,9 @@ def kinds(explanation: Explanation | None) -> list[str]:
     return sorted(each.kind for each in explanation.conflict)
 
 
-def only_here(room: str = PRIVATE, rules: str = "No smoking", price: int = 50, nights: int = 1) -> dict[str, Stays]:
+def only_here(
+    room: str = PRIVATE, rules: str = "No smoking", price: int = 50, nights: int = 1
+) -> dict[str, Stays]:
     """Something special in Aston; the two other cities have plain inns."""
     return {"Aston": [("Special", room, price, nights, rules)]}
 
@@ -95,49 +134,182 @@ LONG_IN_COVE = {"Cove": [("Inn", ENTIRE, 50, 4, "")]}
 
 CULPRITS: list[tuple[str, World, Query, str]] = [
     ("room type", made(), asked(room_type="shared room"), "0 of 3 cities of Westland qualify"),
-    ("room type", made(), asked(days=3, room_type="shared room"), "shared room: Aston: 1 stay, no shared room"),
-    ("room type", made(only_here(nights=7)), asked(room_type="private room"), "Aston: the one stay that fits asks for 7 nights or more"),
+    (
+        "room type",
+        made(),
+        asked(days=3, room_type="shared room"),
+        "shared room: Aston: 1 stay, no shared room",
+    ),
+    (
+        "room type",
+        made(only_here(nights=7)),
+        asked(room_type="private room"),
+        "Aston: the one stay that fits asks for 7 nights or more",
+    ),
     ("house rule", made(NO_PETS), asked(house_rule="pets"), "Aston: 1 stay, none that allows pets"),
-    ("cuisine", made(), asked(cuisine=["French"]), "no restaurant in Aston, Brook and Cove serves French food"),
-    ("transportation", made(roads=frozenset(), flights=FLY_TO_ASTON), asked(transportation="no flight"), "from Homer to Aston (no road"),
+    (
+        "cuisine",
+        made(),
+        asked(cuisine=["French"]),
+        "no restaurant in Aston, Brook and Cove serves French food",
+    ),
+    (
+        "transportation",
+        made(roads=frozenset(), flights=FLY_TO_ASTON),
+        asked(transportation="no flight"),
+        "from Homer to Aston (no road",
+    ),
     ("dates", made(roads=frozenset(), flights=LATER), asked(), "no flight on 2022-03-01"),
-    ("cities", made({"Cove": []}), asked(days=7, cities=3), "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all"),
-    ("cities", made(dict.fromkeys(CITIES, [("Inn", ENTIRE, 50, 3, "")])), asked(cities=2), "4 nights cannot be shared"),
+    (
+        "cities",
+        made({"Cove": []}),
+        asked(days=7, cities=3),
+        "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all",
+    ),
+    (
+        "cities",
+        made(dict.fromkeys(CITIES, [("Inn", ENTIRE, 50, 3, "")])),
+        asked(cities=2),
+        "4 nights cannot be shared",
+    ),
     ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
-    ("house rule, room type", made({c: [*PLAIN, ("Room", PRIVATE, 50, 1, "No pets")] for c in CITIES}),
-        asked(room_type="private room", house_rule="pets"), "no private room that allows pets"),
-    ("cuisine, room type", made(only_here(), {"Brook": 10}), asked(room_type="private room", cuisine=["French"]), "only Aston qualifies"),
-    ("room type, transportation", made(only_here(), roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(room_type="private room", transportation="no flight"), "no way from Homer to Aston (no road, and no flight wanted)"),
-    ("dates, room type", made(only_here(), roads=reachable("Brook"), flights=LATER), asked(room_type="private room"), "on 2022-03-01"),
-    ("cities, room type", made(only_here()), asked(cities=2, room_type="private room"), "only Aston qualifies"),
-    ("budget, room type", made(only_here(price=900)), asked(budget=500, room_type="private room"), "the cheapest plan costs $3,790"),
-    ("cuisine, house rule", made(PETS_IN_ASTON, {"Brook": 10}), asked(house_rule="pets", cuisine=["French"]), "only Aston qualifies"),
-    ("house rule, transportation", made(PETS_IN_ASTON, roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(house_rule="pets", transportation="no flight"), "no way from Homer to Aston"),
-    ("dates, house rule", made(PETS_IN_ASTON, roads=reachable("Brook"), flights=LATER), asked(house_rule="pets"), "on 2022-03-01"),
-    ("cities, house rule", made(PETS_IN_ASTON), asked(cities=2, house_rule="pets"), "only Aston qualifies"),
-    ("budget, house rule", made({**NO_PETS, "Aston": [("Zoo", ENTIRE, 900, 1, "")]}), asked(budget=500, house_rule="pets"), "$3,790"),
-    ("cuisine, transportation", made(french={"Aston": 10}, roads=reachable("Brook"), flights=FLY_TO_ASTON),
-        asked(cuisine=["French"], transportation="no flight"), "French is served in Aston"),
-    ("cuisine, dates", made(french={"Aston": 10}, roads=reachable("Brook"), flights=LATER), asked(cuisine=["French"]), "on 2022-03-01"),
-    ("cities, cuisine", made(LONG_IN_COVE, {"Cove": 10}), asked(cities=2, cuisine=["French"]),
-        "Cove has French food, but cannot host this trip: the one stay that fits asks for 4 nights or more, at most 3"),
-    ("budget, cuisine", made(french={"Aston": 900}), asked(budget=500, cuisine=["French"]), "French food, within $500"),
-    ("cities, transportation", made(roads=reachable("Aston"), flights={(HOMER, "Brook", d): 9 for d in (1,)} | {("Brook", "Aston", 3): 9}),
-        asked(cities=2, transportation="no flight"), "no road, and no flight wanted"),
-    ("budget, transportation", made(), asked(budget=500, transportation="no self-driving"), "no self-driving, within $500"),
-    ("cities, dates", made(roads=reachable("Aston"), flights={(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}), asked(cities=2),
-        "on 2022-03-01"),
-    ("budget, dates", made(roads=frozenset(), flights=dict.fromkeys(FLY_TO_ASTON, 900) | LATER), asked(budget=1000),
-        "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"),
-    ("budget, cities", made({c: [("Inn", ENTIRE, 50 if c == "Aston" else 900, 1, "")] for c in CITIES}), asked(cities=2, budget=600),
-        "2 cities in Westland, within $600"),
-]  # fmt: skip
+    (
+        "house rule, room type",
+        made({c: [*PLAIN, ("Room", PRIVATE, 50, 1, "No pets")] for c in CITIES}),
+        asked(room_type="private room", house_rule="pets"),
+        "no private room that allows pets",
+    ),
+    (
+        "cuisine, room type",
+        made(only_here(), {"Brook": 10}),
+        asked(room_type="private room", cuisine=["French"]),
+        "only Aston qualifies",
+    ),
+    (
+        "room type, transportation",
+        made(only_here(), roads=reachable("Brook"), flights=FLY_TO_ASTON),
+        asked(room_type="private room", transportation="no flight"),
+        "no way from Homer to Aston (no road, and no flight wanted)",
+    ),
+    (
+        "dates, room type",
+        made(only_here(), roads=reachable("Brook"), flights=LATER),
+        asked(room_type="private room"),
+        "on 2022-03-01",
+    ),
+    (
+        "cities, room type",
+        made(only_here()),
+        asked(cities=2, room_type="private room"),
+        "only Aston qualifies",
+    ),
+    (
+        "budget, room type",
+        made(only_here(price=900)),
+        asked(budget=500, room_type="private room"),
+        "the cheapest plan costs $3,790",
+    ),
+    (
+        "cuisine, house rule",
+        made(PETS_IN_ASTON, {"Brook": 10}),
+        asked(house_rule="pets", cuisine=["French"]),
+        "only Aston qualifies",
+    ),
+    (
+        "house rule, transportation",
+        made(PETS_IN_ASTON, roads=reachable("Brook"), flights=FLY_TO_ASTON),
+        asked(house_rule="pets", transportation="no flight"),
+        "no way from Homer to Aston",
+    ),
+    (
+        "dates, house rule",
+        made(PETS_IN_ASTON, roads=reachable("Brook"), flights=LATER),
+        asked(house_rule="pets"),
+        "on 2022-03-01",
+    ),
+    (
+        "cities, house rule",
+        made(PETS_IN_ASTON),
+        asked(cities=2, house_rule="pets"),
+        "only Aston qualifies",
+    ),
+    (
+        "budget, house rule",
+        made({**NO_PETS, "Aston": [("Zoo", ENTIRE, 900, 1, "")]}),
+        asked(budget=500, house_rule="pets"),
+        "$3,790",
+    ),
+    (
+        "cuisine, transportation",
+        made(french={"Aston": 10}, roads=reachable("Brook"), flights=FLY_TO_ASTON),
+        asked(cuisine=["French"], transportation="no flight"),
+        "French is served in Aston",
+    ),
+    (
+        "cuisine, dates",
+        made(french={"Aston": 10}, roads=reachable("Brook"), flights=LATER),
+        asked(cuisine=["French"]),
+        "on 2022-03-01",
+    ),
+    (
+        "cities, cuisine",
+        made(LONG_IN_COVE, {"Cove": 10}),
+        asked(cities=2, cuisine=["French"]),
+        (
+            "Cove has French food, but cannot host this trip: the one stay that fits asks for 4"
+            " nights or more, at most 3"
+        ),
+    ),
+    (
+        "budget, cuisine",
+        made(french={"Aston": 900}),
+        asked(budget=500, cuisine=["French"]),
+        "French food, within $500",
+    ),
+    (
+        "cities, transportation",
+        made(
+            roads=reachable("Aston"),
+            flights={(HOMER, "Brook", d): 9 for d in (1,)} | {("Brook", "Aston", 3): 9},
+        ),
+        asked(cities=2, transportation="no flight"),
+        "no road, and no flight wanted",
+    ),
+    (
+        "budget, transportation",
+        made(),
+        asked(budget=500, transportation="no self-driving"),
+        "no self-driving, within $500",
+    ),
+    (
+        "cities, dates",
+        made(roads=reachable("Aston"), flights={(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}),
+        asked(cities=2),
+        "on 2022-03-01",
+    ),
+    (
+        "budget, dates",
+        made(roads=frozenset(), flights=dict.fromkeys(FLY_TO_ASTON, 900) | LATER),
+        asked(budget=1000),
+        "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport",
+    ),
+    (
+        "budget, cities",
+        made({c: [("Inn", ENTIRE, 50 if c == "Aston" else 900, 1, "")] for c in CITIES}),
+        asked(cities=2, budget=600),
+        "2 cities in Westland, within $600",
+    ),
+]
 
 
-@pytest.mark.parametrize(("culprits", "world", "query", "said"), CULPRITS, ids=[f"{i}-{case[0]}" for i, case in enumerate(CULPRITS)])
-def test_exactly_what_is_to_blame_is_named(culprits: str, world: World, query: Query, said: str) -> None:
+@pytest.mark.parametrize(
+    ("culprits", "world", "query", "said"),
+    CULPRITS,
+    ids=[f"{i}-{case[0]}" for i, case in enumerate(CULPRITS)],
+)
+def test_exactly_what_is_to_blame_is_named(
+    culprits: str, world: World, query: Query, said: str
+) -> None:
     explanation = explain(query, world)
     assert ", ".join(kinds(explanation)) == culprits
     assert explanation is not None and explanation.also == () and not explanation.malformed
@@ -158,35 +330,58 @@ def test_the_trip_itself_can_be_what_is_impossible() -> None:
     assert "Aston: 0 attractions where 4 nights take 3;" in explanation.words
 
 
-def test_cities_that_could_host_the_trip_but_not_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached() -> None:
-    """Two nights each in Aston and Brook fill the trip; Cove's three leave one for the other city, which sells no single night."""
+def test_cities_that_could_host_the_trip_but_not_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached() -> (  # noqa: E501
+    None
+):
+    """Two nights each in Aston and Brook fill the trip; Cove's three leave one for the other city,
+    which sells no single night."""
     least = {"Aston": 2, "Brook": 2, "Cove": 3}
-    world = made({city: [("Inn", ENTIRE, 50, nights, "")] for city, nights in least.items()}, french={"Cove": 10})
+    world = made(
+        {city: [("Inn", ENTIRE, 50, nights, "")] for city, nights in least.items()},
+        french={"Cove": 10},
+    )
     explanation = explain(asked(cities=2, cuisine=["French"]), world)
     assert kinds(explanation) == ["cities", "cuisine"] and explanation is not None
-    assert explanation.words.endswith("French is served in Cove; but no 2 of the cities can share 4 nights and serve it.")
+    assert explanation.words.endswith(
+        "French is served in Cove; but no 2 of the cities can share 4 nights and serve it."
+    )
 
 
 def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport() -> None:
-    world = made(only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Brook") | {("Aston", "Cove"), ("Cove", "Aston")})
+    world = made(
+        only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]},
+        roads=reachable("Brook") | {("Aston", "Cove"), ("Cove", "Aston")},
+    )
     explanation = explain(asked(room_type="private room"), world)
     assert kinds(explanation) == ["room type"] and explanation is not None
     assert "2 of 3 cities of Westland qualify (Aston and Cove)" in explanation.words
     assert "no way from Homer to Aston (no road, and no flight on any day" in explanation.words
-    one_end = made(only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Aston", "Brook"))
+    one_end = made(
+        only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Aston", "Brook")
+    )
     explanation = explain(asked(cities=2, room_type="private room"), one_end)
     assert kinds(explanation) == ["cities", "room type"] and explanation is not None
-    assert "only Aston can be reached from Homer and left for it again; no way from Homer to Cove (no road" in explanation.words
-    assert explanation.words.endswith("a trip to 2 cities begins in one of them and ends in another.")
+    assert (
+        "only Aston can be reached from Homer and left for it again; no way from Homer to Cove (no"
+        " road" in explanation.words
+    )
+    assert explanation.words.endswith(
+        "a trip to 2 cities begins in one of them and ends in another."
+    )
     apart = made(roads=EVERY_ROAD - set(itertools.permutations(CITIES, 2)))
     explanation = explain(asked(cities=2), apart)
     assert kinds(explanation) == ["cities"] and explanation is not None
-    assert "0 of the 6 ways between Aston, Brook and Cove can be travelled; but no route through 2 of them" in explanation.words
+    assert (
+        "0 of the 6 ways between Aston, Brook and Cove can be travelled; but no route through 2 of"
+        " them" in explanation.words
+    )
 
 
 def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart() -> None:
     query = asked(days=3, budget=150, room_type="entire room", cuisine=["French"])
-    explanation = explain(query, made({"Aston": [*PLAIN, ("Room", PRIVATE, 20, 1, "")]}, french={"Aston": 60}))
+    explanation = explain(
+        query, made({"Aston": [*PLAIN, ("Room", PRIVATE, 20, 1, "")]}, french={"Aston": 60})
+    )
     assert kinds(explanation) == ["budget", "room type"] and explanation is not None
     assert "within $150: as asked the cheapest plan costs $" in explanation.words
     assert explanation.words.endswith("; with only these kept $170.")
@@ -196,7 +391,10 @@ def test_two_conflicts_that_share_nothing_are_both_told() -> None:
     query = asked(days=3, room_type="shared room", cuisine=["French"])
     explanation = explain(query, made())
     assert explanation is not None
-    assert [kinds(each) for each in (explanation, *explanation.also)] == [["room type"], ["cuisine"]]
+    assert [kinds(each) for each in (explanation, *explanation.also)] == [
+        ["room type"],
+        ["cuisine"],
+    ]
     assert changes(query, made()) == []  # no single change mends both
     assert explanation.record()["also"][0]["conflict"] == ["cuisine: French"]
 
@@ -208,46 +406,107 @@ def test_what_can_be_met_needs_no_explanation() -> None:
 def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown() -> None:
     tables = WorldTables(
         cities=[(HOMER, "Homeland"), ("Aston", "Westland")],
-        flights=[("F1", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[1], HOMER, "Aston", "1"),
-                 ("F2", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[3], "Aston", HOMER, "1")],
+        flights=[
+            ("F1", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[1], HOMER, "Aston", "1"),
+            ("F2", "9", "08:00", "09:00", "1 hours 0 minutes", FIRST_DAYS[3], "Aston", HOMER, "1"),
+        ],
         grounds=[],
         restaurants=[(f"Tea {c}", "Aston", "Tea", "10", "4") for c in "ABC"],
         attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
         accommodations=[("Inn", ENTIRE, "50", "1", "4", "", "4", "Aston")],
         covered_searches=[(HOMER, "Aston", FIRST_DAYS[1]), ("Aston", HOMER, FIRST_DAYS[3])],
-    )  # fmt: skip
+    )
     world = World.in_memory(tables)
     explanation = explain(asked(days=3), world)
     assert kinds(explanation) == ["dates"] and explanation is not None
     assert "the flights of 2022-03-01 are not known" in explanation.words
-    assert [change.words for change in changes(asked(days=3), world)] == ["start on 2022-03-02 instead of 2022-03-01"]
+    assert [change.words for change in changes(asked(days=3), world)] == [
+        "start on 2022-03-02 instead of 2022-03-01"
+    ]
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
-    ({"org": "Homr"}, "origin: Homr", "'Homr' is not a city in this world; the nearest name is 'Homer'."),
-    ({"dest": "Westlan"}, "destination: Westlan", "not a state in this world (5 days go to a state); the nearest name is 'Westland'"),
-    ({"dest": "Aston"}, "destination: Aston", "'Aston' is a city: 5 days go to a state, such as Westland."),
-    ({"days": 3, "date": FIRST_DAYS[:3]}, "destination: Westland", "is a state: 3 days go to a city, such as Aston, Brook or Cove."),
-    ({"org": "Aston", "dest": "Aston", "days": 3, "date": FIRST_DAYS[:3]}, "destination: Aston", "starts in Aston and goes to Aston"),
-    ({"date": FIRST_DAYS[:3]}, f"dates: {', '.join(FIRST_DAYS[:3])}", "for 5 days and gives 3 dates."),
+    (
+        {"org": "Homr"},
+        "origin: Homr",
+        "'Homr' is not a city in this world; the nearest name is 'Homer'.",
+    ),
+    (
+        {"dest": "Westlan"},
+        "destination: Westlan",
+        "not a state in this world (5 days go to a state); the nearest name is 'Westland'",
+    ),
+    (
+        {"dest": "Aston"},
+        "destination: Aston",
+        "'Aston' is a city: 5 days go to a state, such as Westland.",
+    ),
+    (
+        {"days": 3, "date": FIRST_DAYS[:3]},
+        "destination: Westland",
+        "is a state: 3 days go to a city, such as Aston, Brook or Cove.",
+    ),
+    (
+        {"org": "Aston", "dest": "Aston", "days": 3, "date": FIRST_DAYS[:3]},
+        "destination: Aston",
+        "starts in Aston and goes to Aston",
+    ),
+    (
+        {"date": FIRST_DAYS[:3]},
+        f"dates: {', '.join(FIRST_DAYS[:3])}",
+        "for 5 days and gives 3 dates.",
+    ),
     ({"date": []}, "dates: none", "for 5 days and gives 0 dates."),
-    ({"visiting_city_number": 5}, "cities: 5", "5 cities and a night in each take 6 days or more, 5 days are given."),
-    ({"visiting_city_number": 4}, "cities: 4", "Westland has 3 of the 4 cities asked for (Aston, Brook, Cove)."),
-    ({"org": "Aston", "visiting_city_number": 3}, "cities: 3", "Westland has 2 of the 3 cities asked for besides Aston (Brook, Cove)."),
-    ({"dest": "Aston", "days": 3, "date": FIRST_DAYS[:3], "visiting_city_number": 2}, "cities: 2", "a trip of 3 days goes to one city"),
-    ({"local_constraint": {"room type": "igloo"}}, "room type: igloo", "unknown room type 'igloo'; known are shared room,"),
-    ({"local_constraint": {"house rule": "tigers"}}, "house rule: tigers", "unknown house rule 'tigers'"),
-    ({"local_constraint": {"transportation": "no camel"}}, "transportation: no camel", "known are no flight, no self-driving."),
+    (
+        {"visiting_city_number": 5},
+        "cities: 5",
+        "5 cities and a night in each take 6 days or more, 5 days are given.",
+    ),
+    (
+        {"visiting_city_number": 4},
+        "cities: 4",
+        "Westland has 3 of the 4 cities asked for (Aston, Brook, Cove).",
+    ),
+    (
+        {"org": "Aston", "visiting_city_number": 3},
+        "cities: 3",
+        "Westland has 2 of the 3 cities asked for besides Aston (Brook, Cove).",
+    ),
+    (
+        {"dest": "Aston", "days": 3, "date": FIRST_DAYS[:3], "visiting_city_number": 2},
+        "cities: 2",
+        "a trip of 3 days goes to one city",
+    ),
+    (
+        {"local_constraint": {"room type": "igloo"}},
+        "room type: igloo",
+        "unknown room type 'igloo'; known are shared room,",
+    ),
+    (
+        {"local_constraint": {"house rule": "tigers"}},
+        "house rule: tigers",
+        "unknown house rule 'tigers'",
+    ),
+    (
+        {"local_constraint": {"transportation": "no camel"}},
+        "transportation: no camel",
+        "known are no flight, no self-driving.",
+    ),
     ({"local_constraint": {"cuisine": ["Tea", "Tea"]}}, "cuisine: Tea, Tea", "asked for twice"),
 ]
 
 
 @pytest.mark.parametrize(("fields", "conflict", "said"), WRONG)
-def test_a_request_that_cannot_be_tried_has_words_of_its_own(fields: dict[str, Any], conflict: str, said: str) -> None:
+def test_a_request_that_cannot_be_tried_has_words_of_its_own(
+    fields: dict[str, Any], conflict: str, said: str
+) -> None:
     query = Query.model_validate(asked().record() | fields)
     explanation = explain(query, made())
     assert explanation is not None and explanation.malformed
-    assert ([str(each) for each in explanation.conflict], said in explanation.words) == ([conflict], True), explanation.words
+    assert ([str(each) for each in explanation.conflict], said in explanation.words) == (
+        [conflict],
+        True,
+    ), explanation.words
     found = changes(query, made())
     check_changes(query, made(), found)
     mends_itself = explanation.conflict[0].kind not in ("origin", "destination") and query.date
@@ -261,7 +520,9 @@ def test_a_request_that_cannot_be_tried_has_words_of_its_own(fields: dict[str, A
 def test_every_named_requirement_is_needed_and_every_change_helps(seed: int) -> None:
     world = World.in_memory(build_tables("nano", 40 + seed))
     explained = 0
-    for number, query in enumerate(make_queries(world, 12, seed, Mix(days=(3, 5, 7), levels=(1, 2, 3)))):
+    for number, query in enumerate(
+        make_queries(world, 12, seed, Mix(days=(3, 5, 7), levels=(1, 2, 3)))
+    ):
         tight = tightened(query, number)
         explanation = explain(tight, world)
         cheapest = solve(tight, world).cost_usd
@@ -288,7 +549,11 @@ def tightened(query: Query, number: int) -> Query:
     ]
     shares = (0.5, 0.8, 2.0)
     return Query.model_validate(
-        query.record() | {"local_constraint": wishes | more[number % 5], "budget": int(query.budget * shares[number % 3])}
+        query.record()
+        | {
+            "local_constraint": wishes | more[number % 5],
+            "budget": int(query.budget * shares[number % 3]),
+        }
     )
 
 
@@ -301,12 +566,18 @@ def check_minimal(query: Query, world: World, explanation: Explanation) -> None:
     assert not meets(query, world, conflict), conflict
     if conflict[0][0] != "route":
         for each in conflict:
-            assert meets(query, world, [other for other in conflict if other != each]), (conflict, each)
+            assert meets(query, world, [other for other in conflict if other != each]), (
+                conflict,
+                each,
+            )
 
 
 def meets(query: Query, world: World, kept: list[tuple[str, str]]) -> bool:
     """Whether any plan keeps `kept`, whatever became of the other requirements."""
-    return any((cost := solve(each, world).cost_usd) is not None and cost <= each.budget for each in relaxed(query, world, kept))
+    return any(
+        (cost := solve(each, world).cost_usd) is not None and cost <= each.budget
+        for each in relaxed(query, world, kept)
+    )
 
 
 def relaxed(query: Query, world: World, kept: list[tuple[str, str]]) -> Iterator[Query]:
@@ -318,14 +589,23 @@ def relaxed(query: Query, world: World, kept: list[tuple[str, str]]) -> Iterator
     fields = {"local_constraint": wishes, "budget": query.budget if "budget" in kinds else 10**9}
     starts = [query.date]
     if "dates" not in kinds:
-        starts += [world.dates[i : i + query.days] for i in range(len(world.dates) - query.days + 1)]
+        starts += [
+            world.dates[i : i + query.days] for i in range(len(world.dates) - query.days + 1)
+        ]
     for dates in starts:
-        for cities in [query.visiting_city_number] if "cities" in kinds else range(1, query.visiting_city_number + 1):
-            yield Query.model_validate(query.record() | fields | {"date": dates, "visiting_city_number": cities})
+        for cities in (
+            [query.visiting_city_number]
+            if "cities" in kinds
+            else range(1, query.visiting_city_number + 1)
+        ):
+            yield Query.model_validate(
+                query.record() | fields | {"date": dates, "visiting_city_number": cities}
+            )
 
 
 def check_changes(query: Query, world: World, found: list[Change]) -> None:
-    """The plan of every changed request passes the judge, and a dollar less than a raised budget buys none."""
+    """The plan of every changed request passes the judge, and a dollar less than a raised budget
+    buys none."""
     for change in found:
         solution = solve(change.query, world)
         assert solution.cost_usd == change.cost_usd <= change.query.budget
@@ -342,12 +622,20 @@ def check_changes(query: Query, world: World, found: list[Change]) -> None:
     assert len({change.words for change in found}) == len(found)
 
 
-FIELDS = {"budget": "budget", "dates": "date", "cities": "visiting_city_number", "people": "people_number"}
+FIELDS = {
+    "budget": "budget",
+    "dates": "date",
+    "cities": "visiting_city_number",
+    "people": "people_number",
+}
 
 
 def changed_fields(query: Query, changed: Query) -> set[str]:
-    """Fields that say something else. A wish that is dropped is None or absent, which is the same."""
-    before, after = (each.model_dump(exclude={"query"}, exclude_none=True) for each in (query, changed))
+    """Fields that say something else. A wish that is dropped is None or absent, which is the
+    same."""
+    before, after = (
+        each.model_dump(exclude={"query"}, exclude_none=True) for each in (query, changed)
+    )
     return {name for name in Query.model_fields if before.get(name) != after.get(name)}
 
 

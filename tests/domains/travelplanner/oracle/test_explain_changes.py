@@ -1,4 +1,5 @@
-"""What single change makes an impossible trip possible: which are offered, in what order, and that they are the least that is needed."""
+"""What single change makes an impossible trip possible: which are offered, in what order, and that
+they are the least that is needed."""
 
 from __future__ import annotations
 
@@ -20,10 +21,21 @@ FOOD = {"Tea": "10", "French": "40", "Indian": "90"}
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """Aston: an inn for $50 without pets, a villa for $80 with them; tea at $10, French food at $40, Indian at $90; a flight for $100
-    each way on all days but the 5th to 7th, when it costs $300; a road from Homer to Aston that takes a day."""
+    """Aston: an inn for $50 without pets, a villa for $80 with them; tea at $10, French food at
+    $40, Indian at $90; a flight for $100 each way on all days but the 5th to 7th, when it costs
+    $300; a road from Homer to Aston that takes a day."""
     flights = [
-        (f"F{i}{day}", "300" if 5 <= day <= 7 else "100", "08:00", "09:00", "1 hours 0 minutes", DAYS[day - 1], a, b, "106")
+        (
+            f"F{i}{day}",
+            "300" if 5 <= day <= 7 else "100",
+            "08:00",
+            "09:00",
+            "1 hours 0 minutes",
+            DAYS[day - 1],
+            a,
+            b,
+            "106",
+        )
         for i, (a, b) in enumerate((("Homer", "Aston"), ("Aston", "Homer")))
         for day in range(1, 15)
     ]
@@ -31,22 +43,41 @@ def world() -> World:
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=flights,
-            grounds=[("Homer", "Aston", "1 day 2 hours", "2,000 km"), ("Aston", "Homer", "1 day 2 hours", "2,000 km")],
-            restaurants=[(f"{food} {c}", "Aston", food, price, "4") for food, price in FOOD.items() for c in "ABC"],
+            grounds=[
+                ("Homer", "Aston", "1 day 2 hours", "2,000 km"),
+                ("Aston", "Homer", "1 day 2 hours", "2,000 km"),
+            ],
+            restaurants=[
+                (f"{food} {c}", "Aston", food, price, "4")
+                for food, price in FOOD.items()
+                for c in "ABC"
+            ],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[(name, room, str(price), "1", "4", rules, "2", "Aston") for name, room, price, rules in ROOMS],
+            accommodations=[
+                (name, room, str(price), "1", "4", rules, "2", "Aston")
+                for name, room, price, rules in ROOMS
+            ],
         )
-    )  # fmt: skip
+    )
 
 
 def asked(budget: float, start: int = 1, people: int = 2, **wishes: Any) -> Query:
     return Query.model_validate(
         {
-            "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": DAYS[start - 1 : start + 2],
-            "people_number": people, "budget": budget, "query": "A trip, please.", "level": "hard", "annotated_plan": [{}], "oracle": {},
+            "org": "Homer",
+            "dest": "Aston",
+            "days": 3,
+            "visiting_city_number": 1,
+            "date": DAYS[start - 1 : start + 2],
+            "people_number": people,
+            "budget": budget,
+            "query": "A trip, please.",
+            "level": "hard",
+            "annotated_plan": [{}],
+            "oracle": {},
             "local_constraint": {name.replace("_", " "): wish for name, wish in wishes.items()},
         }
-    )  # fmt: skip
+    )
 
 
 CASES: list[tuple[Query, list[str]]] = [
@@ -64,10 +95,17 @@ CASES: list[tuple[Query, list[str]]] = [
     (asked(600, house_rule="pets"), ["budget +$20 to $620", "drop 'pets allowed'"]),
     (asked(560, room_type="private room", house_rule="pets"), ["budget +$60 to $620"]),
     (asked(700, transportation="no flight"), ["drop 'no flight'"]),
-    (asked(700, cuisine=["French", "Thai"]), ["drop 'Thai' from the cuisines", "drop all cuisines"]),
-    (asked(700, cuisine=["French", "Indian"]), ["budget +$80 to $780", "drop 'Indian' from the cuisines", "drop all cuisines"]),
+    (
+        asked(700, cuisine=["French", "Thai"]),
+        ["drop 'Thai' from the cuisines", "drop all cuisines"],
+    ),
+    (
+        asked(700, cuisine=["French", "Indian"]),
+        ["budget +$80 to $780", "drop 'Indian' from the cuisines", "drop all cuisines"],
+    ),
     (asked(580, cuisine=["French"]), ["budget +$40 to $620", "drop 'French food'"]),
-    (asked(700, cuisine=["Tea", "Thai"]), ["drop 'Thai' from the cuisines"]),  # tea is the cheapest food: to drop it, too, saves nothing
+    # tea is the cheapest food: to drop it, too, saves nothing
+    (asked(700, cuisine=["Tea", "Thai"]), ["drop 'Thai' from the cuisines"]),
     (asked(700, cuisine=["Thai", "Greek"]), ["drop all cuisines"]),
     (asked(700, room_type="shared room", transportation="no flight"), []),
 ]
@@ -78,16 +116,23 @@ def test_what_is_offered_and_in_what_order(world: World, query: Query, words: li
     found = changes(query, world)
     assert [change.words for change in found] == words
     for change in found:
-        assert change.cost_usd == solve(change.query, world).cost_usd and change.cost_usd <= change.query.budget
+        assert (
+            change.cost_usd == solve(change.query, world).cost_usd
+            and change.cost_usd <= change.query.budget
+        )
 
 
 def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world: World) -> None:
     found = list(other_dates(asked(100, start=2), world))
     assert [shift for shift, _ in found[:4]] == [1, -1, 2, 3] and len(found) == 11
-    assert all(len(dates) == 3 and dates[0] >= DAYS[0] and dates[-1] <= DAYS[-1] for _, dates in found)
+    assert all(
+        len(dates) == 3 and dates[0] >= DAYS[0] and dates[-1] <= DAYS[-1] for _, dates in found
+    )
     outside = asked(100).model_copy(update={"date": ["2023-01-01", "2023-01-02", "2023-01-03"]})
     assert next(other_dates(outside, world))[1] == DAYS[11:14]
-    assert not list(other_dates(asked(100).model_copy(update={"date": ["soon", "later", "last"]}), world))
+    assert not list(
+        other_dates(asked(100).model_copy(update={"date": ["soon", "later", "last"]}), world)
+    )
 
 
 def test_the_changed_record_says_so_and_carries_no_proof_of_the_old_request(world: World) -> None:

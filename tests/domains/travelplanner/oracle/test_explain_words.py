@@ -1,4 +1,5 @@
-"""What an explanation says is true and enough: its words are held against the tables, on worlds with few ways to travel."""
+"""What an explanation says is true and enough: its words are held against the tables, on worlds
+with few ways to travel."""
 
 from __future__ import annotations
 
@@ -18,7 +19,14 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-NO_SUCH_STAYS = ("no shared room", "no private room", "no entire room", "no unshared room", "none that allows", "no stays at all")
+NO_SUCH_STAYS = (
+    "no shared room",
+    "no private room",
+    "no entire room",
+    "no unshared room",
+    "none that allows",
+    "no stays at all",
+)
 TOO_FEW = (" qualifies", " qualify")
 NOT_SHARED = ("cannot be shared out", "of the 4 nights", "of the 6 nights")
 NO_TRANSPORT = ("no way from", "but no route through", "never ")
@@ -40,7 +48,9 @@ def explained(seed: int) -> tuple[World, list[tuple[Query, Explanation]]]:
     flights, grounds = list(tables.flights)[:: 5 + seed], list(tables.grounds)[:: 2 + seed]
     thin = World.in_memory(dataclasses.replace(tables, flights=flights, grounds=grounds))
     found = []
-    for number, query in enumerate(make_queries(full, 24, seed, Mix(days=(3, 5, 7), levels=(1, 0, 0)))):
+    for number, query in enumerate(
+        make_queries(full, 24, seed, Mix(days=(3, 5, 7), levels=(1, 0, 0)))
+    ):
         wishes = query.local_constraint.model_dump(by_alias=True) | WISHES[number % len(WISHES)]
         rich = Query.model_validate(query.record() | {"local_constraint": wishes, "budget": 10**7})
         if explanation := explain(rich, thin):
@@ -51,22 +61,33 @@ def explained(seed: int) -> tuple[World, list[tuple[Query, Explanation]]]:
 def kept(query: Query, explanation: Explanation) -> tuple[Query, range]:
     """The request with the conflict alone, and how many cities it may have."""
     named = [(each.kind, each.value) for each in explanation.conflict]
-    wishes = {kind: value for kind, value in named if kind in ("house rule", "room type", "transportation")}
+    wishes = {
+        kind: value
+        for kind, value in named
+        if kind in ("house rule", "room type", "transportation")
+    }
     cuisine = [value for kind, value in named if kind == "cuisine"]
     asked = query.visiting_city_number
-    alone = Query.model_validate(query.record() | {"local_constraint": {**wishes, "cuisine": cuisine or None}})
+    alone = Query.model_validate(
+        query.record() | {"local_constraint": {**wishes, "cuisine": cuisine or None}}
+    )
     return alone, range(asked if "cities" in dict(named) else 1, asked + 1)
 
 
 def shares(query: Query, counts: range, world: World) -> Iterator[int]:
-    """For every choice of cities and nights that has its stays, meals and sights: the cuisines served, as masks. By trying all."""
+    """For every choice of cities and nights that has its stays, meals and sights: the cuisines
+    served, as masks. By trying all."""
     for count in counts:
         problem = Problem(query.model_copy(update={"visiting_city_number": count}), world)
         for cities in itertools.permutations(city_pool(query, world), count):
             for nights in itertools.product(range(1, query.days), repeat=count):
                 if sum(nights) == query.days - 1:
-                    offers = [problem.offer(city, some) for city, some in zip(cities, nights, strict=True)]
-                    for picked in itertools.product(*[offer.meals if offer else () for offer in offers]):
+                    offers = [
+                        problem.offer(city, some) for city, some in zip(cities, nights, strict=True)
+                    ]
+                    for picked in itertools.product(
+                        *[offer.meals if offer else () for offer in offers]
+                    ):
                         yield functools.reduce(lambda mask, meals: mask | meals[0], picked, 0)
 
 
@@ -83,13 +104,22 @@ def test_what_is_missing_is_said_and_nothing_else_is(seed: int) -> None:
         seen.add(lack)
         assert any(said in words for said in NO_TRANSPORT) == (lack == "transport"), words
         assert (lack == "cuisines") == any(said in words for said in NOT_SERVED), words
-        assert (lack == "cities") <= any(said in words for said in (TOO_FEW if several else (*NO_SUCH_STAYS, "nights"))), words
-        qualify = re.search(r"(?:(all|\d+)(?: of)? (\d+) cities of [^;]*? qualify|only \w+ (qualifies))", words)
+        assert (lack == "cities") <= any(
+            said in words for said in (TOO_FEW if several else (*NO_SUCH_STAYS, "nights"))
+        ), words
+        qualify = re.search(
+            r"(?:(all|\d+)(?: of)? (\d+) cities of [^;]*? qualify|only \w+ (qualifies))", words
+        )
         if qualify:
             number = 1 if qualify[3] else int(qualify[2] if qualify[1] == "all" else qualify[1])
             too_short = any(said in words for said in NOT_SHARED)
             assert too_short == (lack == "cities" and number >= counts[0]), words
-        assert " 0 nights" not in words and "1 nights" not in words and "None" not in words and ";;" not in words
+        assert (
+            " 0 nights" not in words
+            and "1 nights" not in words
+            and "None" not in words
+            and ";;" not in words
+        )
     assert {"cities", "transport"} <= seen, seen
 
 
@@ -105,7 +135,10 @@ def test_a_way_that_is_said_to_be_missing_is_missing(seed: int) -> None:
             assert not road_legs(alone, world, origin, destination), explanation.words
             if alone.local_constraint.transportation != "no flight":
                 day = query.date[0 if origin == query.org else -1]
-                assert not any(world.flights(origin, destination, date) for date in ([day] if fixed else world.dates)), explanation.words
+                assert not any(
+                    world.flights(origin, destination, date)
+                    for date in ([day] if fixed else world.dates)
+                ), explanation.words
         for names in re.findall(r"only ([^;]+?) can be reached from", explanation.words):
             assert all(name in world.cities for name in re.split(", | and ", names)), names
     assert checked >= 5

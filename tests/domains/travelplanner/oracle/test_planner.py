@@ -1,4 +1,5 @@
-"""The oracle against the judge, which shares no code with it, and against brute force on tiny worlds."""
+"""The oracle against the judge, which shares no code with it, and against brute force on tiny
+worlds."""
 
 from __future__ import annotations
 
@@ -54,62 +55,143 @@ def tiny_world(rng: random.Random) -> World:
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=[
-                (f"F{i}{j}", price(20, 300), "08:00", "09:00", "1 hours 0 minutes", date, a, b, "106")
+                (
+                    f"F{i}{j}",
+                    price(20, 300),
+                    "08:00",
+                    "09:00",
+                    "1 hours 0 minutes",
+                    date,
+                    a,
+                    b,
+                    "106",
+                )
                 for i, (a, b, date) in enumerate(legs)
                 for j in range(rng.randint(0, 2))
             ],
-            grounds=[(a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [("1 day 2 hours", "2,000 km")])) for a, b, _ in legs],
+            grounds=[
+                (
+                    a,
+                    b,
+                    *rng.choice(
+                        [("2 hours", f"{price(20, 900)} km")] * 3 + [("1 day 2 hours", "2,000 km")]
+                    ),
+                )
+                for a, b, _ in legs
+            ],
             restaurants=[
-                (f"Grill {'ABCDE'[i]}", "Aston", ", ".join(rng.sample(["Tea", "French", "Indian", "Mexican"], 2)), price(5, 60), "4.0")
+                (
+                    f"Grill {'ABCDE'[i]}",
+                    "Aston",
+                    ", ".join(rng.sample(["Tea", "French", "Indian", "Mexican"], 2)),
+                    price(5, 60),
+                    "4.0",
+                )
                 for i in range(5)
             ],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
             accommodations=[
-                (f"Inn {c}", rng.choice(ROOMS), price(20, 200), price(1, 3), "4", rng.choice([*RULES.values()]), price(1, 3), "Aston")
+                (
+                    f"Inn {c}",
+                    rng.choice(ROOMS),
+                    price(20, 200),
+                    price(1, 3),
+                    "4",
+                    rng.choice([*RULES.values()]),
+                    price(1, 3),
+                    "Aston",
+                )
                 for c in "ABCD"
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def tiny_query(rng: random.Random) -> Query:
     wishes = {
         "house rule": rng.choice([None, None, *RULES]),
-        "cuisine": rng.choice([None, ["French"], ["French", "Indian"], ["French", "Indian", "Mexican"]]),
+        "cuisine": rng.choice(
+            [None, ["French"], ["French", "Indian"], ["French", "Indian", "Mexican"]]
+        ),
         "room type": rng.choice([None, None, "entire room", "not shared room"]),
         "transportation": rng.choice([None, None, "no flight", "no self-driving"]),
     }
     return Query.model_validate(
         {
-            "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": DATES, "people_number": rng.randint(1, 6),
-            "local_constraint": wishes, "budget": 10**9, "query": "?",
+            "org": "Homer",
+            "dest": "Aston",
+            "days": 3,
+            "visiting_city_number": 1,
+            "date": DATES,
+            "people_number": rng.randint(1, 6),
+            "local_constraint": wishes,
+            "budget": 10**9,
+            "query": "?",
         }
-    )  # fmt: skip
+    )
 
 
 def brute_force(query: Query, world: World) -> float:
-    """The least cost that the judge gives any plan; infinite where it passes none. Meals on travel days are tried, too."""
+    """The least cost that the judge gives any plan; infinite where it passes none. Meals on travel
+    days are tried, too."""
     legs = []
     for origin, destination, date in (("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])):
-        flights = [f"Flight Number: {f.number}, from {origin} to {destination}" for f in world.flights(origin, destination, date) or []]
-        legs.append([*flights, *(f"{mode}, from {origin} to {destination}" for mode in ("Self-driving", "Taxi"))])
+        flights = [
+            f"Flight Number: {f.number}, from {origin} to {destination}"
+            for f in world.flights(origin, destination, date) or []
+        ]
+        legs.append(
+            [
+                *flights,
+                *(f"{mode}, from {origin} to {destination}" for mode in ("Self-driving", "Taxi")),
+            ]
+        )
     meals = [f"{row.name}, Aston" for row in world.restaurants("Aston")]
     none = {"attraction": "-", "breakfast": "-", "lunch": "-", "dinner": "-"}
     least = math.inf
     stays = [f"{row.name}, Aston" for row in world.accommodations("Aston")]
     for out, back, stay in itertools.product(*legs, stays):
-        first = {"days": 1, "current_city": "from Homer to Aston", "transportation": out, **none, "accommodation": stay}
-        last = {"days": 3, "current_city": "from Aston to Homer", "transportation": back, **none, "accommodation": "-"}
-        full = {"days": 2, "current_city": "Aston", "transportation": "-", "attraction": "Lake, Aston;", "accommodation": stay}
-        cheap = judge(query, [first, full | dict(zip(none, ["Lake, Aston;", *meals[:3]], strict=True)), last], world)
-        failed = {name for facts in (cheap.commonsense, cheap.hard) for name, fact in (facts or {}).items() if fact.passed is False}
+        first = {
+            "days": 1,
+            "current_city": "from Homer to Aston",
+            "transportation": out,
+            **none,
+            "accommodation": stay,
+        }
+        last = {
+            "days": 3,
+            "current_city": "from Aston to Homer",
+            "transportation": back,
+            **none,
+            "accommodation": "-",
+        }
+        full = {
+            "days": 2,
+            "current_city": "Aston",
+            "transportation": "-",
+            "attraction": "Lake, Aston;",
+            "accommodation": stay,
+        }
+        cheap = judge(
+            query,
+            [first, full | dict(zip(none, ["Lake, Aston;", *meals[:3]], strict=True)), last],
+            world,
+        )
+        failed = {
+            name
+            for facts in (cheap.commonsense, cheap.hard)
+            for name, fact in (facts or {}).items()
+            if fact.passed is False
+        }
         if failed - {"valid_cuisine"} or cheap.hard is None:
             continue  # no choice of meals mends the transport or the stay
         for eaten in itertools.permutations([*meals, "-", "-"], 5):
             if "-" in eaten[:3] or list(eaten[:3]) != sorted(eaten[:3]):
                 continue
             day = full | dict(zip(("breakfast", "lunch", "dinner"), eaten[:3], strict=True))
-            verdict = judge(query, [first | {"dinner": eaten[3]}, day, last | {"breakfast": eaten[4]}], world)
+            verdict = judge(
+                query, [first | {"dinner": eaten[3]}, day, last | {"breakfast": eaten[4]}], world
+            )
             if verdict.final and verdict.total_cost is not None:
                 least = min(least, verdict.total_cost)
     return least
@@ -121,7 +203,9 @@ def test_the_optimum_is_the_optimum(seed: int) -> None:
     world, query = tiny_world(rng), tiny_query(rng)
     solution = solve(query, world)
     found = brute_force(query, world)
-    assert (math.inf if solution.cost_usd is None else solution.cost_usd) == pytest.approx(found), query.local_constraint
+    assert (math.inf if solution.cost_usd is None else solution.cost_usd) == pytest.approx(found), (
+        query.local_constraint
+    )
     assert solution.cost_usd is not None or solution.why
 
 
@@ -131,11 +215,27 @@ def test_the_optimum_is_the_optimum(seed: int) -> None:
 def one_way_world(stays: list[tuple[str, str]], restaurants: list[str], sights: list[str]) -> World:
     return World.in_memory(
         WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland"), ("Brook", "Westland"), ("Cove", "Westland")],
+            cities=[
+                ("Homer", "Homeland"),
+                ("Aston", "Westland"),
+                ("Brook", "Westland"),
+                ("Cove", "Westland"),
+            ],
             flights=[],
-            grounds=[(a, b, "2 hours", "100 km") for a, b in itertools.permutations(("Homer", "Aston", "Brook", "Cove"), 2)],
-            restaurants=[(name, city, "Tea", "10", "4") for city in ("Aston", "Brook", "Cove") for name in restaurants],
-            attractions=[(name, "1", "2", "x", "1", "x", city) for city in ("Aston", "Brook", "Cove") for name in sights],
+            grounds=[
+                (a, b, "2 hours", "100 km")
+                for a, b in itertools.permutations(("Homer", "Aston", "Brook", "Cove"), 2)
+            ],
+            restaurants=[
+                (name, city, "Tea", "10", "4")
+                for city in ("Aston", "Brook", "Cove")
+                for name in restaurants
+            ],
+            attractions=[
+                (name, "1", "2", "x", "1", "x", city)
+                for city in ("Aston", "Brook", "Cove")
+                for name in sights
+            ],
             accommodations=[
                 (name, "Private room", price, "1.0", "4.0", "No pets", "2", city)
                 for city in ("Aston", "Brook", "Cove")
@@ -147,20 +247,44 @@ def one_way_world(stays: list[tuple[str, str]], restaurants: list[str], sights: 
 
 def asked(**changes: Any) -> Query:
     fields = {
-        "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": DATES, "people_number": 1, "budget": 5000,
-        "query": "?", "local_constraint": {},
-    }  # fmt: skip
+        "org": "Homer",
+        "dest": "Aston",
+        "days": 3,
+        "visiting_city_number": 1,
+        "date": DATES,
+        "people_number": 1,
+        "budget": 5000,
+        "query": "?",
+        "local_constraint": {},
+    }
     return Query.model_validate({**fields, **changes})
 
 
-LONG: dict[str, Any] = {"dest": "Westland", "days": 7, "visiting_city_number": 2, "date": [f"2022-03-0{day}" for day in range(1, 8)]}
+LONG: dict[str, Any] = {
+    "dest": "Westland",
+    "days": 7,
+    "visiting_city_number": 2,
+    "date": [f"2022-03-0{day}" for day in range(1, 8)],
+}
 
 
 def test_odd_names_are_planned_with_and_hopeless_ones_left_out() -> None:
-    names = ["Grill ", " Café (old), bar", 'Say "A"', "Two\nlines", "-", "", "Tea", "Tea Room", "Plate; more"] + [
-        f"Diner {c}" for c in "ABCDE"
-    ]
-    world = one_way_world([("Inn ", "50"), ("In", "1"), ("Two\nlines", "2")], names, ["Lake", "Lake", "A;B", "Tower (north)", "Zoo, the "])
+    names = [
+        "Grill ",
+        " Café (old), bar",
+        'Say "A"',
+        "Two\nlines",
+        "-",
+        "",
+        "Tea",
+        "Tea Room",
+        "Plate; more",
+    ] + [f"Diner {c}" for c in "ABCDE"]
+    world = one_way_world(
+        [("Inn ", "50"), ("In", "1"), ("Two\nlines", "2")],
+        names,
+        ["Lake", "Lake", "A;B", "Tower (north)", "Zoo, the "],
+    )
     for query in (asked(), asked(**LONG)):
         solution = solve(query, world)
         verdict = judge(query, official(query, solution, world), world)
@@ -181,12 +305,19 @@ def test_odd_names_are_planned_with_and_hopeless_ones_left_out() -> None:
         ({"local_constraint": {"house rule": "tigers"}}, "unknown house rule 'tigers'"),
         ({"local_constraint": {"transportation": "no camel"}}, "unknown transportation 'no camel'"),
         ({"local_constraint": {"cuisine": ["French"]}}, "wanted cuisine"),
-        ({"local_constraint": {"house rule": "pets"}}, "no stay in Aston keeps the stated preferences"),
+        (
+            {"local_constraint": {"house rule": "pets"}},
+            "no stay in Aston keeps the stated preferences",
+        ),
         ({"local_constraint": {"room type": "entire room"}}, "no stay in Aston"),
     ],
 )
 def test_why_there_is_no_plan(changes: dict[str, Any], why: str) -> None:
-    world = one_way_world([("Inn", "50")], [f"Diner {c}" for c in "ABCDEFGHIJKL"], ["Lake", "Tower", "Zoo", "Park", "Pier"])
+    world = one_way_world(
+        [("Inn", "50")],
+        [f"Diner {c}" for c in "ABCDEFGHIJKL"],
+        ["Lake", "Tower", "Zoo", "Park", "Pier"],
+    )
     solution = solve(asked(**changes), world)
     assert solution.status is Status.INFEASIBLE and solution.cost_usd is None
     assert why in (solution.why or "")

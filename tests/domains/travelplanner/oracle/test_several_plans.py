@@ -1,4 +1,5 @@
-"""Beside the cheapest plan: one within the budget, the k cheapest, equal nights; and the rules' corners that the optimum may turn on."""
+"""Beside the cheapest plan: one within the budget, the k cheapest, equal nights; and the rules'
+corners that the optimum may turn on."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ from typing import Any
 import pytest
 
 from tripwright.domains.travelplanner.oracle.options import MEALS, restaurants, stays
-from tripwright.domains.travelplanner.oracle.planner import Solution, Status, first_within_budget, k_best, plan_days, solve
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    Status,
+    first_within_budget,
+    k_best,
+    plan_days,
+    solve,
+)
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator.build import build_tables
@@ -22,7 +30,9 @@ ANY = Mix(days=(3, 5, 7), levels=(1, 2, 3), cuisines=(2, 4))
 
 
 def kind(solution: Solution) -> tuple[Any, ...]:
-    return solution.family, tuple((choice.city, choice.nights, choice.stay.accommodation.name) for choice in solution.cities)
+    return solution.family, tuple(
+        (choice.city, choice.nights, choice.stay.accommodation.name) for choice in solution.cities
+    )
 
 
 @pytest.fixture(scope="module")
@@ -39,30 +49,59 @@ def test_a_plan_within_the_budget_is_found_exactly_where_the_cheapest_keeps_it(
     for query in queries:
         cheapest_usd = solve(query, world).cost_usd
         assert cheapest_usd is not None
-        for budget in (cheapest_usd, cheapest_usd - 0.01, cheapest_usd * rng.uniform(0.8, 1.2), -1, 0):
+        for budget in (
+            cheapest_usd,
+            cheapest_usd - 0.01,
+            cheapest_usd * rng.uniform(0.8, 1.2),
+            -1,
+            0,
+        ):
             asked = query.model_copy(update={"budget": budget})
             found = first_within_budget(asked, world)
             if budget < cheapest_usd:
-                assert found.status is Status.INFEASIBLE and found.cost_usd is None and "costs at most" in (found.why or "")
+                assert (
+                    found.status is Status.INFEASIBLE
+                    and found.cost_usd is None
+                    and "costs at most" in (found.why or "")
+                )
             else:
-                assert found.status is Status.FEASIBLE and found.cost_usd is not None and found.cost_usd <= budget
+                assert (
+                    found.status is Status.FEASIBLE
+                    and found.cost_usd is not None
+                    and found.cost_usd <= budget
+                )
                 passes_at_its_cost(query, found, world)
 
 
-@pytest.mark.parametrize(("budget", "found"), [(float("inf"), True), (float("-inf"), False), (float("nan"), False)])
-def test_budgets_that_are_no_amounts(budget: float, found: bool, nano: tuple[World, list[Query]]) -> None:
+@pytest.mark.parametrize(
+    ("budget", "found"), [(float("inf"), True), (float("-inf"), False), (float("nan"), False)]
+)
+def test_budgets_that_are_no_amounts(
+    budget: float, found: bool, nano: tuple[World, list[Query]]
+) -> None:
     world, queries = nano
-    assert (first_within_budget(queries[0].model_copy(update={"budget": budget}), world).cost_usd is not None) is found
+    assert (
+        first_within_budget(queries[0].model_copy(update={"budget": budget}), world).cost_usd
+        is not None
+    ) is found
 
 
 def test_a_budget_in_cents_is_met_to_the_cent() -> None:
     for cents in range(1900, 2000, 7):
-        world = named_world([("Inn", "1.00", "1")], [("Cup", f"{cents / 100:.2f}"), ("Pot", "0"), ("Bowl", "0")])
+        world = named_world(
+            [("Inn", "1.00", "1")], [("Cup", f"{cents / 100:.2f}"), ("Pot", "0"), ("Bowl", "0")]
+        )
         query = three_days().model_copy(update={"budget": (cents + 1200) / 100})
-        assert solve(query, world).cost_usd == first_within_budget(query, world).cost_usd == query.budget
+        assert (
+            solve(query, world).cost_usd
+            == first_within_budget(query, world).cost_usd
+            == query.budget
+        )
 
 
-def test_the_k_best_are_sorted_different_and_begin_with_the_cheapest(nano: tuple[World, list[Query]], passes_at_its_cost: Check) -> None:
+def test_the_k_best_are_sorted_different_and_begin_with_the_cheapest(
+    nano: tuple[World, list[Query]], passes_at_its_cost: Check
+) -> None:
     world, queries = nano
     for query in queries[:40]:
         found = k_best(query, world, 6)
@@ -75,7 +114,9 @@ def test_the_k_best_are_sorted_different_and_begin_with_the_cheapest(nano: tuple
             passes_at_its_cost(query, solution, world)
 
 
-def test_equal_nights_are_the_cheapest_among_the_equal(nano: tuple[World, list[Query]], passes_at_its_cost: Check) -> None:
+def test_equal_nights_are_the_cheapest_among_the_equal(
+    nano: tuple[World, list[Query]], passes_at_its_cost: Check
+) -> None:
     world, queries = nano
     dearer = 0
     for query in queries:
@@ -105,42 +146,82 @@ def line_world(rng: random.Random, menus: list[str]) -> World:
         WorldTables(
             cities=[("Homer", "Homeland"), *((city, "Westland") for city in cities)],
             flights=[
-                (f"F{day}{i}", price(1, 9), "08:00", "09:00", "1 hours 0 minutes", f"2022-03-0{day}", a, b, "106")
+                (
+                    f"F{day}{i}",
+                    price(1, 9),
+                    "08:00",
+                    "09:00",
+                    "1 hours 0 minutes",
+                    f"2022-03-0{day}",
+                    a,
+                    b,
+                    "106",
+                )
                 for i, (a, b) in enumerate(itertools.permutations(("Homer", *cities), 2))
-                for day in range(1, 5)  # at about the price of driving, so that either family may be the cheaper one
+                # at about the price of driving, so that either family may be the cheaper one
+                for day in range(1, 5)
             ],
-            grounds=[(a, b, "2 hours", f"{rng.randint(20, 400)} km") for a, b in itertools.permutations(("Homer", *cities), 2)],
-            restaurants=[(f"Grill {i}", city, menu, price(5, 60), "4.0") for city in cities for i, menu in enumerate(menus)],
-            attractions=[(f"Lake {i}", "1", "2", "x", "1", "x", city) for city in cities for i in range(3)],
+            grounds=[
+                (a, b, "2 hours", f"{rng.randint(20, 400)} km")
+                for a, b in itertools.permutations(("Homer", *cities), 2)
+            ],
+            restaurants=[
+                (f"Grill {i}", city, menu, price(5, 60), "4.0")
+                for city in cities
+                for i, menu in enumerate(menus)
+            ],
+            attractions=[
+                (f"Lake {i}", "1", "2", "x", "1", "x", city) for city in cities for i in range(3)
+            ],
             accommodations=[
                 (f"Inn {i}", "Private room", price(20, 200), str(nights), "4", "No pets", "2", city)
                 for city in cities
                 for i, nights in ((0, 1), (1, 1), (2, rng.randint(2, 3)))
             ],
         )
-    )  # fmt: skip
+    )
 
 
 def four_days(**wishes: Any) -> Query:
     return Query.model_validate(
         {
-            "org": "Homer", "dest": "Westland", "days": 4, "visiting_city_number": 2, "people_number": 3, "budget": 10**6, "query": "?",
-            "date": [f"2022-03-0{day}" for day in range(1, 5)], "local_constraint": wishes,
+            "org": "Homer",
+            "dest": "Westland",
+            "days": 4,
+            "visiting_city_number": 2,
+            "people_number": 3,
+            "budget": 10**6,
+            "query": "?",
+            "date": [f"2022-03-0{day}" for day in range(1, 5)],
+            "local_constraint": wishes,
         }
-    )  # fmt: skip
+    )
 
 
 def every_plan(query: Query, world: World) -> list[float]:
-    """The cost of each order, split, family and choice of stays at its cheapest legs and meals, written down without any search."""
+    """The cost of each order, split, family and choice of stays at its cheapest legs and meals,
+    written down without any search."""
     found = []
-    for order, split in itertools.product(itertools.permutations(("Aston", "Brook", "Cove"), 2), ((1, 2), (2, 1))):
+    for order, split in itertools.product(
+        itertools.permutations(("Aston", "Brook", "Cove"), 2), ((1, 2), (2, 1))
+    ):
         stops, days = ("Homer", *order, "Homer"), (0, split[0], 3)
         legs = list(zip(stops[:-1], stops[1:], days, strict=True))
-        roads_km = [int((world.ground(a, b) or pytest.fail("a road")).distance.split()[0]) for a, b, _ in legs]
-        flights = [[f.price_usd * 3 for f in world.flights(a, b, query.date[day]) or []] for a, b, day in legs]
-        families = [sum(int(km * 0.05) for km in roads_km), sum(min([km, *usd]) for km, usd in zip(roads_km, flights, strict=True))]
+        roads_km = [
+            int((world.ground(a, b) or pytest.fail("a road")).distance.split()[0])
+            for a, b, _ in legs
+        ]
+        flights = [
+            [f.price_usd * 3 for f in world.flights(a, b, query.date[day]) or []]
+            for a, b, day in legs
+        ]
+        families = [
+            sum(int(km * 0.05) for km in roads_km),
+            sum(min([km, *usd]) for km, usd in zip(roads_km, flights, strict=True)),
+        ]
         fitting = [
-            [s.price_usd * 2 * n for s in world.accommodations(c) if s.minimum_nights <= n] for c, n in zip(order, split, strict=True)
+            [s.price_usd * 2 * n for s in world.accommodations(c) if s.minimum_nights <= n]
+            for c, n in zip(order, split, strict=True)
         ]
         full = [(order[split.index(2)], row) for row in world.restaurants(order[split.index(2)])]
         pool = [(city, row) for city in order for row in world.restaurants(city)]
@@ -149,9 +230,14 @@ def every_plan(query: Query, world: World) -> list[float]:
             sum(row.average_cost_usd for _, row in chosen) * 3
             for size in range(3, 6)
             for chosen in itertools.combinations(pool, size)
-            if sum(each in full for each in chosen) >= 3 and wanted <= {row.cuisines for _, row in chosen}
+            if sum(each in full for each in chosen) >= 3
+            and wanted <= {row.cuisines for _, row in chosen}
         )
-        found += [family + sum(beds) + meals_usd for family in families for beds in itertools.product(*fitting)]
+        found += [
+            family + sum(beds) + meals_usd
+            for family in families
+            for beds in itertools.product(*fitting)
+        ]
     return sorted(found)
 
 
@@ -168,10 +254,17 @@ def test_the_k_best_are_the_first_k_of_all(seed: int) -> None:
 # ---- corners
 
 
-def test_meals_that_an_arrival_day_cannot_hold_are_eaten_on_the_day_of_departure(passes_at_its_cost: Check) -> None:
+def test_meals_that_an_arrival_day_cannot_hold_are_eaten_on_the_day_of_departure(
+    passes_at_its_cost: Check,
+) -> None:
     cuisines = ["French", "Indian", "Mexican", "Chinese", "Italian"]
     world = line_world(random.Random("many"), [*cuisines, "Tea"])
-    one_night = {"dest": "Aston", "visiting_city_number": 1, "days": 2, "date": ["2022-03-01", "2022-03-02"]}
+    one_night = {
+        "dest": "Aston",
+        "visiting_city_number": 1,
+        "days": 2,
+        "date": ["2022-03-01", "2022-03-02"],
+    }
     query = four_days(cuisine=cuisines).model_copy(update=one_night)
     solution = solve(query, world)
     passes_at_its_cost(query, solution, world)
@@ -180,23 +273,36 @@ def test_meals_that_an_arrival_day_cannot_hold_are_eaten_on_the_day_of_departure
     assert [last[meal] != "-" for meal in MEALS] == [True, True, False]
 
 
-def test_a_name_that_home_has_too_is_eaten_before_the_day_of_departure(passes_at_its_cost: Check) -> None:
+def test_a_name_that_home_has_too_is_eaten_before_the_day_of_departure(
+    passes_at_its_cost: Check,
+) -> None:
     """On the day of travel home it would mean the place at home."""
     dishes = ["French", "Indian", "Mexican", "Chinese"]
     world = World.in_memory(
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=[],
-            grounds=[("Homer", "Aston", "2 hours", "100 km"), ("Aston", "Homer", "2 hours", "100 km")],
+            grounds=[
+                ("Homer", "Aston", "2 hours", "100 km"),
+                ("Aston", "Homer", "2 hours", "100 km"),
+            ],
             restaurants=[
-                *((f"Grill {i}", "Aston", dish, str(10 + i), "4.0") for i, dish in enumerate(dishes)),
+                *(
+                    (f"Grill {i}", "Aston", dish, str(10 + i), "4.0")
+                    for i, dish in enumerate(dishes)
+                ),
                 *((f"Grill {i}", "Homer", "Tea", "1", "4.0") for i in (1, 2, 3)),
             ],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
             accommodations=[("Inn", "Private room", "50", "1", "4", "No pets", "9", "Aston")],
         )
     )
-    one_night = {"dest": "Aston", "visiting_city_number": 1, "days": 2, "date": ["2022-03-01", "2022-03-02"]}
+    one_night = {
+        "dest": "Aston",
+        "visiting_city_number": 1,
+        "days": 2,
+        "date": ["2022-03-01", "2022-03-02"],
+    }
     query = four_days(cuisine=dishes).model_copy(update=one_night)
     solution = solve(query, world)
     passes_at_its_cost(query, solution, world)
@@ -206,10 +312,16 @@ def test_a_name_that_home_has_too_is_eaten_before_the_day_of_departure(passes_at
 def three_days() -> Query:
     return Query.model_validate(
         {
-            "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "people_number": 1, "budget": 10**6, "query": "?",
+            "org": "Homer",
+            "dest": "Aston",
+            "days": 3,
+            "visiting_city_number": 1,
+            "people_number": 1,
+            "budget": 10**6,
+            "query": "?",
             "date": ["2022-03-01", "2022-03-02", "2022-03-03"],
         }
-    )  # fmt: skip
+    )
 
 
 def named_world(names: list[tuple[str, str, str]], tables: list[tuple[str, str]]) -> World:
@@ -218,10 +330,16 @@ def named_world(names: list[tuple[str, str, str]], tables: list[tuple[str, str]]
         WorldTables(
             cities=[("Homer", "Homeland"), ("Aston", "Westland")],
             flights=[],
-            grounds=[("Homer", "Aston", "2 hours", "100 km"), ("Aston", "Homer", "2 hours", "100 km")],
+            grounds=[
+                ("Homer", "Aston", "2 hours", "100 km"),
+                ("Aston", "Homer", "2 hours", "100 km"),
+            ],
             restaurants=[(name, "Aston", "Tea", price, "4.0") for name, price in tables],
             attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[(name, "Private room", price, nights, "4", "No pets", "9", "Aston") for name, price, nights in names],
+            accommodations=[
+                (name, "Private room", price, nights, "4", "No pets", "9", "Aston")
+                for name, price, nights in names
+            ],
         )
     )
 
@@ -232,29 +350,49 @@ PLAIN = [("Cup", "10"), ("Pot", "11"), ("Bowl", "12")]
 @pytest.mark.parametrize(
     ("names", "tables", "night_usd", "meals_usd"),
     [
-        ([("Inn", "50", "1"), ("Inn by the Lake", "60", "1")], PLAIN, 50, 33),  # a look-up by substring finds the inn itself first
-        ([("Inn by the Lake", "60", "1"), ("Inn", "50", "1")], PLAIN, 60, 33),  # … and here another, at another price
-        ([("Inn by the Lake", "50", "9"), ("Inn", "50", "1")], PLAIN, 50, 33),  # … at the same price: nothing depends on it
-        ([("Inn", "50", "9"), ("Inn", "50", "2"), ("Inn", "70", "1")], PLAIN, 50, 33),  # rooms of one host: any that fits
-        ([("Inn", "50", "1"), ("Inn", "40", "2"), ("Den", "90", "1")], PLAIN, 90, 33),  # strict rules charge 40, the official ones 50
-        ([("Inn", "50", "1"), ("Inn", "40", "3"), ("Den", "90", "1")], PLAIN, 50, 33),  # the cheaper row is for longer stays
+        # a look-up by substring finds the inn itself first
+        ([("Inn", "50", "1"), ("Inn by the Lake", "60", "1")], PLAIN, 50, 33),
+        # … and here another, at another price
+        ([("Inn by the Lake", "60", "1"), ("Inn", "50", "1")], PLAIN, 60, 33),
+        # … at the same price: nothing depends on it
+        ([("Inn by the Lake", "50", "9"), ("Inn", "50", "1")], PLAIN, 50, 33),
+        # rooms of one host: any that fits
+        ([("Inn", "50", "9"), ("Inn", "50", "2"), ("Inn", "70", "1")], PLAIN, 50, 33),
+        # strict rules charge 40, the official ones 50
+        ([("Inn", "50", "1"), ("Inn", "40", "2"), ("Den", "90", "1")], PLAIN, 90, 33),
+        # the cheaper row is for longer stays
+        ([("Inn", "50", "1"), ("Inn", "40", "3"), ("Den", "90", "1")], PLAIN, 50, 33),
         ([("Inn", "50", "1")], [*PLAIN, ("Cup and Saucer", "1")], 50, 22),
-        ([("Inn", "50", "1")], [("Cup and Saucer", "99"), *PLAIN, ("Pan", "30")], 50, 53),  # "Cup" would be charged at 99
-        ([("Inn", "50", "1")], [("Cup ", "10"), ("Pot", "11"), ("Bowl", "12"), ("Cup", "1")], 50, 33),  # blanks do not count
+        # "Cup" would be charged at 99
+        ([("Inn", "50", "1")], [("Cup and Saucer", "99"), *PLAIN, ("Pan", "30")], 50, 53),
+        # blanks do not count
+        (
+            [("Inn", "50", "1")],
+            [("Cup ", "10"), ("Pot", "11"), ("Bowl", "12"), ("Cup", "1")],
+            50,
+            33,
+        ),
     ],
 )
 def test_names_that_find_other_rows_are_used_where_both_rules_charge_the_same(
-    names: list[tuple[str, str, str]], tables: list[tuple[str, str]], night_usd: float, meals_usd: float, passes_at_its_cost: Check
+    names: list[tuple[str, str, str]],
+    tables: list[tuple[str, str]],
+    night_usd: float,
+    meals_usd: float,
+    passes_at_its_cost: Check,
 ) -> None:
     world = named_world(names, tables)
     query = three_days()
     solution = solve(query, world)
     passes_at_its_cost(query, solution, world)
-    assert solution.cost_usd == 2 * 5 + 2 * night_usd + meals_usd  # two roads, two nights, one full day
+    # two roads, two nights, one full day
+    assert solution.cost_usd == 2 * 5 + 2 * night_usd + meals_usd
 
 
 def test_what_is_offered_has_each_name_once() -> None:
-    world = named_world([("Inn", "50", "1"), ("Inn", "50", "3"), ("-", "1", "1")], [*PLAIN, ("Cup", "9")])
+    world = named_world(
+        [("Inn", "50", "1"), ("Inn", "50", "3"), ("-", "1", "1")], [*PLAIN, ("Cup", "9")]
+    )
     query = three_days()
     assert [stay.accommodation.name for stay in stays(query, world, "Aston")] == ["Inn"]
     assert [row.name for row in restaurants(world, "Aston")] == ["Cup", "Pot", "Bowl"]

@@ -1,4 +1,5 @@
-"""The formatter against a real server on this machine: what it copies, what it makes up, and whose fault a failure is."""
+"""The formatter against a real server on this machine: what it copies, what it makes up, and whose
+fault a failure is."""
 
 from __future__ import annotations
 
@@ -9,8 +10,19 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.plan.formatter import EXAMPLE_PLAN, EXAMPLE_TEXT, format_all, format_itinerary, messages, read_answer
-from tripwright.domains.travelplanner.plan.itinerary import Formatted, parse_itinerary, render_itinerary
+from tripwright.domains.travelplanner.plan.formatter import (
+    EXAMPLE_PLAN,
+    EXAMPLE_TEXT,
+    format_all,
+    format_itinerary,
+    messages,
+    read_answer,
+)
+from tripwright.domains.travelplanner.plan.itinerary import (
+    Formatted,
+    parse_itinerary,
+    render_itinerary,
+)
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion
@@ -32,7 +44,8 @@ GOOD = json.dumps(EXAMPLE_PLAN)
 
 
 class Server:
-    """Answers the n-th request with the n-th reply, the last one for ever: a text to say, or a status to fail with."""
+    """Answers the n-th request with the n-th reply, the last one for ever: a text to say, or a
+    status to fail with."""
 
     def __init__(self, serve: Callable[..., str]) -> None:
         self.replies: list[str | int] = [GOOD]
@@ -44,7 +57,11 @@ class Server:
         reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
         said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
         if isinstance(reply, str):
-            said = {"choices": [{"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}]}
+            said = {
+                "choices": [
+                    {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+                ]
+            }
         return 200 if isinstance(reply, str) else reply, json.dumps(said).encode(), {}
 
 
@@ -54,7 +71,11 @@ def server(serve: Callable[..., str]) -> Server:
 
 
 def at(server: Server, **settings: Any) -> ChatEndpoint:
-    return ChatEndpoint(server.url, "tiny", **{"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001, **settings})
+    return ChatEndpoint(
+        server.url,
+        "tiny",
+        **{"timeout_s": 5.0, "max_retries": 0, "first_wait_s": 0.001, **settings},
+    )
 
 
 def test_the_example_in_the_prompt_is_one_that_the_judge_can_read() -> None:
@@ -65,10 +86,16 @@ def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server: Serv
     text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
     assert format_itinerary(at(server), QUERY, text) == Formatted(EXAMPLE_PLAN)
     (sent,) = server.requests
-    assert sent == messages(QUERY, EXAMPLE_TEXT) and "Go!" in sent[-1]["content"] and sent[-1]["content"].endswith(EXAMPLE_TEXT)
+    assert (
+        sent == messages(QUERY, EXAMPLE_TEXT)
+        and "Go!" in sent[-1]["content"]
+        and sent[-1]["content"].endswith(EXAMPLE_TEXT)
+    )
 
 
-@pytest.mark.parametrize("said", [f"```json\n{GOOD}\n```", f"<think>[1] first</think>Here it is: {GOOD}"])
+@pytest.mark.parametrize(
+    "said", [f"```json\n{GOOD}\n```", f"<think>[1] first</think>Here it is: {GOOD}"]
+)
 def test_what_surrounds_the_array_does_not_matter(server: Server, said: str) -> None:
     server.replies = [said]
     assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
@@ -78,16 +105,24 @@ def test_what_surrounds_the_array_does_not_matter(server: Server, said: str) -> 
 def test_a_failing_service_is_unscored(server: Server, status: int) -> None:
     server.replies = [status]
     formatted = format_itinerary(at(server, max_retries=1), QUERY, EXAMPLE_TEXT)
-    assert formatted.unscored and formatted.plan is None and "after 2 attempts" in (formatted.problem or "")
+    assert (
+        formatted.unscored
+        and formatted.plan is None
+        and "after 2 attempts" in (formatted.problem or "")
+    )
 
 
-def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     dead = ChatEndpoint(f"http://127.0.0.1:{port}/v1", "tiny", timeout_s=1.0, max_retries=0)
-    found = dict(format_all(dead, ((i, QUERY, EXAMPLE_TEXT) for i in range(3 * MOST_FAULTS)), concurrency=2))
+    found = dict(
+        format_all(dead, ((i, QUERY, EXAMPLE_TEXT) for i in range(3 * MOST_FAULTS)), concurrency=2)
+    )
     assert len(found) == 3 * MOST_FAULTS and all(each.unscored for each in found.values())
     assert sum("not asked" in (each.problem or "") for each in found.values()) >= MOST_FAULTS
 
@@ -96,7 +131,9 @@ def test_a_silent_service_is_unscored() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        endpoint = ChatEndpoint(f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "tiny", timeout_s=0.2, max_retries=0)
+        endpoint = ChatEndpoint(
+            f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "tiny", timeout_s=0.2, max_retries=0
+        )
         formatted = format_itinerary(endpoint, QUERY, EXAMPLE_TEXT)
     assert formatted.unscored and "timeout" in (formatted.problem or "")
 
@@ -139,9 +176,15 @@ def test_no_itinerary_is_not_asked_about(server: Server) -> None:
 
 @pytest.mark.parametrize(
     "invention",
-    [{"dinner": "The Red Door, Millbrook"}, {"accommodation": "Loft by the sea, Millbrook"}, {"attraction": "Clock Museum, X;Opera, X;"}],
+    [
+        {"dinner": "The Red Door, Millbrook"},
+        {"accommodation": "Loft by the sea, Millbrook"},
+        {"attraction": "Clock Museum, X;Opera, X;"},
+    ],
 )
-def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server: Server, invention: dict[str, str]) -> None:
+def test_a_name_that_the_formatter_made_up_is_pointed_out_once(
+    server: Server, invention: dict[str, str]
+) -> None:
     server.replies = [changed(**invention), GOOD]
     assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
     assert "is not in the itinerary" in server.requests[1][-1]["content"]
@@ -159,10 +202,16 @@ def test_a_flight_that_the_formatter_made_up(server: Server) -> None:
 def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server: Server) -> None:
     server.replies = [changed(dinner="The Green Door", accommodation="Loft by the river")]
     formatted = format_itinerary(
-        at(server), QUERY, EXAMPLE_TEXT, lambda kind, name, cities: cities[0] if name == "The Green Door" else None
+        at(server),
+        QUERY,
+        EXAMPLE_TEXT,
+        lambda kind, name, cities: cities[0] if name == "The Green Door" else None,
     )
     assert formatted.plan is not None
-    assert (formatted.plan[0]["dinner"], formatted.plan[0]["accommodation"]) == ("The Green Door, Millbrook", "Loft by the river")
+    assert (formatted.plan[0]["dinner"], formatted.plan[0]["accommodation"]) == (
+        "The Green Door, Millbrook",
+        "Loft by the river",
+    )
     assert formatted.plan[1:] == EXAMPLE_PLAN[1:]
 
 

@@ -1,4 +1,5 @@
-"""Itineraries in words: our own come back as they were, the layouts of row S's agents are read, and nothing is guessed or dropped."""
+"""Itineraries in words: our own come back as they were, the layouts of row S's agents are read, and
+nothing is guessed or dropped."""
 
 from __future__ import annotations
 
@@ -19,7 +20,16 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator.build import build_world
 
-FIELDS = ("days", "current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+FIELDS = (
+    "days",
+    "current_city",
+    "transportation",
+    "breakfast",
+    "attraction",
+    "lunch",
+    "dinner",
+    "accommodation",
+)
 
 
 def query(days: int = 3, dest: str = "Aston") -> Query:
@@ -39,7 +49,14 @@ def query(days: int = 3, dest: str = "Aston") -> Query:
 
 
 def day(
-    number: int, city: str, travel: str = "-", b: str = "-", see: str = "-", lu: str = "-", di: str = "-", stay: str = "-"
+    number: int,
+    city: str,
+    travel: str = "-",
+    b: str = "-",
+    see: str = "-",
+    lu: str = "-",
+    di: str = "-",
+    stay: str = "-",
 ) -> dict[str, Any]:
     return dict(zip(FIELDS, (number, city, travel, b, see, lu, di, stay), strict=True))
 
@@ -65,13 +82,23 @@ def test_generated_expert_plans_come_back(tmp_path: Path) -> None:
         plan = to_official(days, city_lookup(world))
         text = render_itinerary(request, plan)
         assert "exactly" not in text
-        assert parse_itinerary(text).plan == parse_itinerary(text, request, city_lookup(world)).plan == plan
+        assert (
+            parse_itinerary(text).plan
+            == parse_itinerary(text, request, city_lookup(world)).plan
+            == plan
+        )
 
 
 def test_gold_plans_come_back(travelplanner: Path) -> None:
-    records = [json.loads(line) for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()]
+    records = [
+        json.loads(line)
+        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
+    ]
     plans = [[day for day in record["annotated_plan"] if day] for record in records]
-    texts = [render_itinerary(Query.model_validate(record), record["annotated_plan"]) for record in records]
+    texts = [
+        render_itinerary(Query.model_validate(record), record["annotated_plan"])
+        for record in records
+    ]
     assert [parse_itinerary(text).plan for text in texts] == plans and len(plans) == 45
     assert sum(text.count("exactly") for text in texts) < 10  # the readable form is the rule
 
@@ -92,13 +119,23 @@ ODD = st.one_of(
 @settings(max_examples=250, deadline=None)
 @given(st.lists(st.tuples(*[ODD] * 7), min_size=1, max_size=4))
 def test_any_plan_of_texts_comes_back(rows: list[tuple[str, ...]]) -> None:
-    plan = [dict(zip(FIELDS, (number, *row), strict=True)) for number, row in enumerate(rows, start=1)]
+    plan = [
+        dict(zip(FIELDS, (number, *row), strict=True)) for number, row in enumerate(rows, start=1)
+    ]
     parsed = parse_itinerary(render_itinerary(query(), plan), query())
     assert parsed.problem is None and parsed.plan == plan
 
 
 def test_what_the_official_format_cannot_hold_is_not_written() -> None:
-    for plan in ([], [{}], [{**PLAN[0], "lunch": None}], [{**PLAN[0], "days": 2}], [{"days": 1}], [{}, PLAN[1]], ["day 1"]):
+    for plan in (
+        [],
+        [{}],
+        [{**PLAN[0], "lunch": None}],
+        [{**PLAN[0], "days": 2}],
+        [{"days": 1}],
+        [{}, PLAN[1]],
+        ["day 1"],
+    ):
         with pytest.raises(ValueError):
             render_itinerary(query(), plan)  # type: ignore[arg-type]
 
@@ -170,7 +207,9 @@ Estimated total: $1,100
 Enjoy your trip!"""
 
 
-@pytest.mark.parametrize("text", [BULLETS, SENTENCES, TABLE, PLAIN], ids=["bullets", "sentences", "table", "plain"])
+@pytest.mark.parametrize(
+    "text", [BULLETS, SENTENCES, TABLE, PLAIN], ids=["bullets", "sentences", "table", "plain"]
+)
 def test_a_layout_is_read(text: str) -> None:
     parsed = parse_itinerary(text, query())
     assert parsed.problem is None
@@ -191,10 +230,19 @@ Day 4: Brook
 - Attraction: Pier"""
     plan = parse_itinerary(text, query(4, "Westland")).plan
     assert plan is not None
-    assert [each["current_city"] for each in plan] == ["from St. Home to Aston", "Aston", "from Aston to Brook", "Brook"]
-    assert plan[2]["transportation"] == "Taxi, from Aston to Brook, duration: 2 hours 31 mins, distance: 266 km, cost: 266"
+    assert [each["current_city"] for each in plan] == [
+        "from St. Home to Aston",
+        "Aston",
+        "from Aston to Brook",
+        "Brook",
+    ]
+    assert (
+        plan[2]["transportation"]
+        == "Taxi, from Aston to Brook, duration: 2 hours 31 mins, distance: 266 km, cost: 266"
+    )
     assert (plan[2]["breakfast"], plan[2]["lunch"]) == ("Early Cafe, Aston", "Late Cafe, Brook")
-    assert [each["accommodation"] for each in plan] == ["Loft, Aston", "Loft, Aston", "-", "-"]  # leaving ends the stay
+    # leaving ends the stay
+    assert [each["accommodation"] for each in plan] == ["Loft, Aston", "Loft, Aston", "-", "-"]
 
 
 def test_a_mode_that_nobody_sells_stays_as_written() -> None:
@@ -211,12 +259,26 @@ def test_a_world_is_asked_and_an_unknown_name_stays() -> None:
         asked.append((kind, name, list(cities)))
         return "St. Home" if name == "Station Grill" else None
 
-    lines = ["Day 1", "- Breakfast: Nowhere", "- Taxi from St. Home to Aston", "- Lunch: Station Grill", "- Dinner: Nowhere else"]
+    lines = [
+        "Day 1",
+        "- Breakfast: Nowhere",
+        "- Taxi from St. Home to Aston",
+        "- Lunch: Station Grill",
+        "- Dinner: Nowhere else",
+    ]
     plan = parse_itinerary("\n".join([*lines, "- Visit **Lake** in Brook"]), query(), city_of).plan
     assert plan is not None
     meals = [plan[0][key] for key in ("breakfast", "lunch", "dinner", "attraction")]
-    assert meals == ["Nowhere, St. Home", "Station Grill, St. Home", "Nowhere else, Aston", "Lake, Brook;"]
-    assert asked[0] == ("restaurant", "Nowhere", ["St. Home", "Aston"]) and asked[1][2] == ["Aston", "St. Home"]
+    assert meals == [
+        "Nowhere, St. Home",
+        "Station Grill, St. Home",
+        "Nowhere else, Aston",
+        "Lake, Brook;",
+    ]
+    assert asked[0] == ("restaurant", "Nowhere", ["St. Home", "Aston"]) and asked[1][2] == [
+        "Aston",
+        "St. Home",
+    ]
 
 
 # ---- never a guess
@@ -229,13 +291,22 @@ def test_a_world_is_asked_and_an_unknown_name_stays() -> None:
         ("", "no line begins a day"),
         ("<answer>Day 1", "not complete"),
         ("Day 2: in Aston", "expected day 1, found day 2: 'Day 2: in Aston'"),
-        ("Day 1: in Aston\n... [Days 2-3 omitted]", "line 2 is not understood: '... [Days 2-3 omitted]'"),
+        (
+            "Day 1: in Aston\n... [Days 2-3 omitted]",
+            "line 2 is not understood: '... [Days 2-3 omitted]'",
+        ),
         ("Day 1: in Aston\nDay 3: in Aston", "expected day 2, found day 3"),
-        ("Day 1: in Aston\n- Lunch: **A**\n- Lunch: **B**", "day 1 has a second line for lunch: '- Lunch: **B**'"),
+        (
+            "Day 1: in Aston\n- Lunch: **A**\n- Lunch: **B**",
+            "day 1 has a second line for lunch: '- Lunch: **B**'",
+        ),
         ("Day 1: in Aston\n- Lunch: **A** or **B**", "goes on after the name with 'or **B**'"),
         ("Day 1: in Aston\n- Lunch: **A**, **B**", "names more than one place"),
         ("Day 1: in Aston\n- Lunch: **A**. Then visit **B**.", "names more than one place"),
-        ("Day 1: in Aston\n- Lunch: A costs only $ 5 and is nice: go", "does not show where the name of the place ends"),
+        (
+            "Day 1: in Aston\n- Lunch: A costs only $ 5 and is nice: go",
+            "does not show where the name of the place ends",
+        ),
         ("Day 1: in Aston\n- Lunch/Dinner: **A**", "more than one meal"),
         ("Day 1: in Aston\n- Surprise: **A**", "unknown label 'Surprise'"),
         ("Day 1: in Aston\nWe then walk about and eat.", "line 2 is not understood"),
@@ -254,7 +325,12 @@ def test_a_world_is_asked_and_an_unknown_name_stays() -> None:
 def test_what_cannot_be_read_is_a_problem_that_quotes_the_line(text: str, told: str) -> None:
     parsed = parse_itinerary(text, query())
     assert parsed.plan is None and not parsed.unscored
-    assert parsed.problem and told in parsed.problem and "\n" not in parsed.problem and len(parsed.problem) < 300
+    assert (
+        parsed.problem
+        and told in parsed.problem
+        and "\n" not in parsed.problem
+        and len(parsed.problem) < 300
+    )
 
 
 def test_without_a_request_a_trip_must_say_where_it_starts() -> None:
@@ -275,4 +351,8 @@ def test_any_text_gives_a_plan_or_a_problem(pieces: list[str]) -> None:
     parsed = parse_itinerary("".join(pieces))
     assert (parsed.plan is None) != (parsed.problem is None)
     for number, each in enumerate(parsed.plan or [], start=1):
-        assert each["days"] == number and tuple(each) == FIELDS and all(isinstance(each[key], str) for key in FIELDS[1:])
+        assert (
+            each["days"] == number
+            and tuple(each) == FIELDS
+            and all(isinstance(each[key], str) for key in FIELDS[1:])
+        )

@@ -11,8 +11,20 @@ STAY = {
     "days": 2, "city": "Rockford", "transportation": "-", "attraction": ["Old Tower"], "accommodation": "Inn",
     "breakfast": "A", "lunch": "B", "dinner": "C",
 }  # fmt: skip
-ROAD = {"mode": "taxi", "from": "A", "to": "B", "duration": "1 hour", "distance": "70 km", "cost": 70}
-TRAVEL = STAY | {"days": 1, "city": {"from": "A", "to": "B"}, "transportation": ROAD, "attraction": "-"}
+ROAD = {
+    "mode": "taxi",
+    "from": "A",
+    "to": "B",
+    "duration": "1 hour",
+    "distance": "70 km",
+    "cost": 70,
+}
+TRAVEL = STAY | {
+    "days": 1,
+    "city": {"from": "A", "to": "B"},
+    "transportation": ROAD,
+    "attraction": "-",
+}
 
 
 def answer(days: Any) -> str:
@@ -36,7 +48,9 @@ def test_the_last_block_counts() -> None:
 
 @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "```{}```", " \n{}\n "])
 def test_fences_and_blanks_are_forgiven(fence: str) -> None:
-    assert parse_answer(f"<answer>{fence.replace('{}', json.dumps([STAY]))}</answer>").days is not None
+    assert (
+        parse_answer(f"<answer>{fence.replace('{}', json.dumps([STAY]))}</answer>").days is not None
+    )
     assert parse_answer(fence.replace("{}", json.dumps([STAY]))).days is not None
 
 
@@ -109,20 +123,31 @@ def test_nonsense_is_a_problem_and_not_an_exception(text: str) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from([*STAY, *ROAD, "x"]), inner, max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from([*STAY, *ROAD, "x"]), inner, max_size=8)
+    ),
     max_leaves=12,
 )
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.text(st.characters(), max_size=80) | st.text("<>answer/[]{}\"':,0`\n", max_size=60).map(lambda text: f"<answer>{text}</answer>"))
+@given(
+    st.text(st.characters(), max_size=80)
+    | st.text("<>answer/[]{}\"':,0`\n", max_size=60).map(lambda text: f"<answer>{text}</answer>")
+)
 def test_any_text_is_either_a_plan_or_a_problem(text: str) -> None:
     parsed = parse_answer(text)
     assert (parsed.days is None) != (parsed.problem is None)
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(JSON | st.dictionaries(st.sampled_from(list(STAY)), JSON).map(lambda change: STAY | change), max_size=3))
+@given(
+    st.lists(
+        JSON | st.dictionaries(st.sampled_from(list(STAY)), JSON).map(lambda change: STAY | change),
+        max_size=3,
+    )
+)
 def test_any_json_is_either_a_plan_that_reads_back_or_a_problem(days: list[Any]) -> None:
     parsed = parse_answer(answer(days))
     assert (parsed.days is None) != (parsed.problem is None)

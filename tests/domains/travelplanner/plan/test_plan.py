@@ -74,39 +74,77 @@ def test_without_a_world_the_city_of_arrival_is_written() -> None:
 
 
 def test_road_and_stay_days() -> None:
-    road = {"mode": "self-driving", "from": "A", "to": "B", "duration": "1 hour 2 mins", "distance": "1,070 km", "cost": 53}
-    written = to_official(days(DAY | {"transportation": road}, DAY | {"days": 2, "city": "B", "transportation": "-", "attraction": "-"}))
-    assert written[0]["transportation"] == "Self-driving, from A to B, duration: 1 hour 2 mins, distance: 1,070 km, cost: 53"
-    assert to_official(days(DAY | {"transportation": road | {"mode": "taxi"}}))[0]["transportation"].startswith("Taxi, from A to B, ")
+    road = {
+        "mode": "self-driving",
+        "from": "A",
+        "to": "B",
+        "duration": "1 hour 2 mins",
+        "distance": "1,070 km",
+        "cost": 53,
+    }
+    written = to_official(
+        days(
+            DAY | {"transportation": road},
+            DAY | {"days": 2, "city": "B", "transportation": "-", "attraction": "-"},
+        )
+    )
+    assert (
+        written[0]["transportation"]
+        == "Self-driving, from A to B, duration: 1 hour 2 mins, distance: 1,070 km, cost: 53"
+    )
+    assert to_official(days(DAY | {"transportation": road | {"mode": "taxi"}}))[0][
+        "transportation"
+    ].startswith("Taxi, from A to B, ")
     assert written[1]["current_city"] == "B"
     assert written[1]["attraction"] == written[1]["transportation"] == "-"
 
 
 def test_a_flight_without_a_number_stays_a_flight_that_can_be_looked_up_and_not_found() -> None:
-    bare = {key: value for key, value in FLIGHT.items() if key not in ("flight_number", "departure_time", "arrival_time")}
+    bare = {
+        key: value
+        for key, value in FLIGHT.items()
+        if key not in ("flight_number", "departure_time", "arrival_time")
+    }
     written = to_official(days(DAY | {"transportation": bare}))[0]["transportation"]
-    assert written == "Flight Number: , from Home to Aston, duration: 1 hours 0 minutes, distance: 106 miles, cost: 100"
+    assert (
+        written
+        == "Flight Number: , from Home to Aston, duration: 1 hours 0 minutes, distance: 106 miles, cost: 100"
+    )
 
 
 def test_what_nobody_knows_of_a_flight_is_not_claimed() -> None:
     unknown = FLIGHT | {"duration": "-", "distance": "-", "cost": 0}
     said = to_official(days(DAY | {"transportation": unknown}))[0]["transportation"]
-    assert said == "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
+    assert (
+        said == "Flight Number: F1, from Home to Aston, Departure Time: 08:00, Arrival Time: 09:00"
+    )
 
 
 def test_blank_names_are_absent() -> None:
     """', Aston' would match every row of Aston under the official rules."""
-    written = to_official(days(DAY | {"lunch": "", "dinner": "  ", "accommodation": "", "attraction": [" ", "-"]}))[0]
-    assert (written["lunch"], written["dinner"], written["accommodation"], written["attraction"]) == ("-", "-", "-", "-")
+    written = to_official(
+        days(DAY | {"lunch": "", "dinner": "  ", "accommodation": "", "attraction": [" ", "-"]})
+    )[0]
+    assert (
+        written["lunch"],
+        written["dinner"],
+        written["accommodation"],
+        written["attraction"],
+    ) == ("-", "-", "-", "-")
 
 
 def test_from_official_is_the_way_back() -> None:
-    back = from_official([OFFICIAL, {}], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
+    back = from_official(
+        [OFFICIAL, {}],
+        lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None,
+    )
     assert [day.record() for day in back] == [DAY]
     assert from_official([OFFICIAL])[0].record() == DAY  # the text says it itself
     silent = OFFICIAL | {"transportation": "Flight Number: F1, from Home to Aston"}
     assert from_official([silent])[0].record()["transportation"]["cost"] == 0
-    asked = from_official([silent], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None)
+    asked = from_official(
+        [silent], lambda number: ("1 hours 0 minutes", "106 miles", 100) if number == "F1" else None
+    )
     assert asked[0].record()["transportation"]["cost"] == 100
 
 
@@ -125,18 +163,32 @@ def test_what_p3_cannot_say_is_refused(change: dict[str, Any], expected: str) ->
 
 
 def test_the_prompt_schema_and_the_models_have_the_same_fields() -> None:
-    assert set(PLAN_SCHEMA["properties"]) == set(PLAN_SCHEMA["required"]) == set(DayPlan.model_fields)
+    assert (
+        set(PLAN_SCHEMA["properties"]) == set(PLAN_SCHEMA["required"]) == set(DayPlan.model_fields)
+    )
     transport = PLAN_SCHEMA["properties"]["transportation"]["oneOf"][1]
     assert set(FLIGHT) == set(transport["properties"])
     for key in transport["required"]:
-        assert parse_days([DAY | {"transportation": {k: v for k, v in FLIGHT.items() if k != key}}]).days is None
+        assert (
+            parse_days(
+                [DAY | {"transportation": {k: v for k, v in FLIGHT.items() if k != key}}]
+            ).days
+            is None
+        )
 
 
-NAME = st.text(string.ascii_letters + " .&'", min_size=1, max_size=12).filter(lambda text: text == text.strip() and "  " not in text)
+NAME = st.text(string.ascii_letters + " .&'", min_size=1, max_size=12).filter(
+    lambda text: text == text.strip() and "  " not in text
+)
 CITY = st.sampled_from(["Aston", "Brook", "St. Clare", "Rockford(Illinois)"])
 MEAL = st.just("-") | NAME
 ROAD = st.builds(
-    lambda mode, hours, km, cost: {"mode": mode, "duration": f"{hours} hours", "distance": f"{km:,} km", "cost": cost},
+    lambda mode, hours, km, cost: {
+        "mode": mode,
+        "duration": f"{hours} hours",
+        "distance": f"{km:,} km",
+        "cost": cost,
+    },
     st.sampled_from(["taxi", "self-driving"]),
     st.integers(1, 20),
     st.integers(1, 3000),
@@ -146,7 +198,9 @@ ROAD = st.builds(
 
 @st.composite
 def p3_day(draw: st.DrawFn) -> dict[str, Any]:
-    origin, destination = draw(st.permutations(["Aston", "Brook", "St. Clare", "Rockford(Illinois)"]))[:2]
+    origin, destination = draw(
+        st.permutations(["Aston", "Brook", "St. Clare", "Rockford(Illinois)"])
+    )[:2]
     travels = draw(st.booleans())
     return {
         "days": 1,
@@ -177,8 +231,13 @@ def query(**change: Any) -> Query:
 
 
 def test_render_shows_each_day_and_never_raises() -> None:
-    page = render_plan(query(), [OFFICIAL, {}, "odd", {"current_city": None, "lunch": ["\x1b[31m"]}])
-    assert page.splitlines()[0] == "Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; pets allowed; Indian"
+    page = render_plan(
+        query(), [OFFICIAL, {}, "odd", {"current_city": None, "lunch": ["\x1b[31m"]}]
+    )
+    assert (
+        page.splitlines()[0]
+        == "Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; pets allowed; Indian"
+    )
     assert "Day 1 2022-03-01  from Home to Aston" in page
     assert "  see        Old Tower, Aston\n             Lake, Aston" in page
     assert "\x1b" not in page

@@ -1,4 +1,5 @@
-"""How answers are read: row P3's JSON in every dialect, an itinerary in words where the dialect allows it."""
+"""How answers are read: row P3's JSON in every dialect, an itinerary in words where the dialect
+allows it."""
 
 from __future__ import annotations
 
@@ -58,7 +59,11 @@ def test_both_say_the_same_plan(task: TripTask, as_json: str, in_words: str) -> 
 
 
 def test_json_is_read_in_every_dialect(task: TripTask, as_json: str) -> None:
-    assert answered(task, STAR, as_json).more["plan"] == answered(task, JSON_ONLY, as_json).more["plan"] is not None
+    assert (
+        answered(task, STAR, as_json).more["plan"]
+        == answered(task, JSON_ONLY, as_json).more["plan"]
+        is not None
+    )
 
 
 def test_words_are_no_plan_where_json_is_asked_for(task: TripTask, in_words: str) -> None:
@@ -70,7 +75,9 @@ def test_words_are_no_plan_where_json_is_asked_for(task: TripTask, in_words: str
 def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
     for text in ('[{"days": 1}]', "[{", '{"day": 1}', "```json\n[1,\n```"):
         found = answered(task, STAR, f"<answer>{text}</answer>")
-        assert found.more["plan"] is None and problem_of(found) == problem_of(answered(task, JSON_ONLY, f"<answer>{text}</answer>"))
+        assert found.more["plan"] is None and problem_of(found) == problem_of(
+            answered(task, JSON_ONLY, f"<answer>{text}</answer>")
+        )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +90,9 @@ def test_what_is_meant_as_json_is_judged_as_json(task: TripTask) -> None:
         ("Day 1: in Aston\n" * 20_000, "is not read"),
     ],
 )
-def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(task: TripTask, text: str, problem: str) -> None:
+def test_words_that_cannot_be_read_are_a_failed_answer_that_says_why(
+    task: TripTask, text: str, problem: str
+) -> None:
     found = answered(task, STAR, f"<answer>{text}</answer>")
     assert found.more["plan"] is None and problem in problem_of(found) and found.scored
 
@@ -102,17 +111,28 @@ def test_an_episode_meets_the_same_faults_whatever_others_do(task: TripTask) -> 
     def met(ids: list[str]) -> dict[str, list[str | None]]:
         tasks = [TripTask(id_, task.query, task.world) for id_ in ids]
         played = play(RowsPolicy("first"), tasks, JSON_ONLY, faults=Faults(probability=0.5))
-        return {episode.task.id: [call.fault for call in episode.transcript.calls] for episode in played}
+        return {
+            episode.task.id: [call.fault for call in episode.transcript.calls] for episode in played
+        }
 
     alone, together = met(["q2"]), met(["q3", "q2", "q1"])
     assert alone["q2"] == together["q2"] and together["q1"] != together["q2"]
 
 
 def test_a_policy_without_a_mind_reads_rows_whatever_the_text(task: TripTask) -> None:
-    in_words, as_json = (next(play(RowsPolicy("first"), [task], dialect)) for dialect in (STAR, JSON_ONLY))
-    assert [day["accommodation"] for day in in_words.more["plan"]] == [day["accommodation"] for day in as_json.more["plan"]]
+    in_words, as_json = (
+        next(play(RowsPolicy("first"), [task], dialect)) for dialect in (STAR, JSON_ONLY)
+    )
+    assert [day["accommodation"] for day in in_words.more["plan"]] == [
+        day["accommodation"] for day in as_json.more["plan"]
+    ]
 
 
 def test_a_policy_without_a_mind_survives_half_an_answer(task: TripTask) -> None:
-    (episode,) = play(RowsPolicy("cheapest"), [task], JSON_ONLY, faults=Faults(probability=1.0, kinds={"truncated": 1.0}))
+    (episode,) = play(
+        RowsPolicy("cheapest"),
+        [task],
+        JSON_ONLY,
+        faults=Faults(probability=1.0, kinds={"truncated": 1.0}),
+    )
     assert json.loads(episode.transcript.answer or "")[1]["accommodation"] == "-"

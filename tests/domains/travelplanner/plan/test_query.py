@@ -34,7 +34,10 @@ def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):
         (line(budget=float("nan")), "'budget': expected a finite amount"),
         (line(budget=float("inf")), "'budget': expected a finite amount"),
         (line(org="\ud800"), "surrogate"),
-        (line(local_constraint=None), "'local_constraint': Input should be a JSON object .found None."),
+        (
+            line(local_constraint=None),
+            "'local_constraint': Input should be a JSON object .found None.",
+        ),
         (b'{"org": "Boston"}', "'dest': Field required$"),
     ],
 )

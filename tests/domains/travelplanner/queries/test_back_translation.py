@@ -1,4 +1,5 @@
-"""Requests worded by endpoints that lie, refuse, die and come back: only a text that reads back exactly is kept."""
+"""Requests worded by endpoints that lie, refuse, die and come back: only a text that reads back
+exactly is kept."""
 
 from __future__ import annotations
 
@@ -10,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.back_translation import GRAMMAR_TRIES, Pool, back_translate, back_translate_all, word_checked
+from tripwright.domains.travelplanner.queries.back_translation import (
+    GRAMMAR_TRIES,
+    Pool,
+    back_translate,
+    back_translate_all,
+    word_checked,
+)
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import word_query
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
@@ -29,19 +36,30 @@ QUERY = Query.model_validate(
         "date": ["2022-03-03", "2022-03-04", "2022-03-05"],
         "people_number": 2,
         "budget": 900,
-        "local_constraint": {"house rule": "pets", "cuisine": ["French"], "room type": None, "transportation": "no flight"},
+        "local_constraint": {
+            "house rule": "pets",
+            "cuisine": ["French"],
+            "room type": None,
+            "transportation": "no flight",
+        },
         "query": "",
     }
 )
 GOOD = (
-    "Please plan 3 days from Homer to Aston for two people, March 3rd to March 5th, 2022, with $900. "
-    "Our pets must be allowed. We like French food. No flights."
+    "Please plan 3 days from Homer to Aston for two people, March 3rd to March 5th, 2022, with"
+    " $900. Our pets must be allowed. We like French food. No flights."
 )
 Answer = Callable[[dict[str, Any]], "tuple[int, bytes, dict[str, str]] | None"]
 
 
 def completion(text: str, finish_reason: str = "stop") -> tuple[int, bytes, dict[str, str]]:
-    return 200, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": finish_reason}]}).encode(), {}
+    return (
+        200,
+        json.dumps(
+            {"choices": [{"message": {"content": text}, "finish_reason": finish_reason}]}
+        ).encode(),
+        {},
+    )
 
 
 def saying(*texts: str, heard: list[dict[str, Any]] | None = None) -> Answer:
@@ -64,7 +82,9 @@ def endpoint(url: str, model: str = "m") -> ChatEndpoint:
     return ChatEndpoint(url, model, max_retries=0, first_wait_s=0.0, timeout_s=5)
 
 
-@pytest.mark.parametrize("wrapped", ["{}", "<think>Let me see: $5.</think>\n{}", '"{}"', "```text\n{}\n```", "\n{}\n\n"])
+@pytest.mark.parametrize(
+    "wrapped", ["{}", "<think>Let me see: $5.</think>\n{}", '"{}"', "```text\n{}\n```", "\n{}\n\n"]
+)
 def test_a_good_text_is_kept_on_one_line(wrapped: str, serve: Callable[..., str]) -> None:
     worded = back_translate(QUERY, Pool([endpoint(serve(saying(wrapped.format(GOOD))))]), PLACES)
     assert (worded.text, worded.worded_by, worded.attempts) == (GOOD, "m", 1)
@@ -85,7 +105,9 @@ def test_a_good_text_is_kept_on_one_line(wrapped: str, serve: Callable[..., str]
         (GOOD.replace("No flights", "We do not mind flights"), ("transportation",)),
     ],
 )
-def test_what_is_wrong_is_told_and_mended(text: str, fields: tuple[str, ...], serve: Callable[..., str]) -> None:
+def test_what_is_wrong_is_told_and_mended(
+    text: str, fields: tuple[str, ...], serve: Callable[..., str]
+) -> None:
     heard: list[dict[str, Any]] = []
     worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, GOOD, heard=heard)))]), PLACES)
     assert (worded.text, [each.fields for each in worded.rejected]) == (GOOD, [fields])
@@ -95,18 +117,30 @@ def test_what_is_wrong_is_told_and_mended(text: str, fields: tuple[str, ...], se
 
 
 @pytest.mark.parametrize(
-    "text", ["I am sorry, I cannot help with that.", "", json.dumps({"query": GOOD}), GOOD * 30, "<think>hm", "# A trip"]
+    "text",
+    [
+        "I am sorry, I cannot help with that.",
+        "",
+        json.dumps({"query": GOOD}),
+        GOOD * 30,
+        "<think>hm",
+        "# A trip",
+    ],
 )
 def test_a_refusal_is_rejected_after_the_retries(text: str, serve: Callable[..., str]) -> None:
     heard: list[dict[str, Any]] = []
-    worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, heard=heard)))]), PLACES, retries=2)
+    worded = back_translate(
+        QUERY, Pool([endpoint(serve(saying(text, heard=heard)))]), PLACES, retries=2
+    )
     assert (worded.text, worded.worded_by, worded.unscored) == (None, None, False)
     assert len(heard) == len(worded.rejected) == 3
     assert (worded.problem or "").startswith("m: ") and "\n" not in (worded.problem or "")
 
 
 def test_a_text_that_was_cut_off_is_rejected(serve: Callable[..., str]) -> None:
-    worded = back_translate(QUERY, Pool([endpoint(serve(lambda _: completion(GOOD, "length")))]), PLACES, retries=0)
+    worded = back_translate(
+        QUERY, Pool([endpoint(serve(lambda _: completion(GOOD, "length")))]), PLACES, retries=0
+    )
     assert [each.fields for each in worded.rejected] == [("text",)]
 
 
@@ -118,10 +152,14 @@ def test_the_wish_and_its_meaning_are_asked_for(serve: Callable[..., str]) -> No
     assert "query" not in asked and asked["local_constraint"]["house rule"] == "pets"
 
 
-def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(serve: Callable[..., str]) -> None:
+def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(
+    serve: Callable[..., str],
+) -> None:
     dead, well = endpoint(serve(sick), "dead"), endpoint(serve(saying(GOOD)), "well")
     pool = Pool([dead, well])
-    assert [back_translate(QUERY, pool, PLACES, index=index).worded_by for index in range(4)] == ["well"] * 4
+    assert [back_translate(QUERY, pool, PLACES, index=index).worded_by for index in range(4)] == [
+        "well"
+    ] * 4
     worded = back_translate(QUERY, Pool([dead]), PLACES)
     assert worded.unscored and worded.text is None and "500" in (worded.problem or "")
 
@@ -146,11 +184,15 @@ def test_models_take_turns_or_are_drawn_by_weight() -> None:
     weighted = Pool(three, [1, 3, 0], seed=2)
     drawn = Counter(weighted.order(index)[0] for index in range(400))
     assert set(drawn) == {0, 1} and 250 < drawn[1] < 350
-    assert [weighted.order(index) for index in range(50)] == [Pool(three, [1, 3, 0], seed=2).order(index) for index in range(50)]
+    assert [weighted.order(index) for index in range(50)] == [
+        Pool(three, [1, 3, 0], seed=2).order(index) for index in range(50)
+    ]
     assert all(2 not in weighted.order(index) for index in range(50))
 
 
-@pytest.mark.parametrize(("count", "weights"), [(0, None), (2, [1.0]), (2, [0.0, 0.0]), (2, [1.0, -1.0])])
+@pytest.mark.parametrize(
+    ("count", "weights"), [(0, None), (2, [1.0]), (2, [0.0, 0.0]), (2, [1.0, -1.0])]
+)
 def test_a_pool_that_cannot_work_is_one_line(count: int, weights: list[float] | None) -> None:
     with pytest.raises(UserError) as refused:
         Pool([endpoint("http://localhost:1/v1")] * count, weights)

@@ -1,4 +1,5 @@
-"""A file of requests checked: good ones pass, and each way of being bad is found, named and counted once."""
+"""A file of requests checked: good ones pass, and each way of being bad is found, named and counted
+once."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ def given(world: World, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[
     """Ten requests that can be met, then four that cannot."""
     folder: Path = tmp_path_factory.mktemp("made")
     make_files(world, folder / "good", 10, ALL, workers=1)
-    make_files(world, folder / "bad", 4, replace(ALL, keep="infeasible", slack=(0.6, 0.9)), workers=1)
+    make_files(
+        world, folder / "bad", 4, replace(ALL, keep="infeasible", slack=(0.6, 0.9)), workers=1
+    )
     (folder / "q").write_text((folder / "good").read_text() + (folder / "bad").read_text())
     return list(iter_queries(folder / "q"))
 
@@ -49,10 +52,17 @@ def kinds_after(world: World, query: Query, change: Any) -> list[tuple[str, str]
     return [(problem.kind, problem.text) for problem in problems]
 
 
-def test_what_is_made_is_found_good_by_one_process_and_by_two(world: World, given: list[tuple[int, Query]]) -> None:
+def test_what_is_made_is_found_good_by_one_process_and_by_two(
+    world: World, given: list[tuple[int, Query]]
+) -> None:
     one = list(check_queries(given, world, workers=1))
     assert one == [(line, []) for line in range(1, 15)]
-    broken = [(line, changed(query, lambda record: record.update(budget=11))) if line % 3 == 0 else (line, query) for line, query in given]
+    broken = [
+        (line, changed(query, lambda record: record.update(budget=11)))
+        if line % 3 == 0
+        else (line, query)
+        for line, query in given
+    ]
     alone = list(check_queries(broken, world, workers=1))
     assert [line for line, problems in alone if problems] == [3, 6, 9, 12]
     assert list(check_queries(broken, world, workers=2)) == alone
@@ -61,35 +71,76 @@ def test_what_is_made_is_found_good_by_one_process_and_by_two(world: World, give
 @pytest.mark.parametrize(
     ("change", "kind", "said"),
     [
-        (lambda r: r["oracle"].update(cheapest_cost_usd=1.0), "wrong", "its stored cheapest cost is 1.0, the world's is "),
-        (lambda r: r["oracle"].update(comfortable_cost_usd=None), "wrong", "its stored comfortable cost is None, the world's is "),
-        (lambda r: r["oracle"].update(feasible_cities=99), "wrong", "its stored number of feasible cities is 99, the world's is "),
+        (
+            lambda r: r["oracle"].update(cheapest_cost_usd=1.0),
+            "wrong",
+            "its stored cheapest cost is 1.0, the world's is ",
+        ),
+        (
+            lambda r: r["oracle"].update(comfortable_cost_usd=None),
+            "wrong",
+            "its stored comfortable cost is None, the world's is ",
+        ),
+        (
+            lambda r: r["oracle"].update(feasible_cities=99),
+            "wrong",
+            "its stored number of feasible cities is 99, the world's is ",
+        ),
         (lambda r: r["oracle"].update(slack=9), "wrong", "its stored slack is 9, the budget's is "),
-        (lambda r: r["oracle"]["plan"][0].update(accommodation="Nowhere"), "wrong", "its stored plan does not pass the judge: "),
+        (
+            lambda r: r["oracle"]["plan"][0].update(accommodation="Nowhere"),
+            "wrong",
+            "its stored plan does not pass the judge: ",
+        ),
         (lambda r: r["oracle"]["plan"].pop(), "wrong", "its stored plan does not pass the judge: "),
         (lambda r: r["oracle"].update(plan="text"), "wrong", "its stored plan cannot be read: "),
         (lambda r: r.update(oracle=[]), "wrong", "field 'oracle' is not an object"),
-        (lambda r: r.update(feasible=False), "wrong", "is labelled infeasible and can be met for $"),
-        (lambda r: r.update(query=r["query"].replace("2022", "2023")), "ambiguous", "its text is not clear: date: it must say "),
-        (lambda r: r.update(query="Somewhere nice."), "ambiguous", "its text is not clear: org: it must say "),
+        (
+            lambda r: r.update(feasible=False),
+            "wrong",
+            "is labelled infeasible and can be met for $",
+        ),
+        (
+            lambda r: r.update(query=r["query"].replace("2022", "2023")),
+            "ambiguous",
+            "its text is not clear: date: it must say ",
+        ),
+        (
+            lambda r: r.update(query="Somewhere nice."),
+            "ambiguous",
+            "its text is not clear: org: it must say ",
+        ),
     ],
 )
-def test_one_thing_wrong_is_one_problem(world: World, given: list[tuple[int, Query]], change: Any, kind: str, said: str) -> None:
+def test_one_thing_wrong_is_one_problem(
+    world: World, given: list[tuple[int, Query]], change: Any, kind: str, said: str
+) -> None:
     ((found, text),) = kinds_after(world, given[0][1], change)
     assert found == kind and text.startswith(said) and "\n" not in text
 
 
-def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(world: World, given: list[tuple[int, Query]]) -> None:
+def test_a_plan_that_only_the_official_rules_let_pass_is_wrong(
+    world: World, given: list[tuple[int, Query]]
+) -> None:
     """A city trip that goes elsewhere: the official code never compares its destination."""
     query = next(query for _, query in given if query.days == 3)
-    other = next(city for city in world.cities if world.cities[city] != world.cities[query.org] and city != query.dest)
+    other = next(
+        city
+        for city in world.cities
+        if world.cities[city] != world.cities[query.org] and city != query.dest
+    )
     problems = kinds_after(world, query, lambda record: record.update(dest=other))
     assert any(
-        kind == "wrong" and "its stored plan does not pass the judge" in text and "(strict rules)" in text for kind, text in problems
+        kind == "wrong"
+        and "its stored plan does not pass the judge" in text
+        and "(strict rules)" in text
+        for kind, text in problems
     )
 
 
-def test_too_little_money_is_infeasible_unless_said_so(world: World, given: list[tuple[int, Query]]) -> None:
+def test_too_little_money_is_infeasible_unless_said_so(
+    world: World, given: list[tuple[int, Query]]
+) -> None:
     def poor(record: dict[str, Any]) -> None:
         record.update(budget=20)
         del record["oracle"]
@@ -103,22 +154,36 @@ def test_too_little_money_is_infeasible_unless_said_so(world: World, given: list
     assert kind == "infeasible" and {k for k, _ in rest} <= {"wrong"}
 
 
-def test_a_request_for_another_world_is_no_crash(world: World, given: list[tuple[int, Query]]) -> None:
-    problems = kinds_after(world, given[0][1], lambda record: record.update(org="Atlantis", dest="Utopia"))
+def test_a_request_for_another_world_is_no_crash(
+    world: World, given: list[tuple[int, Query]]
+) -> None:
+    problems = kinds_after(
+        world, given[0][1], lambda record: record.update(org="Atlantis", dest="Utopia")
+    )
     assert problems[0] == ("infeasible", "cannot be met: 'Atlantis' is not a city in this world.")
     assert {kind for kind, _ in problems} == {"infeasible", "wrong", "ambiguous"}
 
 
-def test_a_second_request_for_the_same_trip_is_a_duplicate(world: World, given: list[tuple[int, Query]]) -> None:
+def test_a_second_request_for_the_same_trip_is_a_duplicate(
+    world: World, given: list[tuple[int, Query]]
+) -> None:
     query = given[0][1]
     again = query.model_copy(update={"level": "easy"})
     found = dict(check_queries([(4, query), (7, given[1][1]), (9, again)], world, workers=1))
     assert found[4] == found[7] == []
-    assert [(problem.kind, problem.text) for problem in found[9]] == [("duplicate", "asks for the same trip as line 4")]
+    assert [(problem.kind, problem.text) for problem in found[9]] == [
+        ("duplicate", "asks for the same trip as line 4")
+    ]
 
 
-def test_the_official_training_texts_say_what_their_fields_say(travelplanner: Path, real_world: World) -> None:
+def test_the_official_training_texts_say_what_their_fields_say(
+    travelplanner: Path, real_world: World
+) -> None:
     places = Gazetteer(real_world.cities)
     queries = list(iter_queries(travelplanner / "queries" / "train.jsonl"))
     assert len(queries) == 45
-    assert [(line, problem) for line, query in queries if (problem := mismatches(query, query.query, places))] == []
+    assert [
+        (line, problem)
+        for line, query in queries
+        if (problem := mismatches(query, query.query, places))
+    ] == []

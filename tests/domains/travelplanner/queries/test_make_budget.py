@@ -1,4 +1,5 @@
-"""The official budget, against figures worked out by hand from the sampler's formulas, and the drafts that it turns down."""
+"""The official budget, against figures worked out by hand from the sampler's formulas, and the
+drafts that it turns down."""
 
 from __future__ import annotations
 
@@ -6,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.budget import NoBudget, official_budget, price_statistics
+from tripwright.domains.travelplanner.queries.budget import (
+    NoBudget,
+    official_budget,
+    price_statistics,
+)
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -20,12 +25,16 @@ def hotel(name: str, room: str, usd: int, rules: str, people: int, city: str) ->
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    """Home, and a state of two cities. To Aston $100 on the 1st, $200 and $300 on the 9th; to Brook $400 on the 1st."""
+    """Home, and a state of two cities. To Aston $100 on the 1st, $200 and $300 on the 9th; to Brook
+    $400 on the 1st."""
     flights = [("F1", "100", "1"), ("F2", "200", "9"), ("F3", "300", "9")]
     return World.in_memory(
         WorldTables(
             cities=[("Home", "Farland"), ("Aston", "Westland"), ("Brook", "Westland")],
-            flights=[(n, usd, "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Home", "Aston", "500") for n, usd, day in flights]
+            flights=[
+                (n, usd, "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Home", "Aston", "500")
+                for n, usd, day in flights
+            ]
             + [("F4", "400", "08:00", "09:00", "1 hours", "2022-03-01", "Home", "Brook", "900")],
             grounds=[],
             restaurants=[
@@ -66,7 +75,11 @@ def request(level: str, days: int = 3, people: int = 1, **wishes: Any) -> Query:
 
 def test_city_trips_take_flights_of_any_day(world: World) -> None:
     # 2 flights of 100/200/300, 3 nights of 50/100/150, 9 meals of 10/15/20
-    assert price_statistics(request("easy"), world) == (200 + 150 + 90, 400 + 300 + 135, 600 + 450 + 180)
+    assert price_statistics(request("easy"), world) == (
+        200 + 150 + 90,
+        400 + 300 + 135,
+        600 + 450 + 180,
+    )
     assert official_budget(request("easy"), world) == 600  # half of 440 + 835 is 637.5
 
 
@@ -77,8 +90,13 @@ def test_a_party_counts_and_medium_wishes_do_not(world: World) -> None:
 
 
 def test_state_trips_take_the_days_flights_to_every_city(world: World) -> None:
-    # 3 flights of 100/250/400 (the 9th is no day of the trip), 5 nights of 50/150/300, 15 meals of 10/30/60
-    assert price_statistics(request("easy", 5), world) == (300 + 250 + 150, 750 + 750 + 450, 1200 + 1500 + 900)
+    # 3 flights of 100/250/400 (the 9th is no day of the trip), 5 nights of 50/150/300, 15 meals of
+    # 10/30/60
+    assert price_statistics(request("easy", 5), world) == (
+        300 + 250 + 150,
+        750 + 750 + 450,
+        1200 + 1500 + 900,
+    )
     assert official_budget(request("easy", 5), world) == 2000  # 1,950
     # 4 × 250/400, 7 × 150/300, 21 × 30/60: half of 2,680 + 4,960 is 3,820
     assert official_budget(request("easy", 7), world) == 3800

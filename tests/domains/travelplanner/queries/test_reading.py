@@ -11,12 +11,27 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, OPENINGS, ROOM_TYPE, TRANSPORTATION, word
+from tripwright.domains.travelplanner.queries.wording import (
+    HOUSE_RULE,
+    OPENINGS,
+    ROOM_TYPE,
+    TRANSPORTATION,
+    word,
+)
 from tripwright.domains.travelplanner.query import LocalConstraint
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
-FIELDS = ("days", "date", "visiting_city_number", "org", "dest", "people_number", "budget", "local_constraint")
+FIELDS = (
+    "days",
+    "date",
+    "visiting_city_number",
+    "org",
+    "dest",
+    "people_number",
+    "budget",
+    "local_constraint",
+)
 PLACES = Gazetteer(
     {
         "Homer": "Homeland",
@@ -41,13 +56,18 @@ def wishes(text: str) -> dict[str, Any]:
 
 
 def test_every_training_request_is_read_exactly(travelplanner: Path, real_world: World) -> None:
-    records = [json.loads(line) for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()]
+    records = [
+        json.loads(line)
+        for line in (travelplanner / "queries" / "train.jsonl").read_text().splitlines()
+    ]
     places = Gazetteer(real_world.cities)
     differing = []
     for record in records:
         found = complete({"query": record["query"]}, places)
         assert set(found.inferred) >= {*FIELDS} - {"local_constraint"}
-        differing += [(record["idx"], field) for field in FIELDS if found.record[field] != record[field]]
+        differing += [
+            (record["idx"], field) for field in FIELDS if found.record[field] != record[field]
+        ]
     assert len(records) == 45
     assert differing == []
 
@@ -71,19 +91,41 @@ def test_every_wording_of_ours_is_read_back() -> None:
             "budget": rng.randrange(100, 20_000, 10),
         }
         party_size = rng.randint(1, 8)
-        text = word(rng, **fields, cities=cities, party_size=party_size, wishes=LocalConstraint.model_validate(wish))
-        expected = {**fields, "visiting_city_number": cities, "people_number": party_size, "local_constraint": wish, "query": text}
+        text = word(
+            rng,
+            **fields,
+            cities=cities,
+            party_size=party_size,
+            wishes=LocalConstraint.model_validate(wish),
+        )
+        expected = {
+            **fields,
+            "visiting_city_number": cities,
+            "people_number": party_size,
+            "local_constraint": wish,
+            "query": text,
+        }
         assert read(text) == expected, text
     assert len(OPENINGS) == 3
 
 
 def test_a_given_value_wins_and_is_not_called_inferred() -> None:
-    found = complete({"query": f"Plan {TRIP} for 2 people, $900.", "budget": 5, "people_number": None, "date": None}, PLACES)
+    found = complete(
+        {
+            "query": f"Plan {TRIP} for 2 people, $900.",
+            "budget": 5,
+            "people_number": None,
+            "date": None,
+        },
+        PLACES,
+    )
     assert found.record["budget"] == 5
     assert found.record["people_number"] is None  # the official code has an answer to a null party
     assert found.record["date"] == ["2022-03-03", "2022-03-04", "2022-03-05"]
     assert not {"budget", "people_number"} & set(found.inferred)
-    assert {"date", "org", "house rule", "cuisine", "room type", "transportation"} <= set(found.inferred)
+    assert {"date", "org", "house rule", "cuisine", "room type", "transportation"} <= set(
+        found.inferred
+    )
 
 
 def test_a_whole_record_needs_no_text() -> None:
@@ -95,33 +137,93 @@ def test_a_whole_record_needs_no_text() -> None:
 @pytest.mark.parametrize(
     ("text", "field", "expected"),
     [
-        ("from Homer to Aston, March 30th to April 1st, 2022", "date", ["2022-03-30", "2022-03-31", "2022-04-01"]),
-        ("from Homer to Aston, the 3rd to the 5th of March 2022", "date", ["2022-03-03", "2022-03-04", "2022-03-05"]),
-        ("a 3-day trip from Homer to Aston starting on March 3, 2022", "date", ["2022-03-03", "2022-03-04", "2022-03-05"]),
+        (
+            "from Homer to Aston, March 30th to April 1st, 2022",
+            "date",
+            ["2022-03-30", "2022-03-31", "2022-04-01"],
+        ),
+        (
+            "from Homer to Aston, the 3rd to the 5th of March 2022",
+            "date",
+            ["2022-03-03", "2022-03-04", "2022-03-05"],
+        ),
+        (
+            "a 3-day trip from Homer to Aston starting on March 3, 2022",
+            "date",
+            ["2022-03-03", "2022-03-04", "2022-03-05"],
+        ),
         ("from Homer to Aston between March 3 and 5, 2022", "days", 3),
-        ("from Homer to Aston, December 30th, 2022 to January 1st, 2023", "date", ["2022-12-30", "2022-12-31", "2023-01-01"]),
-        ("from Homer to Aston, 2022-12-30 to 2023-01-01", "date", ["2022-12-30", "2022-12-31", "2023-01-01"]),
-        ("a 3-day trip, March 3-5, 2022. My starting point is Homer, my destination is Aston", "org", "Homer"),
-        ("a 3-day trip, March 3-5, 2022. Destination: Aston. Starting point: Homer", "dest", "Aston"),
-        ("five days from Homer for two exploring three cities in Westland, March 3-7, 2022", "visiting_city_number", 3),
-        ("seven days from Homer for two visiting cities in Westland, March 3-9, 2022", "visiting_city_number", 3),
-        ("a week-long trip from Homer to 3 cities in Westland from 2022-03-03 to 2022-03-09", "days", 7),
-        ("five days, leaving Homer for two different cities in Westland, March 3rd to 7th, 2022", "dest", "Westland"),
+        (
+            "from Homer to Aston, December 30th, 2022 to January 1st, 2023",
+            "date",
+            ["2022-12-30", "2022-12-31", "2023-01-01"],
+        ),
+        (
+            "from Homer to Aston, 2022-12-30 to 2023-01-01",
+            "date",
+            ["2022-12-30", "2022-12-31", "2023-01-01"],
+        ),
+        (
+            "a 3-day trip, March 3-5, 2022. My starting point is Homer, my destination is Aston",
+            "org",
+            "Homer",
+        ),
+        (
+            "a 3-day trip, March 3-5, 2022. Destination: Aston. Starting point: Homer",
+            "dest",
+            "Aston",
+        ),
+        (
+            "five days from Homer for two exploring three cities in Westland, March 3-7, 2022",
+            "visiting_city_number",
+            3,
+        ),
+        (
+            "seven days from Homer for two visiting cities in Westland, March 3-9, 2022",
+            "visiting_city_number",
+            3,
+        ),
+        (
+            "a week-long trip from Homer to 3 cities in Westland from 2022-03-03 to 2022-03-09",
+            "days",
+            7,
+        ),
+        (
+            "five days, leaving Homer for two different cities in Westland, March 3rd to 7th, 2022",
+            "dest",
+            "Westland",
+        ),
         (f"{TRIP}, returning to Homer", "dest", "Aston"),
-        ("visiting Westland from Homer for 3 days, March 3-5, 2022", "dest", "Westland"),  # a city of that name, as one is visited
+        # a city of that name, as one is visited
+        ("visiting Westland from Homer for 3 days, March 3-5, 2022", "dest", "Westland"),
         ("starting in St. Bede and heading to Aston Mills, March 3-5, 2022", "org", "St. Bede"),
         ("starting in St. Bede and heading to Aston Mills, March 3-5, 2022", "dest", "Aston Mills"),
-        ("We live in Homer and would see 3 Westland cities in 7 days, March 3-9, 2022, as a group of 4", "dest", "Westland"),
+        (
+            (
+                "We live in Homer and would see 3 Westland cities in 7 days, March 3-9, 2022, as a"
+                " group of 4"
+            ),
+            "dest",
+            "Westland",
+        ),
         (f"{TRIP} for a couple", "people_number", 2),
         (f"{TRIP} for a party of five", "people_number", 5),
         (f"{TRIP} for two, please", "people_number", 2),
         (f"{TRIP}. I travel alone", "people_number", 1),
         (f"{TRIP}, please", "people_number", 1),
-        (f"{TRIP}. The budget was $1,000; our new budget is $1,250.50, for 2 people", "budget", 1250.5),
+        (
+            f"{TRIP}. The budget was $1,000; our new budget is $1,250.50, for 2 people",
+            "budget",
+            1250.5,
+        ),
         (f"{TRIP} for 1,300 dollars", "budget", 1300),
         (f"{TRIP}. The budget has been raised from $1,000 to $1,250", "budget", 1250),
         (f"{TRIP}. My budget was revised from 1,000 dollars to 1,250 dollars", "budget", 1250),
-        (f"{TRIP}. Instead of the $1,000 first planned, my revised budget is $1,250", "budget", 1250),
+        (
+            f"{TRIP}. Instead of the $1,000 first planned, my revised budget is $1,250",
+            "budget",
+            1250,
+        ),
         (f"{TRIP}. My new budget is adjusted to $1,250; it was $1,000", "budget", 1250),
         (f"{TRIP}. I now have $1,250 instead of $1,000", "budget", 1250),
         (f"{TRIP} for two over 3 days", "people_number", 2),
@@ -129,7 +231,10 @@ def test_a_whole_record_needs_no_text() -> None:
     ],
 )
 def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
-    assert read(text if "$" in text or "dollars" in text else f"{text}. Budget: $900.")[field] == expected
+    assert (
+        read(text if "$" in text or "dollars" in text else f"{text}. Budget: $900.")[field]
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,24 +244,63 @@ def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
         (f"{TRIP}, $900 or $950", "could not infer budget: the text names 2 amounts"),
         (f"{TRIP} for $900 per person", "could not infer budget"),
         (f"{TRIP} with $900 for each of us", "could not infer budget"),
-        (f"{TRIP}. The budget is from $800 to $900", "could not infer budget: the text names 2 amounts"),
-        (f"{TRIP}. The new budget is not $800 but $900", "could not infer budget: the text names 2 amounts"),
-        (f"{TRIP}. The new budget replaces $800 with $900", "could not infer budget: the text names 2 amounts"),
+        (
+            f"{TRIP}. The budget is from $800 to $900",
+            "could not infer budget: the text names 2 amounts",
+        ),
+        (
+            f"{TRIP}. The new budget is not $800 but $900",
+            "could not infer budget: the text names 2 amounts",
+        ),
+        (
+            f"{TRIP}. The new budget replaces $800 with $900",
+            "could not infer budget: the text names 2 amounts",
+        ),
         ("from Homer to Aston, December 31st to January 1st, 2023, $900", "could not infer date"),
-        ("from Homer to Aston, the 31st to January 1st, 2023 or 2022-12-31, $900", "the dates lie in the years 2022 and 2023"),
+        (
+            "from Homer to Aston, the 31st to January 1st, 2023 or 2022-12-31, $900",
+            "the dates lie in the years 2022 and 2023",
+        ),
         (f"{TRIP} for $3k", "could not infer budget"),
         (f"Plan {TRIP} for us, $900", "could not infer people_number: the text says 'us'"),
         (f"{TRIP} for my wife and me, $900", "could not infer people_number: the text says 'wife'"),
-        (f"{TRIP} for a group of 4, or for 5 people, $900", "could not infer people_number: the text speaks of 4 and 5 people"),
-        (f"{TRIP} for 2 adults and one child, $900", "could not infer people_number: the text counts children apart"),
-        ("from Homer to Aston from March 3rd to March 5th, $900", "could not infer days: the dates have no year"),
+        (
+            f"{TRIP} for a group of 4, or for 5 people, $900",
+            "could not infer people_number: the text speaks of 4 and 5 people",
+        ),
+        (
+            f"{TRIP} for 2 adults and one child, $900",
+            "could not infer people_number: the text counts children apart",
+        ),
+        (
+            "from Homer to Aston from March 3rd to March 5th, $900",
+            "could not infer days: the dates have no year",
+        ),
         ("3 days from Homer to Aston, $900", "could not infer date: the text names no date"),
-        ("a 4-day trip from Homer to Aston from March 3rd to March 5th, 2022, $900", "are 3 days, the trip takes 4"),
-        ("from Homer to Aston from February 27th to February 30th, 2022, $900", "there is no day 30 in February 2022"),
-        ("4 days from Homer to Westland, March 3-6, 2022, $900", "could not infer visiting_city_number"),
-        ("3 days from Rivendell to Aston, March 3-5, 2022, $900", "could not infer org: the text names no city of this world"),
-        ("3 days from Aston Beach to Homer, March 3-5, 2022, $900", "could not infer org: the text names no city of this world"),
-        ("3 days from Homer to Aston or to Sayre, March 3-5, 2022, $900", "could not infer dest: the text names more than one city"),
+        (
+            "a 4-day trip from Homer to Aston from March 3rd to March 5th, 2022, $900",
+            "are 3 days, the trip takes 4",
+        ),
+        (
+            "from Homer to Aston from February 27th to February 30th, 2022, $900",
+            "there is no day 30 in February 2022",
+        ),
+        (
+            "4 days from Homer to Westland, March 3-6, 2022, $900",
+            "could not infer visiting_city_number",
+        ),
+        (
+            "3 days from Rivendell to Aston, March 3-5, 2022, $900",
+            "could not infer org: the text names no city of this world",
+        ),
+        (
+            "3 days from Aston Beach to Homer, March 3-5, 2022, $900",
+            "could not infer org: the text names no city of this world",
+        ),
+        (
+            "3 days from Homer to Aston or to Sayre, March 3-5, 2022, $900",
+            "could not infer dest: the text names more than one city",
+        ),
         (f"{TRIP} for 2 people. We now owe $300 less; budget $2,000", "could not infer budget"),
         (f"{TRIP} for 2 people, $1700-2000", "could not infer budget"),
         (f"{TRIP} for 2 people, 1,700 to 2,000 dollars", "could not infer budget"),
@@ -179,7 +323,10 @@ def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
         (f"{TRIP} for two men and three women, $900", "could not infer people_number"),
         (f"{TRIP} for 3 (with a dog), $900", "could not infer people_number"),
         (f"{TRIP} for 2 people, $900. A friend joins us", "could not infer people_number"),
-        ("5 days from Homer to Westland, March 3-7, 2022, $900, at least 2 cities", "could not infer visiting_city_number"),
+        (
+            "5 days from Homer to Westland, March 3-7, 2022, $900, at least 2 cities",
+            "could not infer visiting_city_number",
+        ),
         (
             "5 days from Homer to Westland, March 3-7, 2022, $900, not Aston",
             "could not infer dest: 'Aston' is mentioned together with a 'not'",
@@ -188,10 +335,19 @@ def test_how_things_may_be_said(text: str, field: str, expected: Any) -> None:
             "5 days from Homer to Westland, March 3-7, 2022, $900. Avoid Aston",
             "could not infer dest: 'Aston' is mentioned together with a 'not'",
         ),
-        ("5 days from Homer to Westland, March 3-7, 2022, $900. Aston is a must", "could not infer dest: the text also names Aston"),
+        (
+            "5 days from Homer to Westland, March 3-7, 2022, $900. Aston is a must",
+            "could not infer dest: the text also names Aston",
+        ),
         ("3 days from Homer to Aston. Leave after March 3rd, 2022, $900", "could not infer date"),
-        ("3 days from Homer to Aston from 3/3/2022 to March 5th, 2022, $900", "could not infer date"),
-        ("5 days from Homer to 2 cities near Aston, March 3-7, 2022, $900", "could not infer dest: the text names no state"),
+        (
+            "3 days from Homer to Aston from 3/3/2022 to March 5th, 2022, $900",
+            "could not infer date",
+        ),
+        (
+            "5 days from Homer to 2 cities near Aston, March 3-7, 2022, $900",
+            "could not infer dest: the text names no state",
+        ),
         ("", "could not infer days, date, visiting_city_number, org"),
         ("a 3-day " * 1000, "the text is longer than"),
     ],
@@ -216,16 +372,34 @@ def test_a_refusal_says_which_fields_and_what_was_read_all_the_same() -> None:
     [
         ("We have no specific preferences about house rules, cuisine or transportation.", {}),
         ("We are open to flights, and we do not mind driving.", {}),
-        ("We would prefer a journey that does not involve flying.", {"transportation": "no flight"}),
+        (
+            "We would prefer a journey that does not involve flying.",
+            {"transportation": "no flight"},
+        ),
         ("Flights are off the table.", {"transportation": "no flight"}),
-        ("We don\u2019t plan to self-drive but would love to fly.", {"transportation": "no self-driving"}),
+        (
+            "We don\u2019t plan to self-drive but would love to fly.",
+            {"transportation": "no self-driving"},
+        ),
         ("Please plan a journey without any flights.", {"transportation": "no flight"}),
-        ("We cannot drive, so we will not be driving on this trip.", {"transportation": "no self-driving"}),
+        (
+            "We cannot drive, so we will not be driving on this trip.",
+            {"transportation": "no self-driving"},
+        ),
         ("Rooms must not be shared.", {"room type": "not shared room"}),
-        ("We prefer non-shared rooms that are pet-friendly.", {"room type": "not shared room", "house rule": "pets"}),
+        (
+            "We prefer non-shared rooms that are pet-friendly.",
+            {"room type": "not shared room", "house rule": "pets"},
+        ),
         ("A party of 2 needs no party, only a place to host parties.", {"house rule": "parties"}),
-        ("Guests must be allowed, and whole apartments would be nice.", {"house rule": "visitors", "room type": "entire room"}),
-        ("For food, we like Italian and, most of all, French. And Indian dishes too.", {"cuisine": ["Italian", "French", "Indian"]}),
+        (
+            "Guests must be allowed, and whole apartments would be nice.",
+            {"house rule": "visitors", "room type": "entire room"},
+        ),
+        (
+            "For food, we like Italian and, most of all, French. And Indian dishes too.",
+            {"cuisine": ["Italian", "French", "Indian"]},
+        ),
     ],
 )
 def test_wishes(text: str, expected: dict[str, Any]) -> None:
@@ -235,12 +409,30 @@ def test_wishes(text: str, expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Only non-smoking rooms, please.", "could not infer house rule: 'smoking' is mentioned together with a 'not'"),
-        ("We bring pets and want to smoke.", "could not infer house rule: the text asks for 'pets' and 'smoking'"),
-        ("Our kids love museums.", "could not infer house rule: children are mentioned, but not what"),
-        ("We do not eat Indian food.", "could not infer cuisine: 'Indian' is mentioned together with a 'not'"),
-        ("We would like to see the French Quarter.", "could not infer cuisine: 'French' is mentioned, but not as food"),
-        ("Private rooms, or entire rooms.", "could not infer room type: the text asks for 'entire room' and 'private room'"),
+        (
+            "Only non-smoking rooms, please.",
+            "could not infer house rule: 'smoking' is mentioned together with a 'not'",
+        ),
+        (
+            "We bring pets and want to smoke.",
+            "could not infer house rule: the text asks for 'pets' and 'smoking'",
+        ),
+        (
+            "Our kids love museums.",
+            "could not infer house rule: children are mentioned, but not what",
+        ),
+        (
+            "We do not eat Indian food.",
+            "could not infer cuisine: 'Indian' is mentioned together with a 'not'",
+        ),
+        (
+            "We would like to see the French Quarter.",
+            "could not infer cuisine: 'French' is mentioned, but not as food",
+        ),
+        (
+            "Private rooms, or entire rooms.",
+            "could not infer room type: the text asks for 'entire room' and 'private room'",
+        ),
         ("No private rooms.", "could not infer room type"),
         ("Smoking should not be allowed.", "could not infer house rule"),
         ("Parties are forbidden.", "could not infer house rule"),
@@ -256,7 +448,10 @@ def test_wishes(text: str, expected: dict[str, Any]) -> None:
         ("No flights unless there is no road.", "could not infer transportation"),
         ("We do not need to avoid flights.", "could not infer transportation"),
         ("Neither flying nor driving suits us.", "could not infer transportation"),
-        ("We will neither fly nor drive: no flights and no self-driving.", "could not infer transportation: the text asks for"),
+        (
+            "We will neither fly nor drive: no flights and no self-driving.",
+            "could not infer transportation: the text asks for",
+        ),
         ("A smoking ban is essential.", "could not infer house rule"),
         ("The smell of smoking bothers us.", "could not infer house rule"),
         ("Smoke detectors are needed.", "could not infer house rule"),
@@ -271,7 +466,10 @@ def test_wishes(text: str, expected: dict[str, Any]) -> None:
         ("My Italian friend loves food.", "could not infer cuisine"),
         ("We are Italian and love dining.", "could not infer cuisine"),
         ("We love the American West and good food.", "could not infer cuisine"),
-        ("We would love Thai food and Italian cuisine.", "could not infer cuisine: 'Thai' is none of the cuisines"),
+        (
+            "We would love Thai food and Italian cuisine.",
+            "could not infer cuisine: 'Thai' is none of the cuisines",
+        ),
         ("Private rooms are too expensive.", "could not infer room type"),
         ("We would like to share a room.", "could not infer room type"),
         ("No red-eye flights.", "could not infer transportation"),

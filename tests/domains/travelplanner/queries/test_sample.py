@@ -1,4 +1,5 @@
-"""Queries with proof: each can be met, no two are alike, a seed gives the same ones, and their text says what their fields say."""
+"""Queries with proof: each can be met, no two are alike, a seed gives the same ones, and their text
+says what their fields say."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ def queries(world: World) -> list[Query]:
     return list(make_queries(world, 90, 3, Mix(days=(3, 5, 7))))
 
 
-def test_every_query_can_be_met_and_carries_a_plan_that_passes(world: World, queries: list[Query]) -> None:
+def test_every_query_can_be_met_and_carries_a_plan_that_passes(
+    world: World, queries: list[Query]
+) -> None:
     city_of = city_lookup(world)
     for query in queries:
         proof = (query.model_extra or {})["oracle"]
@@ -38,18 +41,28 @@ def test_every_query_can_be_met_and_carries_a_plan_that_passes(world: World, que
         days = parse_days(proof["plan"]).days
         assert days is not None
         verdict = judge(query, to_official(days, city_of), world)
-        assert verdict.final and verdict.total_cost == pytest.approx(proof["plan_cost_usd"]), query.query
+        assert verdict.final and verdict.total_cost == pytest.approx(proof["plan_cost_usd"]), (
+            query.query
+        )
 
 
 def test_no_two_are_alike_and_a_seed_gives_the_same(world: World, queries: list[Query]) -> None:
     assert len({query.query for query in queries}) == len(queries)
-    assert [q.record() for q in make_queries(world, 90, 3, Mix(days=(3, 5, 7)))] == [q.record() for q in queries]
-    assert [q.query for q in make_queries(world, 5, 4)] != [q.query for q in make_queries(world, 5, 3)]
+    assert [q.record() for q in make_queries(world, 90, 3, Mix(days=(3, 5, 7)))] == [
+        q.record() for q in queries
+    ]
+    assert [q.query for q in make_queries(world, 5, 4)] != [
+        q.query for q in make_queries(world, 5, 3)
+    ]
 
 
 def test_levels_and_lengths_are_as_asked(world: World, queries: list[Query]) -> None:
     assert set(Counter(query.level for query in queries)) == {"easy", "medium", "hard"}
-    assert {(query.days, query.visiting_city_number) for query in queries} == {(3, 1), (5, 2), (7, 3)}
+    assert {(query.days, query.visiting_city_number) for query in queries} == {
+        (3, 1),
+        (5, 2),
+        (7, 3),
+    }
     assert {query.level for query in make_queries(world, 5, 0, Mix(levels=(0, 0, 1)))} == {"hard"}
     for query in queries:
         wishes = sum(wish is not None for wish in query.local_constraint.model_dump().values())
@@ -74,19 +87,29 @@ def test_the_text_says_what_the_fields_say(queries: list[Query]) -> None:
             assert said in query.query
         assert wishes.house_rule is None or f"must allow {wishes.house_rule}" in query.query
         assert wishes.room_type is None or wishes.room_type.removeprefix("not ") in query.query
-        assert ("rather not have a shared room" in query.query) == (wishes.room_type == "not shared room")
+        assert ("rather not have a shared room" in query.query) == (
+            wishes.room_type == "not shared room"
+        )
         assert ("do not want to fly" in query.query) == (wishes.transportation == "no flight")
-        assert ("do not want to drive" in query.query) == (wishes.transportation == "no self-driving")
+        assert ("do not want to drive" in query.query) == (
+            wishes.transportation == "no self-driving"
+        )
 
 
 def test_a_world_that_cannot_give_them_says_so() -> None:
     empty = World.in_memory(
         WorldTables(
             cities=[("Aston", "Westland"), ("Brook", "Eastland")],
-            flights=[("F1", "1", "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Aston", "Brook", "9") for day in (1, 2, 3)],
-            grounds=[], restaurants=[], attractions=[], accommodations=[],
+            flights=[
+                ("F1", "1", "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Aston", "Brook", "9")
+                for day in (1, 2, 3)
+            ],
+            grounds=[],
+            restaurants=[],
+            attractions=[],
+            accommodations=[],
         )
-    )  # fmt: skip
+    )
     with pytest.raises(UserError, match="gave 0 feasible queries of 2"):
         list(make_queries(empty, 2, 0))
     with pytest.raises(UserError, match="no state with more than 2 cities"):

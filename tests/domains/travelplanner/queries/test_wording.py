@@ -1,4 +1,5 @@
-"""The grammar: thousands of frames, each text read back field by field by the reader that knows nothing of the grammar."""
+"""The grammar: thousands of frames, each text read back field by field by the reader that knows
+nothing of the grammar."""
 
 from __future__ import annotations
 
@@ -13,18 +14,39 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.phrases import CLOSINGS, LEAD_INS
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
-from tripwright.domains.travelplanner.queries.wording import HOUSE_RULE, ROOM_TYPE, TRANSPORTATION, Style, unwordable, word, word_query
+from tripwright.domains.travelplanner.queries.wording import (
+    HOUSE_RULE,
+    ROOM_TYPE,
+    TRANSPORTATION,
+    Style,
+    unwordable,
+    word,
+    word_query,
+)
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.generator.build import build_world
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
-PLACES = {"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland", "Westland": "Eastland", "Aston Mills": "Homeland"}
+PLACES = {
+    "Homer": "Homeland",
+    "Aston": "Westland",
+    "St. Bede": "Westland",
+    "Westland": "Eastland",
+    "Aston Mills": "Homeland",
+}
 
 
-def drawn(rng: random.Random, cities: Sequence[str], states: Sequence[str], odd: bool = False, **given: Any) -> Query:
-    """A structured request; `odd` ones have lengths, dates, parties and budgets that the benchmark never has."""
+def drawn(
+    rng: random.Random,
+    cities: Sequence[str],
+    states: Sequence[str],
+    odd: bool = False,
+    **given: Any,
+) -> Query:
+    """A structured request; `odd` ones have lengths, dates, parties and budgets that the benchmark
+    never has."""
     count = rng.choice((1, 2, 3))
     days = rng.choice((1, 2, 4, 5, 7, 8, 11, 14, 18, 21)) if odd else 2 * count + 1
     first = date(2022, 3, 1) + timedelta(rng.randrange(400 if odd else 25))
@@ -37,14 +59,20 @@ def drawn(rng: random.Random, cities: Sequence[str], states: Sequence[str], odd:
     }
     fields = {
         "org": org,
-        "dest": rng.choice([city for city in cities if city != org]) if count == 1 else rng.choice(states),
+        "dest": (
+            rng.choice([city for city in cities if city != org])
+            if count == 1
+            else rng.choice(states)
+        ),
         "days": days,
         "visiting_city_number": count,
         "date": [(first + timedelta(day)).isoformat() for day in range(days)],
         "people_number": rng.randint(1, 40 if odd else 8),
-        "budget": rng.choice((rng.randrange(100, 20_000, 10), rng.randrange(10_000, 2_000_000) / 100))
-        if odd
-        else rng.randrange(100, 20_000, 100),
+        "budget": (
+            rng.choice((rng.randrange(100, 20_000, 10), rng.randrange(10_000, 2_000_000) / 100))
+            if odd
+            else rng.randrange(100, 20_000, 100)
+        ),
         "local_constraint": dict.fromkeys(wishes) if rng.random() < 0.25 else wishes,
         "query": "",
     }
@@ -61,7 +89,11 @@ def wrong(query: Query, style: Style, rng: random.Random, places: Gazetteer) -> 
 def test_the_text_alone_gives_every_field_back(style: Style, odd: bool) -> None:
     rng, places = random.Random(3), Gazetteer(PLACES)
     cities, states = list(PLACES), sorted(set(PLACES.values()))
-    found = [each for _ in range(400) for each in wrong(drawn(rng, cities, states, odd), style, rng, places)]
+    found = [
+        each
+        for _ in range(400)
+        for each in wrong(drawn(rng, cities, states, odd), style, rng, places)
+    ]
     assert found == []
 
 
@@ -73,7 +105,14 @@ def test_every_name_of_the_real_world_is_read_in_every_role(real_world: World) -
         other = rng.choice([city for city in cities if city != name])
         for org, dest in ((name, other), (other, name)):
             query = drawn(
-                rng, cities, states, days=3, visiting_city_number=1, org=org, dest=dest, date=["2022-03-09", "2022-03-10", "2022-03-11"]
+                rng,
+                cities,
+                states,
+                days=3,
+                visiting_city_number=1,
+                org=org,
+                dest=dest,
+                date=["2022-03-09", "2022-03-10", "2022-03-11"],
             )
             found += wrong(query, "rich", rng, places)
     for state in states:
@@ -84,18 +123,31 @@ def test_every_name_of_the_real_world_is_read_in_every_role(real_world: World) -
 
 def several(cities: int) -> dict[str, Any]:
     days = 2 * cities + 1
-    return {"visiting_city_number": cities, "days": days, "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)]}
+    return {
+        "visiting_city_number": cities,
+        "days": days,
+        "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)],
+    }
 
 
 def test_the_names_of_a_generated_world_are_read(tmp_path: Any) -> None:
     world = build_world(tmp_path / "world", "nano", 5)
     rng, places = random.Random(6), Gazetteer(world.cities)
     cities, states = list(world.cities), list(world.states)
-    assert [each for _ in range(200) for each in wrong(drawn(rng, cities, states), "rich", rng, places)] == []
+    assert [
+        each for _ in range(200) for each in wrong(drawn(rng, cities, states), "rich", rng, places)
+    ] == []
 
 
 def test_thousands_of_frames_and_equal_seeds_give_equal_texts() -> None:
-    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"], **several(2), dest="Westland", people_number=4)
+    query = drawn(
+        random.Random(1),
+        ["Homer", "Aston"],
+        ["Westland"],
+        **several(2),
+        dest="Westland",
+        people_number=4,
+    )
     texts = [word_query(random.Random(seed), query, "rich") for seed in range(3000)]
     assert len(set(texts)) > 2950
     assert texts[:50] == [word_query(random.Random(seed), query, "rich") for seed in range(50)]
@@ -110,24 +162,46 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way() -> None
         sentences = re.split(r"(?<=[.?!]) ", text)
         leads = [sentence.startswith(LEAD_INS) for sentence in sentences]
         assert not any(both == (True, True) for both in pairwise(leads)), text
-        assert all(sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences), text
+        assert all(
+            sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences
+        ), text
         assert not re.search(r"ending in|departing from \w+ to |starting from \w+ to ", text), text
-        left = [at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")]
-        closings = {said.format(us=us, We=we) for said in CLOSINGS for us, we in (("us", "We"), ("me", "I"))}
+        left = [
+            at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")
+        ]
+        closings = {
+            said.format(us=us, We=we) for said in CLOSINGS for us, we in (("us", "We"), ("me", "I"))
+        }
         assert all(set(sentences[at + 1 :]) <= closings for at in left), text
 
 
 def test_plain_is_the_default_and_keeps_its_frames() -> None:
-    fields: dict[str, Any] = {"org": "Homer", "dest": "Westland", "days": 5, "cities": 2, "party_size": 3, "budget": 1700}
+    fields: dict[str, Any] = {
+        "org": "Homer",
+        "dest": "Westland",
+        "days": 5,
+        "cities": 2,
+        "party_size": 3,
+        "budget": 1700,
+    }
     dates = [f"2022-03-{day:02d}" for day in range(4, 9)]
-    wishes = LocalConstraint.model_validate({"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"})
+    wishes = LocalConstraint.model_validate(
+        {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
+    )
     rng = random.Random(0)
     texts = [word(rng, **fields, date=dates, wishes=wishes) for _ in range(2)]
-    asked = " The accommodation must allow pets. We would like to eat Italian and French food. We do not want to fly."
-    assert texts == [
-        "Could you create a 5-day travel plan for 3 people departing from Homer and visiting 2 cities in Westland, "
-        "from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked,
-    ] * 2  # fmt: skip
+    asked = (
+        " The accommodation must allow pets. We would like to eat Italian and French food. We do"
+        " not want to fly."
+    )
+    assert (
+        texts
+        == [
+            "Could you create a 5-day travel plan for 3 people departing from Homer and visiting 2"
+            " cities in Westland, from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked,
+        ]
+        * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,17 +235,29 @@ def test_the_phrasing_of_the_training_requests_occurs(phrase: str) -> None:
         "local_constraint": {},
     }
     query = drawn(random.Random(1), ["Homer", "St. Bede"], ["Westland"], **given)
-    assert any(phrase.lower() in word_query(random.Random(seed), query, "rich").lower() for seed in range(3000))
+    assert any(
+        phrase.lower() in word_query(random.Random(seed), query, "rich").lower()
+        for seed in range(3000)
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"local_constraint": {"house rule": "no smoking"}}, "house rule 'no smoking' has no wording (known: smoking"),
+        (
+            {"local_constraint": {"house rule": "no smoking"}},
+            "house rule 'no smoking' has no wording (known: smoking",
+        ),
         ({"local_constraint": {"cuisine": ["Martian"]}}, "cuisine 'Martian' has no wording"),
         ({"local_constraint": {"room type": "suite"}}, "room type 'suite' has no wording"),
-        ({"local_constraint": {"hotel stars": 5}}, "a wish of the kind 'hotel stars' has no wording"),
-        ({"date": ["2022-03-01", "2022-03-02", "2022-03-04"], "days": 3}, "the dates are not 3 days one after the other"),
+        (
+            {"local_constraint": {"hotel stars": 5}},
+            "a wish of the kind 'hotel stars' has no wording",
+        ),
+        (
+            {"date": ["2022-03-01", "2022-03-02", "2022-03-04"], "days": 3},
+            "the dates are not 3 days one after the other",
+        ),
         ({"date": ["tomorrow"], "days": 1}, "the dates tomorrow are not all of the form"),
         ({"budget": -5}, "a budget of -5 is no amount"),
         ({"budget": 9.999}, "a budget of 9.999 is no amount"),
@@ -185,15 +271,34 @@ def test_what_no_text_can_say_is_named(given: dict[str, Any], problem: str) -> N
 
 
 def constraint(given: dict[str, Any]) -> dict[str, Any]:
-    return {"local_constraint": LocalConstraint.model_validate(given["local_constraint"])} if "local_constraint" in given else {}
+    return (
+        {"local_constraint": LocalConstraint.model_validate(given["local_constraint"])}
+        if "local_constraint" in given
+        else {}
+    )
 
 
 def test_a_mismatch_names_field_wanted_and_read() -> None:
-    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"], **several(2), dest="Westland", people_number=4, budget=1700)
-    query = query.model_copy(
-        update={"local_constraint": LocalConstraint.model_validate({"house rule": "pets", "cuisine": ["French", "Indian"]})}
+    query = drawn(
+        random.Random(1),
+        ["Homer", "Aston"],
+        ["Westland"],
+        **several(2),
+        dest="Westland",
+        people_number=4,
+        budget=1700,
     )
-    said = "Plan 5 days for a group of 4 from {org} to 2 cities in Westland from March 1st to March 5th, 2022, with $1,600. No flights."
+    query = query.model_copy(
+        update={
+            "local_constraint": LocalConstraint.model_validate(
+                {"house rule": "pets", "cuisine": ["French", "Indian"]}
+            )
+        }
+    )
+    said = (
+        "Plan 5 days for a group of 4 from {org} to 2 cities in Westland from March 1st to March"
+        " 5th, 2022, with $1,600. No flights."
+    )
     wanted = "We want to eat Indian and French food."
     found = mismatches(query, said.format(org=query.org) + " " + wanted, Gazetteer(PLACES))
     assert [str(each) for each in found] == [
@@ -201,5 +306,7 @@ def test_a_mismatch_names_field_wanted_and_read() -> None:
         "house rule: it must say pets; the text says nothing",
         "transportation: it must say nothing; the text says no flight",
     ]
-    assert [each.field for each in mismatches(query, "I am sorry, I cannot help.", Gazetteer(PLACES))][:2] == ["org", "dest"]
+    assert [
+        each.field for each in mismatches(query, "I am sorry, I cannot help.", Gazetteer(PLACES))
+    ][:2] == ["org", "dest"]
     assert [each.field for each in mismatches(query, "", Gazetteer(PLACES))] == ["text"]

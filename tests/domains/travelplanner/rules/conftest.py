@@ -11,15 +11,34 @@ from tripwright.world.store import World
 
 
 def _flight(number: str, origin: str, destination: str, price_usd: str) -> tuple[str, ...]:
-    return (number, price_usd, "08:00", "09:00", "1 hours 0 minutes", "2022-03-01", origin, destination, "106.0")
+    return (
+        number,
+        price_usd,
+        "08:00",
+        "09:00",
+        "1 hours 0 minutes",
+        "2022-03-01",
+        origin,
+        destination,
+        "106.0",
+    )
 
 
 @pytest.fixture(scope="session")
 def world() -> World:
     return World.in_memory(
         WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland"), ("Brook", "Westland"), ("Far", "Eastland")],
-            flights=[_flight("F1", "Homer", "Aston", "100"), _flight("F2", "Aston", "Homer", "120"), _flight("F2", "Far", "Homer", "7")],
+            cities=[
+                ("Homer", "Homeland"),
+                ("Aston", "Westland"),
+                ("Brook", "Westland"),
+                ("Far", "Eastland"),
+            ],
+            flights=[
+                _flight("F1", "Homer", "Aston", "100"),
+                _flight("F2", "Aston", "Homer", "120"),
+                _flight("F2", "Far", "Homer", "7"),
+            ],
             grounds=[
                 ("Homer", "Aston", "2 hours", "1,099.9 km"),
                 ("Aston", "Homer", "2 hours", "1,100 km"),
@@ -28,13 +47,27 @@ def world() -> World:
                 ("Brook", "Aston", "", ""),
             ],
             restaurants=[
-                *((f"Grill {letter}", "Aston", "American, Tea", "10", "4.0") for letter in "ABCDEFG"),
+                *(
+                    (f"Grill {letter}", "Aston", "American, Tea", "10", "4.0")
+                    for letter in "ABCDEFG"
+                ),
                 ("Dal Palace", "Aston", "Indian", "20.5", "4.5"),
                 ("Home Cooking", "Homer", "French", "5", "4.5"),
             ],
-            attractions=[(name, "1", "2", "x", "1", "x", "Aston") for name in ("Old Tower", "Lake", "Museum")],
+            attractions=[
+                (name, "1", "2", "x", "1", "x", "Aston") for name in ("Old Tower", "Lake", "Museum")
+            ],
             accommodations=[
-                ("Inn by the lake", "Entire home/apt", "100.0", "2.0", "4.0", "No smoking", "2", "Aston"),
+                (
+                    "Inn by the lake",
+                    "Entire home/apt",
+                    "100.0",
+                    "2.0",
+                    "4.0",
+                    "No smoking",
+                    "2",
+                    "Aston",
+                ),
                 ("Inn", "Private room", "50.0", "3.0", "4.0", "No pets & No parties", "1", "Aston"),
                 ("Barn", "Shared room", "10.0", "1.0", "4.0", "No visitors", "9", "Aston"),
             ],
@@ -43,26 +76,49 @@ def world() -> World:
 
 
 _QUERY: dict[str, Any] = {
-    "org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": ["2022-03-01", "2022-03-02", "2022-03-03"],
-    "people_number": 3, "budget": 2000, "query": "?", "local_constraint": {},
-}  # fmt: skip
+    "org": "Homer",
+    "dest": "Aston",
+    "days": 3,
+    "visiting_city_number": 1,
+    "date": ["2022-03-01", "2022-03-02", "2022-03-03"],
+    "people_number": 3,
+    "budget": 2000,
+    "query": "?",
+    "local_constraint": {},
+}
 
 _PLAN: list[dict[str, Any]] = [
     {
-        "days": 1, "current_city": "from Homer to Aston", "transportation": "Flight Number: F1, from Homer to Aston, Departure Time: 08:00",
-        "breakfast": "-", "attraction": "Lake, Aston;", "lunch": "-", "dinner": "Grill A, Aston", "accommodation": "Inn by the lake, Aston",
+        "days": 1,
+        "current_city": "from Homer to Aston",
+        "transportation": "Flight Number: F1, from Homer to Aston, Departure Time: 08:00",
+        "breakfast": "-",
+        "attraction": "Lake, Aston;",
+        "lunch": "-",
+        "dinner": "Grill A, Aston",
+        "accommodation": "Inn by the lake, Aston",
     },
     {
-        "days": 2, "current_city": "Aston", "transportation": "-",
-        "breakfast": "Grill B, Aston", "attraction": "Old Tower, Aston;Museum, Aston;",
-        "lunch": "Dal Palace, Aston", "dinner": "Grill C, Aston", "accommodation": "Inn by the lake, Aston",
+        "days": 2,
+        "current_city": "Aston",
+        "transportation": "-",
+        "breakfast": "Grill B, Aston",
+        "attraction": "Old Tower, Aston;Museum, Aston;",
+        "lunch": "Dal Palace, Aston",
+        "dinner": "Grill C, Aston",
+        "accommodation": "Inn by the lake, Aston",
     },
     {
-        "days": 3, "current_city": "from Aston to Homer", "transportation": "Flight Number: F2, from Aston to Homer",
+        "days": 3,
+        "current_city": "from Aston to Homer",
+        "transportation": "Flight Number: F2, from Aston to Homer",
         "breakfast": "Grill D, Aston",
-        "attraction": "-", "lunch": "-", "dinner": "-", "accommodation": "-",
+        "attraction": "-",
+        "lunch": "-",
+        "dinner": "-",
+        "accommodation": "-",
     },
-]  # fmt: skip
+]
 
 
 @pytest.fixture

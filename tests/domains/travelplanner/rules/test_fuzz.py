@@ -1,4 +1,5 @@
-"""A few hundred inputs of benchmarks/fuzz_judge.py: whatever a model writes, readers and rule sets do not raise. Nothing is timed."""
+"""A few hundred inputs of benchmarks/fuzz_judge.py: whatever a model writes, readers and rule sets
+do not raise. Nothing is timed."""
 
 import importlib.util
 from pathlib import Path
@@ -31,6 +32,8 @@ def test_no_input_makes_a_reader_or_a_rule_set_raise(fuzz: ModuleType) -> None:
 
 
 def test_an_input_is_the_same_every_time(fuzz: ModuleType) -> None:
-    once, again = (fuzz.make_input(index, 1, fuzz.cases(worlds=1, per_world=3))[1] for index in (21, 21))
+    once, again = (
+        fuzz.make_input(index, 1, fuzz.cases(worlds=1, per_world=3))[1] for index in (21, 21)
+    )
     other = fuzz.make_input(26, 1, fuzz.cases(worlds=1, per_world=3))[1]
     assert fuzz.shown(once) == fuzz.shown(again) != fuzz.shown(other)

@@ -1,4 +1,5 @@
-"""STAR's rules by hand: where they differ from the official ones, and what they leave open as those do."""
+"""STAR's rules by hand: where they differ from the official ones, and what they leave open as those
+do."""
 
 from typing import Any
 
@@ -14,7 +15,9 @@ DRIVE = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to
 
 
 def changed(plan: Plan, day: int, **change: Any) -> Plan:
-    return [{**each, **change} if number == day else each for number, each in enumerate(plan, start=1)]
+    return [
+        {**each, **change} if number == day else each for number, each in enumerate(plan, start=1)
+    ]
 
 
 def by_road(plan: Plan, words: dict[int, str]) -> Plan:
@@ -28,7 +31,8 @@ def asking(query: Query, **wishes: Any) -> Query:
 
 
 def broken(verdict: PlanVerdict) -> set[tuple[str, int | None, str | None]]:
-    """(constraint, day, field) of every failed fact, each of which says what was found and what was needed."""
+    """(constraint, day, field) of every failed fact, each of which says what was found and what was
+    needed."""
     found = set()
     for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
         if fact.passed is False:
@@ -46,7 +50,8 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
     assert (verdict.rules, verdict.delivered, verdict.error) == ("star", True, None)
     assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
     assert tuple(verdict.hard or {}) == HARD_NAMES
-    # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at 2 to a room
+    # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at
+    # 2 to a room
     assert verdict.total_cost == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
     assert sum(cost.total_usd for cost in verdict.costs) == verdict.total_cost
     assert [(cost.day, cost.kind, cost.unit_usd, cost.count) for cost in verdict.costs] == [
@@ -63,73 +68,169 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
 
 
 @pytest.mark.parametrize("word", ["Drive", "Driving", "Bus", "Train", "Car", "Walk"])
-def test_any_other_word_means_driving_and_is_paid_for(query: Query, plan: Plan, world: World, word: str) -> None:
+def test_any_other_word_means_driving_and_is_paid_for(
+    query: Query, plan: Plan, world: World, word: str
+) -> None:
     driven = judge_star(query, by_road(plan, DRIVE), world)
     assert driven.final
     assert [cost.unit_usd for cost in driven.costs if cost.kind == "self-driving"] == [54, 55]
-    worded = judge_star(query, by_road(plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}), world)
+    worded = judge_star(
+        query,
+        by_road(
+            plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
+        ),
+        world,
+    )
     assert worded.final
     assert worded.costs == driven.costs
 
 
 CASES: list[tuple[int, dict[str, Any], set[tuple[str, int | None, str | None]]]] = [
     # a word that is no mode: a second way to travel, and on a road that is not there
-    (3, {"transportation": "Bus, from Aston to Homer"}, {("is_valid_transportation", None, "transportation")}),
-    (1, {"transportation": "Taxi, from Homer to Brook"}, {
-        ("is_valid_information_in_sandbox", 1, "transportation"), ("is_valid_information_in_current_city", 1, "transportation"),
-    }),
-    (3, {"transportation": "Flight, from Aston to Homer"}, {("is_valid_information_in_sandbox", 3, "transportation")}),
-    (3, {"transportation": "F2, from Aston to Homer"}, {("is_valid_transportation", None, "transportation")}),
-    (3, {"transportation": "flight number: F2, from Aston to Homer"}, {("is_valid_information_in_sandbox", 3, "transportation")}),
-    (3, {"transportation": "Flight Number: F1, from Aston to Homer"}, {("is_valid_information_in_sandbox", 3, "transportation")}),
+    (
+        3,
+        {"transportation": "Bus, from Aston to Homer"},
+        {("is_valid_transportation", None, "transportation")},
+    ),
+    (
+        1,
+        {"transportation": "Taxi, from Homer to Brook"},
+        {
+            ("is_valid_information_in_sandbox", 1, "transportation"),
+            ("is_valid_information_in_current_city", 1, "transportation"),
+        },
+    ),
+    (
+        3,
+        {"transportation": "Flight, from Aston to Homer"},
+        {("is_valid_information_in_sandbox", 3, "transportation")},
+    ),
+    (
+        3,
+        {"transportation": "F2, from Aston to Homer"},
+        {("is_valid_transportation", None, "transportation")},
+    ),
+    (
+        3,
+        {"transportation": "flight number: F2, from Aston to Homer"},
+        {("is_valid_information_in_sandbox", 3, "transportation")},
+    ),
+    (
+        3,
+        {"transportation": "Flight Number: F1, from Aston to Homer"},
+        {("is_valid_information_in_sandbox", 3, "transportation")},
+    ),
     (3, {"transportation": "Taxi to the airport, Flight Number: F2, from Aston to Homer"}, set()),
     (3, {"transportation": "Taxi, from Aston to Homer"}, set()),
     # a stay day has one city, not the letters of its name
     (2, {"dinner": "Home Cooking, Homer"}, {("is_valid_information_in_current_city", 2, "dinner")}),
     (2, {"transportation": ""}, {("is_valid_information_in_current_city", 2, "transportation")}),
-    (2, {"current_city": "from Aston to Aston", "transportation": "Walk from Aston to Aston", "lunch": "-", "attraction": "-"}, {
-        ("is_valid_information_in_sandbox", 2, "transportation"), ("is_valid_transportation", None, "transportation"),
-    }),
+    (
+        2,
+        {
+            "current_city": "from Aston to Aston",
+            "transportation": "Walk from Aston to Aston",
+            "lunch": "-",
+            "attraction": "-",
+        },
+        {
+            ("is_valid_information_in_sandbox", 2, "transportation"),
+            ("is_valid_transportation", None, "transportation"),
+        },
+    ),
     # a state in parentheses is part of the name
-    (2, {"current_city": "Aston(Westland)", "breakfast": "-", "dinner": "-"}, {
-        ("is_reasonable_visiting_city", None, "current_city"), ("is_not_absent", None, "current_city"),
-        *(("is_valid_information_in_current_city", 2, field) for field in ["lunch"]),
-    }),
-    (2, {"lunch": "Dal Palace, Aston(Westland)"}, {("is_valid_information_in_sandbox", 2, "lunch")}),
-    (3, {"transportation": "Flight Number: F2, from Aston(Westland) to Homer"}, {("is_valid_information_in_sandbox", 3, "transportation")}),
-    (3, {"transportation": "Taxi, from Aston(Westland) to Homer"}, {("is_valid_information_in_sandbox", 3, "transportation")}),
+    (
+        2,
+        {"current_city": "Aston(Westland)", "breakfast": "-", "dinner": "-"},
+        {
+            ("is_reasonable_visiting_city", None, "current_city"),
+            ("is_not_absent", None, "current_city"),
+            *(("is_valid_information_in_current_city", 2, field) for field in ["lunch"]),
+        },
+    ),
+    (
+        2,
+        {"lunch": "Dal Palace, Aston(Westland)"},
+        {("is_valid_information_in_sandbox", 2, "lunch")},
+    ),
+    (
+        3,
+        {"transportation": "Flight Number: F2, from Aston(Westland) to Homer"},
+        {("is_valid_information_in_sandbox", 3, "transportation")},
+    ),
+    (
+        3,
+        {"transportation": "Taxi, from Aston(Westland) to Homer"},
+        {("is_valid_information_in_sandbox", 3, "transportation")},
+    ),
     # as the official rules
-    (1, {"current_city": "from Far to Aston"}, {
-        ("is_reasonable_visiting_city", 1, "current_city"), ("is_not_absent", 1, "current_city"),
-        ("is_valid_information_in_current_city", 1, "transportation"),
-    }),
-    (2, {"current_city": "Gotham"}, {
-        ("is_reasonable_visiting_city", None, "current_city"), ("is_not_absent", None, "current_city"),
-        ("is_valid_information_in_current_city", 2, "breakfast"),
-    }),
+    (
+        1,
+        {"current_city": "from Far to Aston"},
+        {
+            ("is_reasonable_visiting_city", 1, "current_city"),
+            ("is_not_absent", 1, "current_city"),
+            ("is_valid_information_in_current_city", 1, "transportation"),
+        },
+    ),
+    (
+        2,
+        {"current_city": "Gotham"},
+        {
+            ("is_reasonable_visiting_city", None, "current_city"),
+            ("is_not_absent", None, "current_city"),
+            ("is_valid_information_in_current_city", 2, "breakfast"),
+        },
+    ),
     (2, {"dinner": "Grill A, Aston"}, {("is_valid_restaurants", 2, "dinner")}),
     (2, {"attraction": "Lake, Aston;Museum, Aston;"}, {("is_valid_attractions", 2, "attraction")}),
-    (2, {"attraction": "Eiffel Tower, Aston;"}, {("is_valid_information_in_sandbox", 2, "attraction")}),
+    (
+        2,
+        {"attraction": "Eiffel Tower, Aston;"},
+        {("is_valid_information_in_sandbox", 2, "attraction")},
+    ),
     (2, {"accommodation": "Barn, Aston"}, {("is_valid_accommodation", 1, "accommodation")}),
-    (1, {"accommodation": "Nowhere, Aston"}, {
-        ("is_valid_information_in_sandbox", 1, "accommodation"), ("is_valid_accommodation", 2, "accommodation"),
-    }),
-    (2, {"accommodation": "-"}, {("is_not_absent", 2, "accommodation"), ("is_valid_accommodation", 1, "accommodation")}),
+    (
+        1,
+        {"accommodation": "Nowhere, Aston"},
+        {
+            ("is_valid_information_in_sandbox", 1, "accommodation"),
+            ("is_valid_accommodation", 2, "accommodation"),
+        },
+    ),
+    (
+        2,
+        {"accommodation": "-"},
+        {("is_not_absent", 2, "accommodation"), ("is_valid_accommodation", 1, "accommodation")},
+    ),
     (2, {"lunch": "-"}, {("is_not_absent", 2, "lunch")}),
     (2, {"attraction": ""}, {("is_not_absent", 2, "attraction")}),
     (3, {"transportation": "-"}, {("is_not_absent", 3, "transportation")}),
-    (1, {"transportation": "-"}, {("is_not_absent", 1, "transportation"), ("is_valid_transportation", 1, "transportation")}),
-    (2, {"current_city": ""}, {("is_not_absent", None, None), ("is_reasonable_visiting_city", None, "current_city")}),
+    (
+        1,
+        {"transportation": "-"},
+        {("is_not_absent", 1, "transportation"), ("is_valid_transportation", 1, "transportation")},
+    ),
+    (
+        2,
+        {"current_city": ""},
+        {("is_not_absent", None, None), ("is_reasonable_visiting_city", None, "current_city")},
+    ),
     # left open, as there
     (2, {"breakfast": None, "lunch": [], "dinner": False, "attraction": None}, set()),
     (2, {"dinner": "Grill A,Aston"}, set()),
     (2, {"dinner": ", Aston", "attraction": "Eiffel Tower, Aston"}, set()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("day", "change", "expected"), CASES)
 def test_one_change_at_a_time(
-    query: Query, plan: Plan, world: World, day: int, change: dict[str, Any], expected: set[tuple[str, int | None, str | None]]
+    query: Query,
+    plan: Plan,
+    world: World,
+    day: int,
+    change: dict[str, Any],
+    expected: set[tuple[str, int | None, str | None]],
 ) -> None:
     verdict = judge_star(query, changed(plan, day, **change), world)
     assert verdict.error is None
@@ -138,18 +239,26 @@ def test_one_change_at_a_time(
 
 
 @pytest.mark.parametrize("key", ["transportation", "breakfast", "lunch", "dinner", "attraction"])
-def test_a_field_that_is_not_there_is_absent(query: Query, plan: Plan, world: World, key: str) -> None:
+def test_a_field_that_is_not_there_is_absent(
+    query: Query, plan: Plan, world: World, key: str
+) -> None:
     """On day 2, that is: the code reads the first day's transportation without asking."""
-    lacking = [{k: v for k, v in day.items() if k != key} if number == 2 else day for number, day in enumerate(plan, start=1)]
+    lacking = [
+        {k: v for k, v in day.items() if k != key} if number == 2 else day
+        for number, day in enumerate(plan, start=1)
+    ]
     assert ("is_not_absent", 2, key) in broken(judge_star(query, lacking, world))
 
 
 def test_too_few_days(query: Query, plan: Plan, world: World) -> None:
     assert ("is_not_absent", None, None) in broken(judge_star(query, plan[:2], world))
-    assert judge_star(query, [*plan, {"lunch": 7}, None], world).final  # days beyond the query's are ignored
+    # days beyond the query's are ignored
+    assert judge_star(query, [*plan, {"lunch": 7}, None], world).final
 
 
-def test_destination_state_is_checked_from_five_days_only(query: Query, plan: Plan, world: World) -> None:
+def test_destination_state_is_checked_from_five_days_only(
+    query: Query, plan: Plan, world: World
+) -> None:
     assert judge_star(query.model_copy(update={"dest": "Far"}), plan, world).final
     stay = {**plan[1], "breakfast": None, "lunch": None, "dinner": None, "attraction": None}
     longer = [plan[0], plan[1], stay, stay, plan[2]]
@@ -179,32 +288,55 @@ def test_destination_state_is_checked_from_five_days_only(query: Query, plan: Pl
         ({"room type": "castle"}, {("valid_room_type", None, None)}),
     ],
 )
-def test_wishes(query: Query, plan: Plan, world: World, wishes: dict[str, Any], expected: set[tuple[str, int | None, str | None]]) -> None:
+def test_wishes(
+    query: Query,
+    plan: Plan,
+    world: World,
+    wishes: dict[str, Any],
+    expected: set[tuple[str, int | None, str | None]],
+) -> None:
     verdict = judge_star(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
     stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
-    assert stated == [name for name in HARD_NAMES if name == "valid_cost" or (any(wishes.values()) and name == _rule_of(wishes))]
+    assert stated == [
+        name
+        for name in HARD_NAMES
+        if name == "valid_cost" or (any(wishes.values()) and name == _rule_of(wishes))
+    ]
 
 
 def _rule_of(wishes: dict[str, Any]) -> str:
     (wish,) = wishes
-    return {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(wish, f"valid_{wish}")
+    return {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(
+        wish, f"valid_{wish}"
+    )
 
 
 @pytest.mark.parametrize("word", ["self-driving", "SELF-DRIVING", "Drive", "Bus"])
-def test_no_spelling_escapes_the_wish_not_to_drive(query: Query, plan: Plan, world: World, word: str) -> None:
-    driven = by_road(plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()})
+def test_no_spelling_escapes_the_wish_not_to_drive(
+    query: Query, plan: Plan, world: World, word: str
+) -> None:
+    driven = by_road(
+        plan, {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
+    )
     assert broken(judge_star(asking(query, transportation="no self-driving"), driven, world)) == {
         ("valid_transportation", 1, "transportation")
     }
 
 
-def test_a_meal_at_home_is_skipped_and_the_next_one_counts(query: Query, plan: Plan, world: World) -> None:
+def test_a_meal_at_home_is_skipped_and_the_next_one_counts(
+    query: Query, plan: Plan, world: World
+) -> None:
     at_home_first = changed(plan, 3, breakfast="Home Cooking, Homer", lunch="Grill D, Aston")
     assert judge_star(asking(query, cuisine=["American", "Indian"]), at_home_first, world).final
     assert not judge_star(asking(query, cuisine=["French"]), at_home_first, world).final
-    only_there = changed(changed(plan, 2, lunch="Grill E, Aston"), 3, breakfast="Home Cooking, Homer", lunch="Dal Palace, Aston")
+    only_there = changed(
+        changed(plan, 2, lunch="Grill E, Aston"),
+        3,
+        breakfast="Home Cooking, Homer",
+        lunch="Dal Palace, Aston",
+    )
     assert judge_star(asking(query, cuisine=["Indian"]), only_there, world).final
 
 
@@ -219,9 +351,13 @@ def test_budget_is_inclusive(query: Query, plan: Plan, world: World) -> None:
 def test_vehicles_by_party_size(query: Query, plan: Plan, world: World) -> None:
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     verdict = judge_star(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
-    assert [(cost.unit_usd, cost.count) for cost in verdict.costs if cost.kind == "taxi"] == [(1100, 2)]
+    assert [(cost.unit_usd, cost.count) for cost in verdict.costs if cost.kind == "taxi"] == [
+        (1100, 2)
+    ]
     driven = judge_star(six, by_road(plan, DRIVE), world)
-    assert [(cost.unit_usd, cost.count) for cost in driven.costs if cost.kind == "self-driving"] == [(54, 2), (55, 2)]
+    assert [
+        (cost.unit_usd, cost.count) for cost in driven.costs if cost.kind == "self-driving"
+    ] == [(54, 2), (55, 2)]
 
 
 @pytest.mark.parametrize(
@@ -261,10 +397,14 @@ def test_half_a_surrogate_pair_is_merely_not_found(query: Query, plan: Plan, wor
         (1, "transportation", "Flight Number: \ud800, from Homer to Aston"),
         (1, "transportation", "Taxi, from \ud800 to Aston"),
     ):
-        assert ("is_valid_information_in_sandbox", day, field) in broken(judge_star(query, changed(plan, day, **{field: said}), world))
+        assert ("is_valid_information_in_sandbox", day, field) in broken(
+            judge_star(query, changed(plan, day, **{field: said}), world)
+        )
 
 
-def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(query: Query, plan: Plan, world: World) -> None:
+def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(
+    query: Query, plan: Plan, world: World
+) -> None:
     for lacking in ("budget", "people_number"):
         verdict = judge_star(query.model_copy(update={lacking: None}), plan, world)
         assert (verdict.error, verdict.hard, verdict.final) == ("TypeError", None, False)

@@ -1,4 +1,5 @@
-"""The strict rules where they differ from the official ones in what they *accept*, and what their verdicts say."""
+"""The strict rules where they differ from the official ones in what they *accept*, and what their
+verdicts say."""
 
 from typing import Any
 
@@ -24,11 +25,16 @@ Plan = list[dict[str, Any]]
 def plan(plan: Plan) -> Plan:
     """The official plan with a return for which this world has a row on that day."""
     drive = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to Homer"}
-    return [{**day, "transportation": drive.get(number, "-")} for number, day in enumerate(plan, start=1)]
+    return [
+        {**day, "transportation": drive.get(number, "-")}
+        for number, day in enumerate(plan, start=1)
+    ]
 
 
 def changed(plan: Plan, day: int, **change: Any) -> Plan:
-    return [{**each, **change} if number == day else each for number, each in enumerate(plan, start=1)]
+    return [
+        {**each, **change} if number == day else each for number, each in enumerate(plan, start=1)
+    ]
 
 
 def asking(query: Query, **wishes: Any) -> Query:
@@ -36,7 +42,12 @@ def asking(query: Query, **wishes: Any) -> Query:
 
 
 def failed(verdict: PlanVerdict) -> set[str]:
-    return {name for facts in (verdict.commonsense, verdict.hard) for name, fact in (facts or {}).items() if fact.passed is False}
+    return {
+        name
+        for facts in (verdict.commonsense, verdict.hard)
+        for name, fact in (facts or {}).items()
+        if fact.passed is False
+    }
 
 
 def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: World) -> None:
@@ -44,7 +55,9 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
     assert (verdict.rules, verdict.final, verdict.error) == ("strict", True, None)
     assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
     assert tuple(verdict.hard or {}) == HARD_NAMES
-    assert [(cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs] == [
+    assert [
+        (cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs
+    ] == [
         (1, "self-driving", "from Homer to Aston", 54, 1),
         (1, "dinner", "Grill A", 10, 3),
         (1, "accommodation", "Inn by the lake", 100, 2),
@@ -55,7 +68,11 @@ def test_the_plan_passes_and_its_costs_add_up(query: Query, plan: Plan, world: W
         (3, "self-driving", "from Aston to Homer", 55, 1),
         (3, "breakfast", "Grill D", 10, 3),
     ]
-    assert verdict.total_cost == sum(cost.total_usd for cost in verdict.costs) == 54 + 55 + 3 * 60.5 + 400
+    assert (
+        verdict.total_cost
+        == sum(cost.total_usd for cost in verdict.costs)
+        == 54 + 55 + 3 * 60.5 + 400
+    )
 
 
 @pytest.mark.parametrize("seed", [100, 205])
@@ -71,13 +88,23 @@ def test_what_the_oracle_plans_passes_at_the_same_cost(seed: int) -> None:
             assert verdict.total_cost == pytest.approx(solution.cost_usd)
 
 
-def test_a_meal_at_home_does_not_end_the_day_for_cuisines(query: Query, plan: Plan, world: World) -> None:
+def test_a_meal_at_home_does_not_end_the_day_for_cuisines(
+    query: Query, plan: Plan, world: World
+) -> None:
     """The official `continue` skips the later meals of such a day."""
-    at_home = changed(changed(plan, 2, lunch="Grill E, Aston"), 3, breakfast="Home Cooking, Homer", lunch="Dal Palace, Aston")
+    at_home = changed(
+        changed(plan, 2, lunch="Grill E, Aston"),
+        3,
+        breakfast="Home Cooking, Homer",
+        lunch="Dal Palace, Aston",
+    )
     wanting = asking(query, cuisine=["Indian"])
     assert failed(judge(wanting, at_home, world)) == {"valid_cuisine"}
     assert judge(wanting, at_home, world, "strict").final
-    assert failed(judge(asking(query, cuisine=["French"]), at_home, world, "strict")) == {"valid_cuisine"}  # home does not count
+    # home does not count
+    assert failed(judge(asking(query, cuisine=["French"]), at_home, world, "strict")) == {
+        "valid_cuisine"
+    }
 
 
 @pytest.mark.parametrize(
@@ -97,7 +124,9 @@ def test_a_meal_at_home_does_not_end_the_day_for_cuisines(query: Query, plan: Pl
         ({"transportation": "no self-driving"}, {"valid_transportation"}),
     ],
 )
-def test_hard_wishes(query: Query, plan: Plan, world: World, wishes: dict[str, Any], expected: set[str]) -> None:
+def test_hard_wishes(
+    query: Query, plan: Plan, world: World, wishes: dict[str, Any], expected: set[str]
+) -> None:
     verdict = judge(asking(query, **wishes), plan, world, "strict")
     assert failed(verdict) == expected
     assert verdict.final == (not expected)
@@ -125,13 +154,21 @@ def test_one_stay_in_two_spellings_is_one_stay(query: Query, plan: Plan, world: 
 
 
 def test_all_that_is_wrong_is_told(query: Query, plan: Plan, world: World) -> None:
-    wrong = changed(changed(plan, 1, dinner="Nowhere, Aston"), 2, lunch="Neverland, Aston", dinner="-")
+    wrong = changed(
+        changed(plan, 1, dinner="Nowhere, Aston"), 2, lunch="Neverland, Aston", dinner="-"
+    )
     facts = judge(query, wrong, world, "strict").commonsense or {}
-    assert [(each.day, each.field, each.found) for each in facts["is_valid_information_in_sandbox"].evidence] == [
+    assert [
+        (each.day, each.field, each.found)
+        for each in facts["is_valid_information_in_sandbox"].evidence
+    ] == [
         (1, "dinner", "Nowhere, Aston"),
         (2, "lunch", "Neverland, Aston"),
     ]
-    assert facts["is_not_absent"].message == "day 2, dinner: found nothing; needed three meals on a day without travel."
+    assert (
+        facts["is_not_absent"].message
+        == "day 2, dinner: found nothing; needed three meals on a day without travel."
+    )
     assert facts["is_valid_restaurants"].state is State.PASSED
 
 
@@ -152,20 +189,39 @@ def test_longer_trips_visit_new_cities_of_the_state(query: Query, plan: Plan, wo
 
     def route(*cities: str) -> list[tuple[int | None, str | None]]:
         days = [{**plan[0], "current_city": city} for city in cities]
-        evidence = (judge(five, days, world, "strict").commonsense or {})["is_reasonable_visiting_city"].evidence
+        evidence = (judge(five, days, world, "strict").commonsense or {})[
+            "is_reasonable_visiting_city"
+        ].evidence
         return [(each.day, each.needed) for each in evidence]
 
-    assert route("from Homer to Aston", "Aston", "from Aston to Brook", "Brook", "from Brook to Homer") == []
-    there_and_back = ("from Homer to Aston", "from Aston to Brook", "from Brook to Aston", "Aston", "from Aston to Homer")
+    assert (
+        route("from Homer to Aston", "Aston", "from Aston to Brook", "Brook", "from Brook to Homer")
+        == []
+    )
+    there_and_back = (
+        "from Homer to Aston",
+        "from Aston to Brook",
+        "from Brook to Aston",
+        "Aston",
+        "from Aston to Homer",
+    )
     assert route(*there_and_back) == [(3, "a city not visited before")]
-    assert route("from Homer to Aston", "from Aston to Homer", "from Homer to Brook", "Brook", "from Brook to Homer") == [
-        (2, "a return to Homer on the last day, and not before")
-    ]
-    assert route("from Homer to Far", "Far", "from Far to Aston", "Aston", "from Aston to Homer") == [
+    assert route(
+        "from Homer to Aston",
+        "from Aston to Homer",
+        "from Homer to Brook",
+        "Brook",
+        "from Brook to Homer",
+    ) == [(2, "a return to Homer on the last day, and not before")]
+    assert route(
+        "from Homer to Far", "Far", "from Far to Aston", "Aston", "from Aston to Homer"
+    ) == [
         (1, "a city in Westland (Far is in Eastland)"),
         (2, "a city in Westland (Far is in Eastland)"),
     ]
-    assert route("from Homer to Aston", "Aston", "from Brook to Homer", "Homer", "Homer")[:1] == [(3, "a day that starts in Aston")]
+    assert route("from Homer to Aston", "Aston", "from Brook to Homer", "Homer", "Homer")[:1] == [
+        (3, "a day that starts in Aston")
+    ]
 
 
 @pytest.mark.parametrize(

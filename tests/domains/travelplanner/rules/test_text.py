@@ -1,4 +1,5 @@
-"""The primitives against the official regular expressions themselves (as described in the benchmark's documentation of its format)."""
+"""The primitives against the official regular expressions themselves (as described in the
+benchmark's documentation of its format)."""
 
 import re
 import time
@@ -34,11 +35,35 @@ def expected_before_parenthesis(text: str) -> str:
 
 def expected_name_and_city(text: str) -> tuple[str, str]:
     match = NAME_CITY.search(text)
-    return (match[1].strip(), expected_before_parenthesis(match[2].strip()).strip()) if match else ("-", "-")
+    return (
+        (match[1].strip(), expected_before_parenthesis(match[2].strip()).strip())
+        if match
+        else ("-", "-")
+    )
 
 
 PIECES = st.lists(
-    st.sampled_from(["from", "to", " ", "  ", "\n", "\t", ",", "A", "B", "(", ")", "x y", "\x1c", "\u00a0", "fromto", "."]), max_size=14
+    st.sampled_from(
+        [
+            "from",
+            "to",
+            " ",
+            "  ",
+            "\n",
+            "\t",
+            ",",
+            "A",
+            "B",
+            "(",
+            ")",
+            "x y",
+            "\x1c",
+            "\u00a0",
+            "fromto",
+            ".",
+        ]
+    ),
+    max_size=14,
 )
 
 
@@ -85,8 +110,17 @@ def test_what_is_not_text_is_a_type_error(value: object) -> None:
 
 
 def test_filled_mode_and_pieces() -> None:
-    assert [filled(value) for value in ("-", "", None, [], " ", "x")] == [False, False, False, False, True, True]
-    assert [travel_mode(text) for text in ("TAXI", "taxi/flight", "Self-Driving", "a flight", "Bus")] == [
+    assert [filled(value) for value in ("-", "", None, [], " ", "x")] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert [
+        travel_mode(text) for text in ("TAXI", "taxi/flight", "Self-Driving", "a flight", "Bus")
+    ] == [
         "Taxi",
         "Taxi",
         "Self-driving",

@@ -1,4 +1,5 @@
-"""Conversations in the published format and checkers of the published form, made for these tests."""
+"""Conversations in the published format and checkers of the published form, made for these
+tests."""
 
 from __future__ import annotations
 
@@ -51,7 +52,16 @@ ALPHA: tuple[str, dict[str, Any]] = ("keywords:existence", {"keywords": ["alpha"
 BETA: tuple[str, dict[str, Any]] = ("keywords:existence", {"keywords": ["beta"]})
 NO_COMMA: tuple[str, dict[str, Any]] = ("punctuation:no_comma", {})
 Turn = tuple[str, Sequence[tuple[str, dict[str, Any]]]]
-COLUMNS = ("turns", "responses", *(f"turn_{n}_{part}" for n in (1, 2, 3) for part in ("prompt", "instruction_id_list", "kwargs")), "key")
+COLUMNS = (
+    "turns",
+    "responses",
+    *(
+        f"turn_{n}_{part}"
+        for n in (1, 2, 3)
+        for part in ("prompt", "instruction_id_list", "kwargs")
+    ),
+    "key",
+)
 
 
 @pytest.fixture
@@ -80,9 +90,17 @@ def row() -> Callable[..., dict[str, str]]:
         for number in (1, 2, 3):
             said, instructions = turns[number - 1] if number <= len(turns) else ("None", [])
             given = number <= len(turns)
-            found[f"turn_{number}_prompt"] = json.dumps({"role": "user", "content": said}) if given else "None"
-            found[f"turn_{number}_instruction_id_list"] = json.dumps([name for name, _ in instructions]) if given else "None"
-            found[f"turn_{number}_kwargs"] = json.dumps([json.dumps(arguments) for _, arguments in instructions]) if given else "None"
+            found[f"turn_{number}_prompt"] = (
+                json.dumps({"role": "user", "content": said}) if given else "None"
+            )
+            found[f"turn_{number}_instruction_id_list"] = (
+                json.dumps([name for name, _ in instructions]) if given else "None"
+            )
+            found[f"turn_{number}_kwargs"] = (
+                json.dumps([json.dumps(arguments) for _, arguments in instructions])
+                if given
+                else "None"
+            )
         return found
 
     return make

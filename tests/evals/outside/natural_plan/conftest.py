@@ -77,7 +77,10 @@ def data_file(tmp_path: Path) -> Callable[..., Path]:
 
     def write(*examples: Any, name: str = "data.json") -> Path:
         path = tmp_path / name
-        path.write_text(json.dumps({f"e{number}": example for number, example in enumerate(examples)}), encoding="utf-8")
+        path.write_text(
+            json.dumps({f"e{number}": example for number, example in enumerate(examples)}),
+            encoding="utf-8",
+        )
         return path
 
     return write

@@ -1,4 +1,5 @@
-"""A small encyclopedia in the form of wiki-18, questions in the form of FlashRAG, and both as files."""
+"""A small encyclopedia in the form of wiki-18, questions in the form of FlashRAG, and both as
+files."""
 
 from __future__ import annotations
 
@@ -47,7 +48,13 @@ def run_verb() -> Callable[..., int]:
 
 @pytest.fixture
 def corpus(tmp_path: Path, lines_to: Callable[[Path, Iterable[Any]], Path]) -> Path:
-    return lines_to(tmp_path / "wiki.jsonl", ({"id": str(n), "contents": f'"{title}"\n{text}'} for n, (title, text) in enumerate(PASSAGES)))
+    return lines_to(
+        tmp_path / "wiki.jsonl",
+        (
+            {"id": str(n), "contents": f'"{title}"\n{text}'}
+            for n, (title, text) in enumerate(PASSAGES)
+        ),
+    )
 
 
 @pytest.fixture

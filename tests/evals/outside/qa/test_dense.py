@@ -1,5 +1,5 @@
-"""Dense retrieval: what is encoded, how, and in which order. faiss and the encoder are stand-ins of a few lines, so that this runs without
-the extra; with it, the last test uses the real ones."""
+"""Dense retrieval: what is encoded, how, and in which order. faiss and the encoder are stand-ins of
+a few lines, so that this runs without the extra; with it, the last test uses the real ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.evals.outside.qa.dense import DenseRetriever, SentenceEncoder, add_vectors, take_vectors
+from tripwright.evals.outside.qa.dense import (
+    DenseRetriever,
+    SentenceEncoder,
+    add_vectors,
+    take_vectors,
+)
 from tripwright.evals.outside.qa.search import SearchTools
 from tripwright.evals.outside.qa.store import DENSE, PassageStore
 from tripwright.tools.toolbox import ToolHostDown
@@ -35,8 +40,13 @@ class Letters:
 
     def encode(self, texts: Sequence[str]) -> Rows:
         self.encoded += texts
-        counted = [[float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
-        return Rows([[value / (sum(v * v for v in row) ** 0.5 or 1) for value in row] for row in counted])
+        counted = [
+            [float(text.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
+            for text in texts
+        ]
+        return Rows(
+            [[value / (sum(v * v for v in row) ** 0.5 or 1) for value in row] for row in counted]
+        )
 
 
 class FlatIP:
@@ -73,18 +83,30 @@ def faiss(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module.__dict__.update(
         IndexFlatIP=FlatIP,
         read_index=read_index,
-        write_index=lambda index, path: Path(path).write_text(json.dumps({"d": index.d, "rows": index.rows})),
+        write_index=lambda index, path: Path(path).write_text(
+            json.dumps({"d": index.d, "rows": index.rows})
+        ),
     )
     monkeypatch.setitem(sys.modules, "faiss", module)
     return module
 
 
-def test_passages_and_questions_are_encoded_with_e5s_prefixes(faiss: ModuleType, store: PassageStore) -> None:
+def test_passages_and_questions_are_encoded_with_e5s_prefixes(
+    faiss: ModuleType, store: PassageStore
+) -> None:
     encoder = Letters()
     manifest = add_vectors(store, encoder)
     made_by = {"encoder": "letters", "fingerprint": None}
-    assert manifest["dense"] == {**made_by, "dimensions": 26, "max_tokens": 256, "prefixes": ["query: ", "passage: "]}
-    assert encoder.encoded[0] == 'passage: "Rome"\nRome is the capital of Italy. It lies on the river Tiber.'
+    assert manifest["dense"] == {
+        **made_by,
+        "dimensions": 26,
+        "max_tokens": 256,
+        "prefixes": ["query: ", "passage: "],
+    }
+    assert (
+        encoder.encoded[0]
+        == 'passage: "Rome"\nRome is the capital of Italy. It lies on the river Tiber.'
+    )
     assert len(encoder.encoded) == 6
     retriever = DenseRetriever(PassageStore(store.folder), encoder)
     found = retriever.search(store.numbered([3])[0].contents, 2)
@@ -105,7 +127,9 @@ def test_an_encoder_or_index_that_breaks_is_our_fault(
     add_vectors(store, encoder)
     tools = SearchTools(DenseRetriever(PassageStore(store.folder), encoder))
     assert "Rome" in tools.call("search", {"query": "Rome"}).text
-    monkeypatch.setattr(*{"encoder": (encoder, "encode", fails), "index": (FlatIP, "search", fails)}[broken])
+    monkeypatch.setattr(
+        *{"encoder": (encoder, "encode", fails), "index": (FlatIP, "search", fails)}[broken]
+    )
     with pytest.raises(ToolHostDown, match="cannot be searched: RuntimeError: CUDA out of memory"):
         tools.call("search", {"query": "Rome"})
 
@@ -117,7 +141,9 @@ def test_vectors_are_made_once(faiss: ModuleType, store: PassageStore) -> None:
     assert len(encoder.encoded) == 6
 
 
-def test_vectors_of_another_index_are_taken_where_they_can_fit(faiss: ModuleType, store: PassageStore, tmp_path: Path) -> None:
+def test_vectors_of_another_index_are_taken_where_they_can_fit(
+    faiss: ModuleType, store: PassageStore, tmp_path: Path
+) -> None:
     ready = FlatIP(26)
     ready.add(Letters().encode([f"passage: {text}" for text in store.contents()]))
     faiss.write_index(ready, str(tmp_path / "e5_Flat.index"))
@@ -137,7 +163,11 @@ def test_vectors_of_another_index_are_taken_where_they_can_fit(faiss: ModuleType
 
 
 def test_without_vectors_or_library_one_line_says_what_to_do(
-    corpus: Path, store: PassageStore, run_verb: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    corpus: Path,
+    store: PassageStore,
+    run_verb: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(UserError, match="has no vectors: make them with 'tripwright outside index"):
         DenseRetriever(store, Letters())
@@ -146,17 +176,41 @@ def test_without_vectors_or_library_one_line_says_what_to_do(
 
 
 def test_with_the_real_libraries(store: PassageStore, tmp_path: Path) -> None:
-    """A BERT of a few hundred weights, random: it has no meaning, but a passage is nearest to itself."""
+    """A BERT of a few hundred weights, random: it has no meaning, but a passage is nearest to
+    itself."""
     pytest.importorskip("faiss")
     pytest.importorskip("sentence_transformers")
     transformers = pytest.importorskip("transformers")
-    words = sorted({word for text in store.contents() for word in text.lower().replace(".", " ").split()})
+    words = sorted(
+        {word for text in store.contents() for word in text.lower().replace(".", " ").split()}
+    )
     (tmp_path / "bert").mkdir()
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "query", "passage", ":", ".", '"', *words]
+    vocabulary = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "query",
+        "passage",
+        ":",
+        ".",
+        '"',
+        *words,
+    ]
     (tmp_path / "bert" / "vocab.txt").write_text("\n".join(vocabulary))
-    size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    transformers.BertModel(transformers.BertConfig(vocab_size=len(vocabulary), **size)).save_pretrained(tmp_path / "bert")
-    transformers.BertTokenizerFast(str(tmp_path / "bert" / "vocab.txt")).save_pretrained(tmp_path / "bert")
+    size = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
+    transformers.BertModel(
+        transformers.BertConfig(vocab_size=len(vocabulary), **size)
+    ).save_pretrained(tmp_path / "bert")
+    transformers.BertTokenizerFast(str(tmp_path / "bert" / "vocab.txt")).save_pretrained(
+        tmp_path / "bert"
+    )
     encoder = SentenceEncoder(str(tmp_path / "bert"))
     add_vectors(store, encoder)
     retriever = DenseRetriever(PassageStore(store.folder))

@@ -53,7 +53,8 @@ def test_a_gold_answer_inside_the_answer_is_a_sub_match() -> None:
     [
         ("Miguel de Cervantes", ["Cervantes"], 2 * (1 / 3) * 1 / (1 / 3 + 1)),
         ("Cervantes", ["Lope de Vega", "Miguel de Cervantes"], 0.5),  # the best of them
-        ("new new york", ["new york"], 2 * (2 / 3) * 1 / (2 / 3 + 1)),  # a word counts as often as both have it
+        # a word counts as often as both have it
+        ("new new york", ["new york"], 2 * (2 / 3) * 1 / (2 / 3 + 1)),
         ("Rome", ["Rome"], 1.0),
         ("Paris", ["Rome"], 0.0),
         ("", ["Rome"], 0.0),

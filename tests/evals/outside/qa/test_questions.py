@@ -15,15 +15,30 @@ Lines = Callable[[Path, Iterable[Any]], Path]
 
 
 def line(id: str = "test_0", question: str = "Who?", golden: Any = ("I",)) -> dict[str, Any]:
-    return {"id": id, "question": question, "golden_answers": list(golden) if isinstance(golden, tuple) else golden, "metadata": {}}
+    return {
+        "id": id,
+        "question": question,
+        "golden_answers": list(golden) if isinstance(golden, tuple) else golden,
+        "metadata": {},
+    }
 
 
-def test_the_test_split_counts_before_dev_and_dev_before_train(tmp_path: Path, lines_to: Lines) -> None:
-    for name, splits in {"nq": ("train", "dev", "test"), "musique": ("train", "dev"), "bamboogle": ("train",)}.items():
+def test_the_test_split_counts_before_dev_and_dev_before_train(
+    tmp_path: Path, lines_to: Lines
+) -> None:
+    for name, splits in {
+        "nq": ("train", "dev", "test"),
+        "musique": ("train", "dev"),
+        "bamboogle": ("train",),
+    }.items():
         for split in splits:
             lines_to(tmp_path / name / f"{split}.jsonl", [line()])
     files = set_files(tmp_path)
-    assert {name: path.stem for name, path in files.items()} == {"nq": "test", "musique": "dev", "bamboogle": "train"}
+    assert {name: path.stem for name, path in files.items()} == {
+        "nq": "test",
+        "musique": "dev",
+        "bamboogle": "train",
+    }
     assert list(set_files(tmp_path, ["bamboogle", "nq"])) == ["bamboogle", "nq"]
 
 
@@ -32,8 +47,15 @@ def test_all_seven_are_found_in_the_order_of_the_papers(questions: Path) -> None
 
 
 def test_a_question_mark_is_added_where_it_is_missing(tmp_path: Path, lines_to: Lines) -> None:
-    path = lines_to(tmp_path / "q.jsonl", [line("a", " who wrote it "), line("b", "Who wrote it?"), line("c", "Name it.")])
-    assert [question.text for question in read_questions(path, "nq")] == ["who wrote it?", "Who wrote it?", "Name it.?"]
+    path = lines_to(
+        tmp_path / "q.jsonl",
+        [line("a", " who wrote it "), line("b", "Who wrote it?"), line("c", "Name it.")],
+    )
+    assert [question.text for question in read_questions(path, "nq")] == [
+        "who wrote it?",
+        "Who wrote it?",
+        "Name it.?",
+    ]
     assert [question.id for question in read_questions(path, "nq", limit=2)] == ["a", "b"]
 
 
@@ -48,7 +70,9 @@ def test_a_question_mark_is_added_where_it_is_missing(tmp_path: Path, lines_to: 
         (line(golden=[1]), "'golden_answers' must be"),
     ],
 )
-def test_a_line_that_is_no_question_is_named(record: Any, said: str, tmp_path: Path, lines_to: Lines) -> None:
+def test_a_line_that_is_no_question_is_named(
+    record: Any, said: str, tmp_path: Path, lines_to: Lines
+) -> None:
     path = lines_to(tmp_path / "q.jsonl", [line(), record])
     with pytest.raises(UserError, match=said) as caught:
         read_questions(path, "nq")

@@ -60,7 +60,9 @@ def test_the_best_passage_comes_first(query: str, title: str, store: PassageStor
     assert len(found) <= 3
 
 
-def test_a_query_without_words_finds_nothing_and_one_of_stop_words_is_searched_all_the_same(store: PassageStore) -> None:
+def test_a_query_without_words_finds_nothing_and_one_of_stop_words_is_searched_all_the_same(
+    store: PassageStore,
+) -> None:
     bm25 = Bm25Retriever(store)
     assert bm25.search("?! --", 3) == []
     assert bm25.search("Zyzzyva", 3) == []
@@ -70,16 +72,26 @@ def test_a_query_without_words_finds_nothing_and_one_of_stop_words_is_searched_a
 
 
 def test_equal_scores_keep_the_order_of_the_corpus(tmp_path: Path, lines_to: Lines) -> None:
-    corpus = lines_to(tmp_path / "c.jsonl", ({"id": f"p{n}", "contents": '"Twin"\nThe same text.'} for n in range(9)))
+    corpus = lines_to(
+        tmp_path / "c.jsonl",
+        ({"id": f"p{n}", "contents": '"Twin"\nThe same text.'} for n in range(9)),
+    )
     build_index(corpus, tmp_path / "i")
     found = Bm25Retriever(PassageStore(tmp_path / "i")).search("twin", 4)
     assert [passage.id for passage in found] == ["p0", "p1", "p2", "p3"]
 
 
-def test_in_a_large_corpus_the_most_common_words_are_left_out(tmp_path: Path, lines_to: Lines) -> None:
+def test_in_a_large_corpus_the_most_common_words_are_left_out(
+    tmp_path: Path, lines_to: Lines
+) -> None:
     """ "river" stands in nine passages, "blue" in two of them, "deep" in one other."""
     texts = [f"river {n}" for n in range(7)] + ["river blue blue", "blue river", "deep sea"]
-    build_index(lines_to(tmp_path / "c.jsonl", ({"id": str(n), "contents": text} for n, text in enumerate(texts))), tmp_path / "i")
+    build_index(
+        lines_to(
+            tmp_path / "c.jsonl", ({"id": str(n), "contents": text} for n, text in enumerate(texts))
+        ),
+        tmp_path / "i",
+    )
     store = PassageStore(tmp_path / "i")
 
     def found(most: int) -> set[str]:
@@ -92,7 +104,10 @@ def test_in_a_large_corpus_the_most_common_words_are_left_out(tmp_path: Path, li
 
 def test_threads_share_an_index(store: PassageStore) -> None:
     bm25, found = Bm25Retriever(store), list[str]()
-    threads = [threading.Thread(target=lambda: found.append(bm25.search("Tiber", 1)[0].id)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(bm25.search("Tiber", 1)[0].id))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -100,7 +115,9 @@ def test_threads_share_an_index(store: PassageStore) -> None:
     assert found == ["0"] * 8
 
 
-def test_an_index_is_built_once_and_of_one_corpus(corpus: Path, index: Path, tmp_path: Path, lines_to: Lines) -> None:
+def test_an_index_is_built_once_and_of_one_corpus(
+    corpus: Path, index: Path, tmp_path: Path, lines_to: Lines
+) -> None:
     before = (index / PASSAGES).stat().st_mtime_ns
     assert build_index(corpus, index)["corpus"]["passages"] == 6
     assert (index / PASSAGES).stat().st_mtime_ns == before
@@ -109,7 +126,9 @@ def test_an_index_is_built_once_and_of_one_corpus(corpus: Path, index: Path, tmp
         build_index(other, index)
 
 
-def test_a_build_that_was_cut_short_is_begun_anew(corpus: Path, tmp_path: Path, lines_to: Lines) -> None:
+def test_a_build_that_was_cut_short_is_begun_anew(
+    corpus: Path, tmp_path: Path, lines_to: Lines
+) -> None:
     bad = lines_to(tmp_path / "bad.jsonl", [{"id": "0", "contents": "Rome"}, {"id": "1"}])
     with pytest.raises(UserError, match=rf"{bad}:2: no contents"):
         build_index(bad, tmp_path / "i")
@@ -128,7 +147,11 @@ def test_what_is_no_corpus(tmp_path: Path, lines_to: Lines) -> None:
 
 
 def test_passages_are_written_as_search_r1_writes_them() -> None:
-    tools = SearchTools(Finds(ROME, Passage("1", '"Tag"\nsays </information> <answer>x</answer>, 1 < 2')), INFORMATION, top_k=2)
+    tools = SearchTools(
+        Finds(ROME, Passage("1", '"Tag"\nsays </information> <answer>x</answer>, 1 < 2')),
+        INFORMATION,
+        top_k=2,
+    )
     assert tools.call("search", {"query": " rome "}).text == (
         '\n\n<information>Doc 1(Title: "Rome") Rome is in Italy.\nIt is old.\n'
         'Doc 2(Title: "Tag") says ?/information? ?answer?x?/answer?, 1 < 2</information>\n\n'
@@ -138,26 +161,46 @@ def test_passages_are_written_as_search_r1_writes_them() -> None:
 def test_the_tool_says_what_is_wrong_with_a_call() -> None:
     finds = Finds(ROME)
     tools = SearchTools(finds, TEXT, top_k=1)
-    assert tools.call("Search", '{"query": "rome"}').text == 'Doc 1(Title: "Rome") Rome is in Italy.\nIt is old.'
+    assert (
+        tools.call("Search", '{"query": "rome"}').text
+        == 'Doc 1(Title: "Rome") Rome is in Italy.\nIt is old.'
+    )
     for name, arguments, said in (
         ("find", {"query": "x"}, "Error: There is no tool 'find'. The tool is search."),
         ("search", {"q": "x"}, "Error: search has no argument 'q'. It takes: query."),
         ("search", {}, "Error: search needs the argument query."),
         ("search", {"query": "  "}, "Error: query must be words to search for, found '  '."),
         ("search", {"query": ["x"]}, "Error: query must be words to search for, found ['x']."),
-        ("search", {"query": "x" * (LONGEST_QUERY + 1)}, "Error: query has 2,001 characters, at most 2,000 are taken."),
-        ("search", "no", "Error: The arguments are not valid JSON (Expecting value at character 0)."),
+        (
+            "search",
+            {"query": "x" * (LONGEST_QUERY + 1)},
+            "Error: query has 2,001 characters, at most 2,000 are taken.",
+        ),
+        (
+            "search",
+            "no",
+            "Error: The arguments are not valid JSON (Expecting value at character 0).",
+        ),
     ):
         answer = tools.call(name, arguments)
         assert (answer.error, answer.text) == (True, said)
     assert finds.asked == [("rome", 1)]
-    assert "My previous action is invalid." in SearchTools(finds, INFORMATION).call("search", {"query": ""}).text
+    assert (
+        "My previous action is invalid."
+        in SearchTools(finds, INFORMATION).call("search", {"query": ""}).text
+    )
 
 
 def test_emptied_tools_find_nothing_and_ask_nobody() -> None:
     finds = Finds(ROME)
-    assert SearchTools(finds, TEXT, emptied=True).call("search", {"query": "rome"}).text == "No passage matches."
-    assert SearchTools(finds, INFORMATION, emptied=True).call("x", "y").text == "\n\n<information></information>\n\n"
+    assert (
+        SearchTools(finds, TEXT, emptied=True).call("search", {"query": "rome"}).text
+        == "No passage matches."
+    )
+    assert (
+        SearchTools(finds, INFORMATION, emptied=True).call("x", "y").text
+        == "\n\n<information></information>\n\n"
+    )
     assert finds.asked == []
 
 
@@ -166,7 +209,9 @@ def test_a_retriever_that_is_down_is_our_fault() -> None:
         SearchTools(Finds(down=True)).call("search", {"query": "rome"})
 
 
-def served(answers: list[tuple[int, Any]], asked: list[dict[str, Any]]) -> Callable[[dict[str, Any]], tuple[int, bytes, dict[str, str]]]:
+def served(
+    answers: list[tuple[int, Any]], asked: list[dict[str, Any]]
+) -> Callable[[dict[str, Any]], tuple[int, bytes, dict[str, str]]]:
     def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         asked.append(request)
         status, body = answers[min(len(asked), len(answers)) - 1]
@@ -178,12 +223,16 @@ def served(answers: list[tuple[int, Any]], asked: list[dict[str, Any]]) -> Calla
 DOCUMENT = {"id": "7", "contents": '"Rome"\nIn Italy.'}
 
 
-@pytest.mark.parametrize("found", [[{"document": DOCUMENT, "score": 0.8}], [DOCUMENT]], ids=["with scores", "without"])
+@pytest.mark.parametrize(
+    "found", [[{"document": DOCUMENT, "score": 0.8}], [DOCUMENT]], ids=["with scores", "without"]
+)
 def test_the_protocol_of_search_r1(found: list[Any], serve: Callable[..., str]) -> None:
     asked: list[dict[str, Any]] = []
     retriever = ServedRetriever(serve(served([(200, {"result": [found]})], asked)) + "/retrieve")
     assert retriever.search("rome", 3) == [Passage("7", '"Rome"\nIn Italy.')]
-    assert asked == [{"path": "/v1/retrieve", "key": None, "queries": ["rome"], "topk": 3, "return_scores": True}]
+    assert asked == [
+        {"path": "/v1/retrieve", "key": None, "queries": ["rome"], "topk": 3, "return_scores": True}
+    ]
     retriever.close()
 
 
@@ -198,12 +247,22 @@ def test_a_server_is_asked_again_where_that_may_help(serve: Callable[..., str]) 
         ServedRetriever(url, max_retries=1, first_wait_s=0.001).search("rome", 3)
     asked.clear()
     with pytest.raises(RetrieverDown, match="answered 422"):
-        ServedRetriever(serve(served([(422, {"detail": "no"})], asked)), first_wait_s=0.001).search("rome", 3)
+        ServedRetriever(serve(served([(422, {"detail": "no"})], asked)), first_wait_s=0.001).search(
+            "rome", 3
+        )
     assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"result": []}, {"result": [[{"document": {"id": 1}}]]}, {"result": [[3]]}, [], {"result": [[{"contents": 3}]]}]
+    "body",
+    [
+        {},
+        {"result": []},
+        {"result": [[{"document": {"id": 1}}]]},
+        {"result": [[3]]},
+        [],
+        {"result": [[{"contents": 3}]]},
+    ],
 )
 def test_an_answer_of_another_form_is_a_fault(body: Any, serve: Callable[..., str]) -> None:
     with pytest.raises(RetrieverDown, match="something other than"):

@@ -15,11 +15,18 @@ from tripwright.llm.client import Completion
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("<think>Hm.</think> <search> capital of Italy </search>", Call("search", {"query": "capital of Italy"})),
+        (
+            "<think>Hm.</think> <search> capital of Italy </search>",
+            Call("search", {"query": "capital of Italy"}),
+        ),
         ("<answer> Rome </answer>", Answer("Rome")),
-        ("<search>a</search> <information>made up</information> <answer>b</answer>", Call("search", {"query": "a"})),
+        (
+            "<search>a</search> <information>made up</information> <answer>b</answer>",
+            Call("search", {"query": "a"}),
+        ),
         ("<answer>b</answer> <search>a</search>", Answer("b")),
-        ("<think>I could <search>a</search>", Call("search", {"query": "a"})),  # Search-R1 does not look at thoughts
+        # Search-R1 does not look at thoughts
+        ("<think>I could <search>a</search>", Call("search", {"query": "a"})),
         ("<search>a <answer>b</answer>", Answer("b")),
         ("<search>a <search>b</search>", Call("search", {"query": "a <search>b"})),
         ("<answer>one</answer><answer>two</answer>", Answer("one")),
@@ -58,8 +65,18 @@ def said(*turns: tuple[str, str]) -> list[dict[str, Any]]:
 def test_an_episode_is_one_assistant_message() -> None:
     opening = said(("user", "Q?"))
     assert as_one_turn(opening) == opening
-    talk = [*opening, *said(("assistant", "<search>a</search>"), ("tool", "\n\n<information>A</information>\n\n"), ("assistant", "So "))]
-    assert as_one_turn(talk) == [*opening, *said(("assistant", "<search>a</search>\n\n<information>A</information>\n\nSo "))]
+    talk = [
+        *opening,
+        *said(
+            ("assistant", "<search>a</search>"),
+            ("tool", "\n\n<information>A</information>\n\n"),
+            ("assistant", "So "),
+        ),
+    ]
+    assert as_one_turn(talk) == [
+        *opening,
+        *said(("assistant", "<search>a</search>\n\n<information>A</information>\n\nSo ")),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +97,11 @@ def test_the_server_is_asked_to_write_on(serve: Callable[..., str]) -> None:
 
     def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         asked.append(request)
-        return 200, b'{"choices": [{"message": {"content": "<search>a"}, "finish_reason": "stop"}]}', {}
+        return (
+            200,
+            b'{"choices": [{"message": {"content": "<search>a"}, "finish_reason": "stop"}]}',
+            {},
+        )
 
     endpoint = ContinuingEndpoint(serve(answer), "m", temperature=0.0, extra_body={"top_k": 5})
     outcome = endpoint.complete(said(("user", "Q?")), [{"type": "function"}])

@@ -34,19 +34,29 @@ def python_with(tmp_path: Path) -> Callable[[dict[str, list[str]]], str]:
 
 
 def test_inspect_evals_will_do(python_with: Callable[..., str]) -> None:
-    assert check_environment(python_with({"inspect-evals": ["0.26.0", "Evals"], "tau2": ["2.4.0", "Relaxation"]})) == "0.26.0"
+    assert (
+        check_environment(
+            python_with({"inspect-evals": ["0.26.0", "Evals"], "tau2": ["2.4.0", "Relaxation"]})
+        )
+        == "0.26.0"
+    )
 
 
 @pytest.mark.parametrize(
     ("found", "said"),
     [
         ({}, "has no inspect-evals: expected an environment with it"),
-        ({"tau2": ["2.4.0", "Magnetic relaxation"]}, r"has tau2 2.4.0 \(Magnetic relaxation\) .* is a physics library and not τ²-bench"),
+        (
+            {"tau2": ["2.4.0", "Magnetic relaxation"]},
+            r"has tau2 2.4.0 \(Magnetic relaxation\) .* is a physics library and not τ²-bench",
+        ),
         ({"tau-bench": ["0.1.0", ""]}, "has no inspect-evals: found tau-bench 0.1.0"),
         ({"inspect-evals": ["0.3.106", ""]}, "has inspect-evals 0.3.106, expected 0.26 or newer"),
     ],
 )
-def test_what_else_is_there_is_refused_by_name(found: dict[str, list[str]], said: str, python_with: Callable[..., str]) -> None:
+def test_what_else_is_there_is_refused_by_name(
+    found: dict[str, list[str]], said: str, python_with: Callable[..., str]
+) -> None:
     with pytest.raises(UserError, match=said) as caught:
         check_environment(python_with(found))
     assert "pip install" in str(caught.value)
@@ -59,8 +69,16 @@ def test_what_is_no_interpreter(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_does_not_open_is_one_line() -> None:
-    with pytest.raises(UserError, match="The retail shop does not open: its process ended: no such shop"):
-        Package([sys.executable, "-c", "import sys; print('no such shop', file=sys.stderr, flush=True); sys.stdin.readline()"])
+    with pytest.raises(
+        UserError, match="The retail shop does not open: its process ended: no such shop"
+    ):
+        Package(
+            [
+                sys.executable,
+                "-c",
+                "import sys; print('no such shop', file=sys.stderr, flush=True); sys.stdin.readline()",
+            ]
+        )
 
 
 def test_a_fault_of_the_worker_is_told(package: Package) -> None:
@@ -86,7 +104,12 @@ READS = ("find_user", "get_", "list_", "calculate", "transfer_")
 def gold(task: str) -> tuple[list[dict[str, Any]], list[str]]:
     """(calls, texts to the customer) that the package expects: read from its own file."""
     where = "import importlib.util as u; print(u.find_spec('inspect_evals').submodule_search_locations[0])"
-    done = subprocess.run([os.environ["TRIPWRIGHT_TAU_PYTHON"], "-I", "-c", where], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [os.environ["TRIPWRIGHT_TAU_PYTHON"], "-I", "-c", where],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     file = Path(done.stdout.strip(), "tau2/data/domains/retail/tasks.json")
     (found,) = (each for each in json.loads(file.read_text()) if each["id"] == task)
     criteria: dict[str, Any] = found["evaluation_criteria"]
@@ -94,11 +117,15 @@ def gold(task: str) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 @pytest.mark.parametrize("number", [0, 2, 20, 113])
-def test_the_real_shop_passes_who_does_what_is_expected_and_nobody_else(number: int, real: Package, customer: Callable[..., Any]) -> None:
+def test_the_real_shop_passes_who_does_what_is_expected_and_nobody_else(
+    number: int, real: Package, customer: Callable[..., Any]
+) -> None:
     task = real.tasks[number]
     calls, texts = gold(task.id)
     for right in (True, False):
-        session = open_session(RetailTask(task.id, task, real, customer("Hello.", "###STOP###")), dialect_of(real))
+        session = open_session(
+            RetailTask(task.id, task, real, customer("Hello.", "###STOP###")), dialect_of(real)
+        )
         for call in calls if right else []:
             say(session, write_call(call["name"], call["arguments"]))
         say(session, " ".join(["All done.", *(texts if right else [])]))
@@ -121,11 +148,19 @@ def test_the_real_tools_answer_and_refuse(real: Package) -> None:
         found = real.ask(op="call", talk=-1, name=name, arguments=arguments)
         return found["text"], found["error"]
 
-    user, error = call("find_user_id_by_name_zip", first_name="Yusuf", last_name="Rossi", zip="19122")
+    user, error = call(
+        "find_user_id_by_name_zip", first_name="Yusuf", last_name="Rossi", zip="19122"
+    )
     assert (user, error) == ("yusuf_rossi_9620", False)
     assert call("get_order_details", order_id="#W0") == ("Error: Order not found", True)
     assert call("get_order_details")[1]
     assert call("fly", to="Rome") == ("Error: Tool fly not found", True)
     assert call("calculate", expression="2 + 3 * 4") == ("14.0", False)
-    assert call("exchange_delivered_order_items", order_id=3, item_ids=None, new_item_ids=[], payment_method_id="x")[1]
+    assert call(
+        "exchange_delivered_order_items",
+        order_id=3,
+        item_ids=None,
+        new_item_ids=[],
+        payment_method_id="x",
+    )[1]
     real.ask(op="close", talk=-1)

@@ -21,7 +21,9 @@ CANCEL = write_call("cancel", {"order": "1"})
 
 
 def played(package: Package, customer: Any, *turns: str, task: int = 1) -> Episode:
-    session = open_session(RetailTask(f"retail/{task}", package.tasks[task], package, customer), dialect_of(package))
+    session = open_session(
+        RetailTask(f"retail/{task}", package.tasks[task], package, customer), dialect_of(package)
+    )
     for turn in turns:
         say(session, turn)
     assert session.done
@@ -49,12 +51,16 @@ def test_what_holds_no_call_is_said_to_the_customer(text: str, read: Answer | Ca
     assert read_turn(text, TALK_TURNS) == read
 
 
-@pytest.mark.parametrize("text", [CANCEL + CANCEL, "<tool_call>cancel", "<tool_call>{}</tool_call>"])
+@pytest.mark.parametrize(
+    "text", [CANCEL + CANCEL, "<tool_call>cancel", "<tool_call>{}</tool_call>"]
+)
 def test_a_call_must_be_readable(text: str) -> None:
     assert isinstance(read_turn(text, TALK_TURNS), Unreadable)
 
 
-def test_a_task_passes_where_the_shop_is_right_and_the_customer_was_told(package: Package, customer: Callable[..., Any]) -> None:
+def test_a_task_passes_where_the_shop_is_right_and_the_customer_was_told(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     asks = customer("Cancel my order.", "Number 1.", "Thanks! ###STOP###")
     episode = played(package, asks, "Which one?", CANCEL, "It is done.")
     assert episode.verdict is not None
@@ -84,30 +90,52 @@ def test_a_task_passes_where_the_shop_is_right_and_the_customer_was_told(package
     [
         (("It is done.",), {"database": False, "communicated": True}),
         ((CANCEL, "Bye."), {"database": True, "communicated": False}),
-        ((CANCEL, CANCEL, "It is done."), {"database": False, "communicated": True}),  # a repeated call is answered again
-        ((write_call("refund", {}), CANCEL, "It is done."), {"database": True, "communicated": True}),
-        (("<tool_call>?</tool_call>", CANCEL, "It is done."), {"database": True, "communicated": True}),
+        # a repeated call is answered again
+        ((CANCEL, CANCEL, "It is done."), {"database": False, "communicated": True}),
+        (
+            (write_call("refund", {}), CANCEL, "It is done."),
+            {"database": True, "communicated": True},
+        ),
+        (
+            ("<tool_call>?</tool_call>", CANCEL, "It is done."),
+            {"database": True, "communicated": True},
+        ),
     ],
 )
-def test_each_half_can_fail(turns: tuple[str, ...], facts: dict[str, bool], package: Package, customer: Callable[..., Any]) -> None:
+def test_each_half_can_fail(
+    turns: tuple[str, ...], facts: dict[str, bool], package: Package, customer: Callable[..., Any]
+) -> None:
     episode = played(package, customer("Cancel my order 1.", "###STOP###"), *turns)
     assert episode.verdict is not None
-    assert {name: fact.passed for name, fact in (episode.verdict.group("checks").facts or {}).items()} == facts
+    assert {
+        name: fact.passed for name, fact in (episode.verdict.group("checks").facts or {}).items()
+    } == facts
     assert episode.verdict.final is all(facts.values())
 
 
 @pytest.mark.parametrize("sign", ["###TRANSFER###", "###OUT-OF-SCOPE###", "ok ###STOP###"])
-def test_every_sign_of_the_customer_ends_the_talk(sign: str, package: Package, customer: Callable[..., Any]) -> None:
-    assert played(package, customer("Hello.", sign), "Hello.").transcript.stop_reason is StopReason.ANSWER
+def test_every_sign_of_the_customer_ends_the_talk(
+    sign: str, package: Package, customer: Callable[..., Any]
+) -> None:
+    assert (
+        played(package, customer("Hello.", sign), "Hello.").transcript.stop_reason
+        is StopReason.ANSWER
+    )
 
 
-def test_a_customer_who_goes_on_for_ever_is_left(package: Package, customer: Callable[..., Any]) -> None:
-    episode = played(package, customer(*["And?"] * MOST_CUSTOMER_TURNS), *["Well."] * MOST_CUSTOMER_TURNS)
+def test_a_customer_who_goes_on_for_ever_is_left(
+    package: Package, customer: Callable[..., Any]
+) -> None:
+    episode = played(
+        package, customer(*["And?"] * MOST_CUSTOMER_TURNS), *["Well."] * MOST_CUSTOMER_TURNS
+    )
     assert episode.more["outside"]["ended_by_customer"] is False
     assert episode.more["outside"]["customer_turns"] == MOST_CUSTOMER_TURNS
 
 
-def test_a_talk_that_the_agent_does_not_end_has_failed(package: Package, customer: Callable[..., Any]) -> None:
+def test_a_talk_that_the_agent_does_not_end_has_failed(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     task = RetailTask("retail/1", package.tasks[1], package, customer("Cancel 1."))
     session = open_session(task, dialect_of(package))
     say(session, CANCEL)
@@ -117,24 +145,34 @@ def test_a_talk_that_the_agent_does_not_end_has_failed(package: Package, custome
     assert (episode.verdict.final, episode.verdict.delivered) == (False, False)
 
 
-def test_neither_customer_nor_grader_hears_a_thought(package: Package, customer: Callable[..., Any]) -> None:
+def test_neither_customer_nor_grader_hears_a_thought(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     asks = customer("Cancel my order 1.", "###STOP###")
     episode = played(package, asks, CANCEL, "<thinking>Now it is done.</thinking>Bye.")
     assert asks.heard[-1][-1] == {"role": "user", "content": "Bye."}
     assert episode.verdict is not None
     facts = episode.verdict.group("checks").facts
     assert facts is not None and not facts["communicated"].passed
-    assert episode.transcript.segments[-1].text == "<thinking>Now it is done.</thinking>Bye."  # as it was emitted
+    # as it was emitted
+    assert episode.transcript.segments[-1].text == "<thinking>Now it is done.</thinking>Bye."
 
 
-def test_where_the_customer_does_not_open_the_talk_the_agent_is_not_asked(package: Package, customer: Callable[..., Any]) -> None:
+def test_where_the_customer_does_not_open_the_talk_the_agent_is_not_asked(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     episode = played(package, customer(None))
     assert episode.verdict is None
     assert episode.transcript.turns == 0
-    assert episode.transcript.fault == "the simulated customer did not answer: timeout after 5 attempts: too slow"
+    assert (
+        episode.transcript.fault
+        == "the simulated customer did not answer: timeout after 5 attempts: too slow"
+    )
 
 
-def test_a_shop_that_does_not_open_is_our_fault(package: Package, customer: Callable[..., Any]) -> None:
+def test_a_shop_that_does_not_open_is_our_fault(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     asks = customer("Hello.")
     package.close()
     episode = played(package, asks)
@@ -143,22 +181,36 @@ def test_a_shop_that_does_not_open_is_our_fault(package: Package, customer: Call
     assert not asks.heard
 
 
-def test_a_customer_who_does_not_answer_is_our_fault(package: Package, customer: Callable[..., Any]) -> None:
+def test_a_customer_who_does_not_answer_is_our_fault(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     episode = played(package, customer("Hello.", None), "Hello.")
     assert episode.verdict is None
-    assert episode.transcript.fault == "the simulated customer did not answer: timeout after 5 attempts: too slow"
+    assert (
+        episode.transcript.fault
+        == "the simulated customer did not answer: timeout after 5 attempts: too slow"
+    )
 
 
-def test_a_shop_that_falls_down_is_our_fault(package: Package, customer: Callable[..., Any]) -> None:
+def test_a_shop_that_falls_down_is_our_fault(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     episode = played(package, customer("Hello."), write_call("die", {}))
     assert episode.verdict is None
     assert "the shop did not answer die: its process ended" in str(episode.transcript.fault)
 
 
-def test_ids_name_task_and_sample_and_pass_hat_is_over_tasks(package: Package, customer: Callable[..., Any]) -> None:
+def test_ids_name_task_and_sample_and_pass_hat_is_over_tasks(
+    package: Package, customer: Callable[..., Any]
+) -> None:
     """Task 0 passes twice, task 1 once, of two samples: pass^1 is 3/4, pass^2 is 1/2."""
     jobs = retail_tasks(package, customer(), samples=2, limit=2)
-    assert [job.id for job in jobs] == ["retail/0-s00", "retail/0-s01", "retail/1-s00", "retail/1-s01"]
+    assert [job.id for job in jobs] == [
+        "retail/0-s00",
+        "retail/0-s01",
+        "retail/1-s00",
+        "retail/1-s01",
+    ]
     records = []
     for job, right in zip(jobs, (True, True, True, False), strict=True):
         number = int(job.id[7])
@@ -171,15 +223,39 @@ def test_ids_name_task_and_sample_and_pass_hat_is_over_tasks(package: Package, c
 
 
 def test_the_verb_plays_scores_and_resumes(
-    shop_command: list[str], model: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shop_command: list[str],
+    model: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from tripwright.cli.main import Verb, main
 
     monkeypatch.setattr(Package, "start", classmethod(lambda cls, python: cls(shop_command)))
-    agent = model(lambda messages: CANCEL.replace("1", messages[1]["content"][-2]) if messages[-1]["role"] == "user" else "It is done.")
-    buyer = model(lambda messages: f"Cancel {messages[0]['content'][15]}." if len(messages) == 2 else "###STOP###")
+    agent = model(
+        lambda messages: (
+            CANCEL.replace("1", messages[1]["content"][-2])
+            if messages[-1]["role"] == "user"
+            else "It is done."
+        )
+    )
+    buyer = model(
+        lambda messages: (
+            f"Cancel {messages[0]['content'][15]}." if len(messages) == 2 else "###STOP###"
+        )
+    )
     table = (Verb("outside tau-retail", "tripwright.cli.outside_tau", "tau_retail", "Help."),)
-    words = ["outside", "tau-retail", "--python", "python", "--user-model", "buyer", "--user-url", buyer.url, *agent.words]
+    words = [
+        "outside",
+        "tau-retail",
+        "--python",
+        "python",
+        "--user-model",
+        "buyer",
+        "--user-url",
+        buyer.url,
+        *agent.words,
+    ]
     assert main([*words, "--out", str(tmp_path / "out")], table) == 0
     told = capsys.readouterr().out
     assert "pass^1" in told
@@ -190,7 +266,11 @@ def test_the_verb_plays_scores_and_resumes(
     assert score["run_card"]["world"]["customer"]["model"] == "buyer"
     assert score["run_card"]["world"]["judge"] == "none"
     limits = score["run_card"]["dialect"]["limits"]
-    assert (limits["context_tokens"], limits["max_turns"], limits["max_calls"]) == (32 * 1024, 200, 200)
+    assert (limits["context_tokens"], limits["max_turns"], limits["max_calls"]) == (
+        32 * 1024,
+        200,
+        200,
+    )
     asked = len(agent.asked), len(buyer.asked)
     assert main([*words, "--out", str(tmp_path / "out"), "--json"], table) == 0
     assert (len(agent.asked), len(buyer.asked)) == asked

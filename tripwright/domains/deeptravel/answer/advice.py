@@ -1,7 +1,9 @@
-"""An answer to a traveller (row D11): recommendations for the way out, the stay, the way back and the visits, each with its evidence.
+"""An answer to a traveller (row D11): recommendations for the way out, the stay, the way back and
+the visits, each with its evidence.
 
-`write_markdown` and `read_markdown` are each other's inverse for answers in this format. There are two forms of it: the full one for
-people, and a compact one with a line for each recommendation, for tiny models. The reader tells them apart by itself.
+`write_markdown` and `read_markdown` are each other's inverse for answers in this format. There are
+two forms of it: the full one for people, and a compact one with a line for each recommendation, for
+tiny models. The reader tells them apart by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ MOST_RECOMMENDATIONS = 2  # in each part (row D11)
 
 @dataclass(frozen=True)
 class Card:
-    """Evidence: a row of a tool answer. Both count from 1; calls as they stand in the transcript."""
+    """Evidence: a row of a tool answer. Both count from 1; calls as they stand in the
+    transcript."""
 
     call: int
     row: int
@@ -25,7 +28,8 @@ class Card:
 
 @dataclass(frozen=True)
 class Way:
-    """One journey. `departs_at` and `arrives_at` are local, "2026-06-26T06:54"; the price is per person, None where the source says none.
+    """One journey. `departs_at` and `arrives_at` are local, "2026-06-26T06:54"; the price is per
+    person, None where the source says none.
 
     The compact form keeps neither cities nor stations, neither the minutes nor why.
     """
@@ -84,8 +88,8 @@ Recommendation = Way | Stay | Visit
 
 @dataclass(frozen=True)
 class Part:
-    """`last_day` is None where the part is about one day; visits of several days are several parts, and visits of no certain day have none.
-    `note` says what could not be met."""
+    """`last_day` is None where the part is about one day; visits of several days are several parts,
+    and visits of no certain day have none. `note` says what could not be met."""
 
     kind: PartKind
     first_day: str = ""  # every part but visits has one
@@ -112,7 +116,8 @@ class Advice:
 
 
 def condensed(advice: Advice) -> Advice:
-    """What the compact form says of an answer: number, times, price and card of each recommendation, notes and risks."""
+    """What the compact form says of an answer: number, times, price and card of each
+    recommendation, notes and risks."""
     parts = tuple(replace(part, items=tuple(map(_condensed, part.items))) for part in advice.parts)
     return Advice(parts=parts, risks=advice.risks)
 
@@ -121,7 +126,13 @@ def _condensed(item: Recommendation) -> Recommendation:
     match item:
         case Way():
             return Way(
-                item.number, item.mode, item.departs_at, item.arrives_at, price=item.price, currency=item.currency, evidence=item.evidence
+                item.number,
+                item.mode,
+                item.departs_at,
+                item.arrives_at,
+                price=item.price,
+                currency=item.currency,
+                evidence=item.evidence,
             )
         case Stay():
             return Stay(item.name, price=item.price, currency=item.currency, evidence=item.evidence)

@@ -1,4 +1,5 @@
-"""From markdown back to an answer (row D11): the inverse of `write_markdown`, for both of its forms and nothing else.
+"""From markdown back to an answer (row D11): the inverse of `write_markdown`, for both of its forms
+and nothing else.
 
 What a model words freely is not read here; the verifiers have their own reader for that.
 """
@@ -9,9 +10,27 @@ import re
 from collections.abc import Sequence
 from datetime import date as Date
 from datetime import timedelta
+from typing import Literal
 
-from tripwright.domains.deeptravel.answer.advice import Advice, Card, Leg, Part, PartKind, Recommendation, Stay, Visit, Way
-from tripwright.domains.deeptravel.answer.advice_writing import COMPACT_HEADINGS, COMPACT_RISKS, HEADINGS, RISKS, UNPRICED, arrival_day
+from tripwright.domains.deeptravel.answer.advice import (
+    Advice,
+    Card,
+    Leg,
+    Part,
+    PartKind,
+    Recommendation,
+    Stay,
+    Visit,
+    Way,
+)
+from tripwright.domains.deeptravel.answer.advice_writing import (
+    COMPACT_HEADINGS,
+    COMPACT_RISKS,
+    HEADINGS,
+    RISKS,
+    UNPRICED,
+    arrival_day,
+)
 
 _FULL = {heading: kind for kind, heading in HEADINGS.items()}
 _COMPACT = {heading: kind for kind, heading in COMPACT_HEADINGS.items()}
@@ -19,7 +38,9 @@ _DAY, _NUMBER = r"\d{4}-\d{2}-\d{2}", r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?"
 _AT = rf"(\d{{2}}:\d{{2}})(?: on ({_DAY}))?"
 _PART = re.compile(rf"### (.+?)(?: \(({_DAY})(?: to ({_DAY}))?\))?")
 _WAY_TITLE = re.compile(r"(.+) (flight|train)(?: \((.*) → (.*)\))?")
-_TIMES = re.compile(rf"departs (?:(.+) )?{_AT}, arrives (?:(.+) )?{_AT}(?: \((?:(\d+) h)? ?(?:(\d+) min)?\))?")
+_TIMES = re.compile(
+    rf"departs (?:(.+) )?{_AT}, arrives (?:(.+) )?{_AT}(?: \((?:(\d+) h)? ?(?:(\d+) min)?\))?"
+)
 _PRICE = re.compile(rf"({_NUMBER}) (\S+) (?:per person|for one room(?:, \d+ nights?)?)")
 _STAY = re.compile(r"(?:(.+?)(?:; |$))??(?:room: (.+))?")
 _LEG = re.compile(rf"({_NUMBER}) min (.+?)(?:, ({_NUMBER}) km)?(?: from (.+))?")
@@ -63,7 +84,8 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
     found = _PART.fullmatch(heading)
     title = found[1] if found else ""
     kind = _FULL.get(title)
-    if title == HEADINGS["visits"]:  # the one heading that both forms share: in the full one every visit has a title of its own
+    # the one heading that both forms share: in the full one every visit has a title of its own
+    if title == HEADINGS["visits"]:
         kind = "visits" if any(line.startswith("#### ") for line in lines) else None
     if found is None or (kind or _COMPACT.get(title)) is None:
         raise NotAdvice(f"no heading of an answer: {heading[:80]}")
@@ -74,8 +96,16 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
     note = lines[0] if lines and not lines[0].startswith(starts) else ""
     rest = lines[1:] if note else lines
     if kind:
-        return Part(kind, first, last, tuple(_section(kind, lines, first) for lines in _cut(rest)), note)
-    return Part(_COMPACT[title], first, last, tuple(_line(_COMPACT[title], line, first) for line in rest), note)
+        return Part(
+            kind, first, last, tuple(_section(kind, lines, first) for lines in _cut(rest)), note
+        )
+    return Part(
+        _COMPACT[title],
+        first,
+        last,
+        tuple(_line(_COMPACT[title], line, first) for line in rest),
+        note,
+    )
 
 
 def _cut(lines: Sequence[str]) -> list[list[str]]:
@@ -128,10 +158,14 @@ def _line(kind: PartKind, line: str, day: str) -> Recommendation:
     if kind == "stay":
         return Stay(what, price=price, currency=currency or "", evidence=_cards(cards))
     mode, number, left, left_on, there, later = _matched(_COMPACT_WAY, what).groups()
-    arrives_on = Date.fromisoformat(arrival_day(f"{left_on or day}T{left}", there)) + timedelta(days=int(later or 0))
-    mode_said = "flight" if mode == "flight" else "train"
+    arrives_on = Date.fromisoformat(arrival_day(f"{left_on or day}T{left}", there)) + timedelta(
+        days=int(later or 0)
+    )
+    mode_said: Literal["flight", "train"] = "flight" if mode == "flight" else "train"
     moments = f"{left_on or day}T{left}", f"{arrives_on}T{there}"
-    return Way(number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards))  # type: ignore[arg-type]
+    return Way(
+        number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards)
+    )
 
 
 def _leg(minutes: str, mode: str, far: str | None, origin: str | None) -> Leg:

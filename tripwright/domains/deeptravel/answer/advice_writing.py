@@ -6,7 +6,17 @@ from collections.abc import Iterable, Iterator
 from datetime import date as Date
 from datetime import timedelta
 
-from tripwright.domains.deeptravel.answer.advice import Advice, Card, Leg, Part, PartKind, Recommendation, Stay, Visit, Way
+from tripwright.domains.deeptravel.answer.advice import (
+    Advice,
+    Card,
+    Leg,
+    Part,
+    PartKind,
+    Recommendation,
+    Stay,
+    Visit,
+    Way,
+)
 
 HEADINGS: dict[PartKind, str] = {
     "outbound": "Outbound recommendations",
@@ -14,23 +24,38 @@ HEADINGS: dict[PartKind, str] = {
     "return": "Return recommendations",
     "visits": "Visits",
 }
-COMPACT_HEADINGS: dict[PartKind, str] = {"outbound": "Outbound", "stay": "Stay", "return": "Return", "visits": "Visits"}
+COMPACT_HEADINGS: dict[PartKind, str] = {
+    "outbound": "Outbound",
+    "stay": "Stay",
+    "return": "Return",
+    "visits": "Visits",
+}
 RISKS, COMPACT_RISKS = "Risks and alternatives", "Risks"
 UNPRICED = "not stated"
 
 
 def write_markdown(advice: Advice, compact: bool = False) -> str:
-    """The text of an answer. Blanks inside its texts become single spaces. The compact form drops what `condensed` drops."""
+    """The text of an answer. Blanks inside its texts become single spaces. The compact form drops
+    what `condensed` drops."""
     blocks = [] if compact or not advice.opening else [[one_line(advice.opening)]]
     blocks += [_part(part, compact) for part in advice.parts]
     if advice.risks:
-        blocks.append([f"### {COMPACT_RISKS if compact else RISKS}", *(f"- {one_line(risk)}" for risk in advice.risks)])
+        blocks.append(
+            [
+                f"### {COMPACT_RISKS if compact else RISKS}",
+                *(f"- {one_line(risk)}" for risk in advice.risks),
+            ]
+        )
     return ("\n" if compact else "\n\n").join("\n".join(block) for block in blocks)
 
 
 def _part(part: Part, compact: bool) -> list[str]:
     heading = (COMPACT_HEADINGS if compact else HEADINGS)[part.kind]
-    days = f" ({part.first_day}{f' to {part.last_day}' if part.last_day else ''})" if part.first_day else ""
+    days = (
+        f" ({part.first_day}{f' to {part.last_day}' if part.last_day else ''})"
+        if part.first_day
+        else ""
+    )
     lines = [f"### {heading}{days}"]
     if part.note:
         lines.append(one_line(part.note))
@@ -42,15 +67,24 @@ def _part(part: Part, compact: bool) -> list[str]:
 def _section(item: Recommendation, part: Part) -> Iterator[str]:
     match item:
         case Way():
-            route = f" ({item.depart_city} → {item.arrive_city})" if item.depart_city or item.arrive_city else ""
+            route = (
+                f" ({item.depart_city} → {item.arrive_city})"
+                if item.depart_city or item.arrive_city
+                else ""
+            )
             yield f"#### {one_line(item.number)} {item.mode}{one_line(route, ' ')}"
             took = f" ({duration(item.minutes)})" if item.minutes is not None else ""
             left = f"departs {_at(item.depart_place, item.departs_at, part)}"
-            yield f"- **Recommendation**: {left}, arrives {_at(item.arrive_place, item.arrives_at, part)}{took}"
+            yield (
+                f"- **Recommendation**: {left}, arrives"
+                f" {_at(item.arrive_place, item.arrives_at, part)}{took}"
+            )
             yield f"- **Price**: {_price(item, ' per person')}"
         case Stay():
             yield f"#### {one_line(item.name)}"
-            if said := "; ".join(filter(None, (one_line(item.address), one_line(item.room, "room: ")))):
+            if said := "; ".join(
+                filter(None, (one_line(item.address), one_line(item.room, "room: ")))
+            ):
                 yield f"- **Recommendation**: {said}"
             yield f"- **Price**: {_price(item, f' for one room{_nights(part)}')}"
         case Visit():
@@ -70,18 +104,22 @@ def _line(item: Recommendation, part: Part) -> str:
         case Way():
             expected = Date.fromisoformat(arrival_day(item.departs_at, item.arrives_at[11:16]))
             later = (Date.fromisoformat(item.arrives_at[:10]) - expected).days
-            clocks = f"{_clock(item.departs_at, part)}-{item.arrives_at[11:16]}" + (f" ({later:+d} day)" if later else "")
+            clocks = f"{_clock(item.departs_at, part)}-{item.arrives_at[11:16]}" + (
+                f" ({later:+d} day)" if later else ""
+            )
             said = f"{item.mode} {one_line(item.number)} {clocks}{_priced(item)}"
         case Stay():
             said = f"{one_line(item.name)}{_priced(item)}"
         case Visit():
-            said = one_line(item.name) + (f", {amount(item.leg.minutes)} min {one_line(item.leg.mode)}" if item.leg else "")
+            said = one_line(item.name) + (
+                f", {amount(item.leg.minutes)} min {one_line(item.leg.mode)}" if item.leg else ""
+            )
     return f"- {said}" + (f" {_cards(item.evidence)}" if item.evidence else "")
 
 
 def arrival_day(departs_at: str, arrives: str) -> str:
-    """The day of an arrival of which only the clock is known: the next one where that is earlier than the departure's, as the compact face
-    of the tools has it."""
+    """The day of an arrival of which only the clock is known: the next one where that is earlier
+    than the departure's, as the compact face of the tools has it."""
     later = arrives < departs_at[11:16]
     return (Date.fromisoformat(departs_at[:10]) + timedelta(days=later)).isoformat()
 
@@ -113,7 +151,11 @@ def _clock(moment: str, part: Part) -> str:
 
 
 def _nights(part: Part) -> str:
-    nights = (Date.fromisoformat(part.last_day) - Date.fromisoformat(part.first_day)).days if part.last_day else 0
+    nights = (
+        (Date.fromisoformat(part.last_day) - Date.fromisoformat(part.first_day)).days
+        if part.last_day
+        else 0
+    )
     return f", {nights} night{'s' * (nights != 1)}" if nights > 0 else ""
 
 
@@ -127,7 +169,10 @@ def _priced(item: Way | Stay) -> str:
 
 def _leg(leg: Leg) -> str:
     far = f", {amount(leg.distance_km)} km" if leg.distance_km is not None else ""
-    return f"{amount(leg.minutes)} min {one_line(leg.mode)}{far}{one_line(f'from {leg.origin}', ' ') if leg.origin else ''}"
+    return (
+        f"{amount(leg.minutes)} min"
+        f" {one_line(leg.mode)}{far}{one_line(f'from {leg.origin}', ' ') if leg.origin else ''}"
+    )
 
 
 def _cards(cards: Iterable[Card]) -> str:

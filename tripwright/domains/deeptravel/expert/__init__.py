@@ -1,5 +1,5 @@
-"""The errand expert as a policy: it plays a traveller's request with the six live tools, and its transcripts are what a cold start learns
-from (row D6)."""
+"""The errand expert as a policy: it plays a traveller's request with the six live tools, and its
+transcripts are what a cold start learns from (row D6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["ErrandExpert"]
 
 
 class ErrandExpert:
-    """Decides from nothing but the request's intents and what the tools have answered; says what it could not meet."""
+    """Decides from nothing but the request's intents and what the tools have answered; says what it
+    could not meet."""
 
     name = "errand-expert"
 

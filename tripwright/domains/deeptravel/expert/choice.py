@@ -1,4 +1,5 @@
-"""What the errand expert recommends: of the rows it was shown, those that meet the wishes, the cheapest first; else the closest."""
+"""What the errand expert recommends: of the rows it was shown, those that meet the wishes, the
+cheapest first; else the closest."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer,
 
 @dataclass(frozen=True)
 class Choice:
-    """`rows`: at most two, the better one first. `unmet`: the wishes that the first one does not meet, because nothing does. `cheapest`:
-    whether nothing that was found for the part, and meets the times that were wished for, costs less than the first."""
+    """`rows`: at most two, the better one first. `unmet`: the wishes that the first one does not
+    meet, because nothing does. `cheapest`: whether nothing that was found for the part, and meets
+    the times that were wished for, costs less than the first."""
 
     rows: tuple[SeenRow, ...] = ()
     unmet: tuple[Wish, ...] = ()
@@ -34,20 +36,29 @@ class Choice:
         return bool(self.rows) and not self.unmet and not self.odd
 
 
-def choose(rows: Iterable[SeenRow], unmet: Callable[[Any], Sequence[Wish]], odd: Callable[[SeenRow], bool]) -> Choice:
-    """`odd` rows come after all others: they arrive on another day than the trip is planned for, or are too small for the party."""
+def choose(
+    rows: Iterable[SeenRow], unmet: Callable[[Any], Sequence[Wish]], odd: Callable[[SeenRow], bool]
+) -> Choice:
+    """`odd` rows come after all others: they arrive on another day than the trip is planned for, or
+    are too small for the party."""
     judged = [(row, tuple(unmet(row.record))) for row in rows]
     ranked = sorted(judged, key=lambda entry: (len(entry[1]), odd(entry[0]), *_rank(entry[0])))
     if not ranked:
         return Choice()
     first, missed = ranked[0]
-    others = [row for row, also in ranked[1:] if also == missed and _is_another(row, first) and odd(row) == odd(first)]
+    others = [
+        row
+        for row, also in ranked[1:]
+        if also == missed and _is_another(row, first) and odd(row) == odd(first)
+    ]
     rivals = [row for row, also in judged if isinstance(row.record, HotelOffer) or not also]
     cheapest = math.isfinite(_price(first)) and all(_price(first) <= _price(row) for row in rivals)
     return Choice((first, *others[:1]), missed, cheapest, odd(first))
 
 
-def choose_way(request: TravelRequest, rows: Iterable[SeenRow], back: bool, after: Any = None) -> Choice:
+def choose_way(
+    request: TravelRequest, rows: Iterable[SeenRow], back: bool, after: Any = None
+) -> Choice:
     """`after` is the journey there, which the way back cannot begin before the end of."""
     offers = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
     if after is not None:
@@ -56,21 +67,30 @@ def choose_way(request: TravelRequest, rows: Iterable[SeenRow], back: bool, afte
     return choose(offers, lambda record: unmet(request, record), lambda row: _is_odd(row.record))
 
 
-def choose_stay(request: TravelRequest, rows: Iterable[SeenRow], km_away: Callable[[HotelOffer], float | None]) -> Choice:
-    """Rooms that are too small for the party only where nothing else was found. Where a hotel is to be near a place, one of those from
-    which the way was looked up; if none of these is near, the nearest."""
+def choose_stay(
+    request: TravelRequest, rows: Iterable[SeenRow], km_away: Callable[[HotelOffer], float | None]
+) -> Choice:
+    """Rooms that are too small for the party only where nothing else was found. Where a hotel is to
+    be near a place, one of those from which the way was looked up; if none of these is near, the
+    nearest."""
     found = hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     far = {row: km for row in hotels if (km := km_away(row.record)) is not None}
     if far and request.hotel_near:
         near = [row for row, km in far.items() if km <= intents.NEAR_KM]
         hotels = near or [min(far, key=lambda row: far[row])]
     fitting = {row for row in hotels if intents.holds(row.record, request)} or set(hotels)
-    chosen = choose(hotels, lambda record: intents.unmet_stay(request, record, km_away(record)), lambda row: row not in fitting)
+    chosen = choose(
+        hotels,
+        lambda record: intents.unmet_stay(request, record, km_away(record)),
+        lambda row: row not in fitting,
+    )
     price = _price(chosen.rows[0]) if chosen.rows else 0.0
     return replace(chosen, cheapest=chosen.cheapest and all(price <= _price(row) for row in found))
 
 
-def within_budget(request: TravelRequest, ways: Sequence[Choice], stay: Choice) -> tuple[list[Choice], Choice]:
+def within_budget(
+    request: TravelRequest, ways: Sequence[Choice], stay: Choice
+) -> tuple[list[Choice], Choice]:
     """Without those second choices that, taken together, would go beyond the total budget."""
     left = request.total_budget
     total = total_of(request, ways, stay)
@@ -78,7 +98,9 @@ def within_budget(request: TravelRequest, ways: Sequence[Choice], stay: Choice) 
         return list(ways), stay
     left -= total
     kept = []
-    for choice, times in chain(((way, request.party_size) for way in ways), ((stay, intents.rooms_of(request)),)):
+    for choice, times in chain(
+        ((way, request.party_size) for way in ways), ((stay, intents.rooms_of(request)),)
+    ):
         if len(choice.rows) > 1:
             more = times * (_price(choice.rows[1]) - _price(choice.rows[0]))
             if more > max(left, 0):
@@ -94,7 +116,11 @@ def total_of(request: TravelRequest, ways: Iterable[Choice], stay: Choice) -> fl
     firsts = [way.first for way in ways]
     if any(first is None for first in firsts):
         return None
-    return intents.total_price(request, [first.record for first in firsts if first], stay.first.record if stay.first else None)
+    return intents.total_price(
+        request,
+        [first.record for first in firsts if first],
+        stay.first.record if stay.first else None,
+    )
 
 
 def _rank(row: SeenRow) -> tuple[float, float, str]:
@@ -109,7 +135,8 @@ def _price(row: SeenRow) -> float:
 
 
 def _is_odd(offer: FlightOffer | TrainOffer) -> bool:
-    """Who arrives on another day misses a night that was planned for; a clock that has gone back on the way is confusing."""
+    """Who arrives on another day misses a night that was planned for; a clock that has gone back on
+    the way is confusing."""
     return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at
 
 

@@ -12,8 +12,9 @@ from tripwright.domains.deeptravel.tools.answers import HotelOffer
 
 @dataclass
 class Findings:
-    """`near`: the way from a hotel to the place it is to be near. `visits`: the way to a place. `places`: where a place lies. `total`: what
-    the first choices cost the party, None where that is not known. `searched`: means of transport that were asked for, by direction."""
+    """`near`: the way from a hotel to the place it is to be near. `visits`: the way to a place.
+    `places`: where a place lies. `total`: what the first choices cost the party, None where that is
+    not known. `searched`: means of transport that were asked for, by direction."""
 
     request: TravelRequest
     there: Choice = Choice()

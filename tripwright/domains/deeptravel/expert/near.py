@@ -1,4 +1,5 @@
-"""Which hotel is probably near a place, before the route planner is asked; and the shortest of its ways."""
+"""Which hotel is probably near a place, before the route planner is asked; and the shortest of its
+ways."""
 
 from __future__ import annotations
 
@@ -13,11 +14,16 @@ from tripwright.world.geography import Position, great_circle_km
 WAY_PER_STRAIGHT = 1.3  # streets are longer than the crow's way
 
 
-def by_promise(request: TravelRequest, rows: Sequence[SeenRow], place: Place | None) -> list[SeenRow]:
-    """Hotels that meet the other wishes. Where positions are known: those within reach, the cheapest first, then the others by distance."""
+def by_promise(
+    request: TravelRequest, rows: Sequence[SeenRow], place: Place | None
+) -> list[SeenRow]:
+    """Hotels that meet the other wishes. Where positions are known: those within reach, the
+    cheapest first, then the others by distance."""
     hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     fitting = [row for row in hotels if intents.holds(row.record, request)] or hotels
-    wanted = [row for row in fitting if not set(intents.unmet_stay(request, row.record, 0.0))] or fitting
+    wanted = [
+        row for row in fitting if not set(intents.unmet_stay(request, row.record, 0.0))
+    ] or fitting
 
     def rank(row: SeenRow) -> tuple[float, float]:
         price = row.record.price.amount if row.record.price else float("inf")

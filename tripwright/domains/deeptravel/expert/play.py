@@ -1,7 +1,9 @@
-"""One errand from the first call to the answer: which tool to ask next within the turns that are left, and what to do about silence.
+"""One errand from the first call to the answer: which tool to ask next within the turns that are
+left, and what to do about silence.
 
-The order is there, back, stay, visits. Each part keeps back the calls that the later ones need; what is then to spare compares flights
-with trains, looks for a hotel nearer by, or finds an address.
+The order is there, back, stay, visits. Each part keeps back the calls that the later ones need;
+what is then to spare compares flights with trains, looks for a hotel nearer by, or finds an
+address.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from typing import Any
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.deeptravel.expert.answer import write_answer
-from tripwright.domains.deeptravel.expert.choice import Choice, choose_stay, choose_way, total_of, within_budget
+from tripwright.domains.deeptravel.expert.choice import (
+    Choice,
+    choose_stay,
+    choose_way,
+    total_of,
+    within_budget,
+)
 from tripwright.domains.deeptravel.expert.findings import Findings
 from tripwright.domains.deeptravel.expert.near import by_promise, shortest
 from tripwright.domains.deeptravel.expert.seen import SeenAnswer, SeenRow, read_answer
@@ -29,7 +37,8 @@ COMPACT_FACE = "deeptravel_compact"
 FACES = ("deeptravel", COMPACT_FACE)
 MOST_TRIES = 2  # of a call that our side did not answer
 SIGHTS = "attractions"
-STARTS = {FlightOffer: "airport"}  # what a traveller without a hotel starts from, as places are searched for
+# what a traveller without a hotel starts from, as places are searched for
+STARTS = {FlightOffer: "airport"}
 
 
 class Over(Exception):
@@ -37,12 +46,19 @@ class Over(Exception):
 
 
 def checked_request(session: Session, policy: str) -> TravelRequest:
-    """What the session asks. Raises UserError where that is no traveller's request, or the tools' answers cannot be read."""
+    """What the session asks. Raises UserError where that is no traveller's request, or the tools'
+    answers cannot be read."""
     request = session.query
     if not isinstance(request, TravelRequest):
-        raise UserError(f"Policy '{policy}' plays travellers' requests, found a {type(request).__name__}. For others there is 'expert'.")
+        raise UserError(
+            f"Policy '{policy}' plays travellers' requests, found a {type(request).__name__}. For"
+            " others there is 'expert'."
+        )
     if session.tools.face.name not in FACES:
-        raise UserError(f"Policy '{policy}' reads the faces {' and '.join(FACES)}, found '{session.tools.face.name}'.")
+        raise UserError(
+            f"Policy '{policy}' reads the faces {' and '.join(FACES)}, found"
+            f" '{session.tools.face.name}'."
+        )
     return request
 
 
@@ -70,23 +86,40 @@ class _Play:
             self._stay()
         self._visit()
         ways = [way for way in (there, back) if way is not None]
-        self.found.total = total_of(self.request, ways, self.found.stay) if self.found.stay.rows or not self.nights else None
+        self.found.total = (
+            total_of(self.request, ways, self.found.stay)
+            if self.found.stay.rows or not self.nights
+            else None
+        )
         kept, self.found.stay = within_budget(self.request, ways, self.found.stay)
         self.found.there, self.found.back = kept[0], kept[1] if back is not None else None
-        say(self.session, self.thoughts.before_answer(self.found) + f"<answer>{write_answer(self.found, self.brief)}</answer>")
+        say(
+            self.session,
+            self.thoughts.before_answer(self.found)
+            + f"<answer>{write_answer(self.found, self.brief)}</answer>",
+        )
 
     @property
     def left(self) -> int:
         """Calls that can still be made: the last turn is the answer's."""
         dialect, transcript = self.session.dialect, self.session.transcript
-        return min(dialect.max_calls - len(transcript.calls), dialect.max_turns - 1 - transcript.turns)
+        return min(
+            dialect.max_calls - len(transcript.calls), dialect.max_turns - 1 - transcript.turns
+        )
 
     def _needed(self, after: str) -> int:
         """Calls without which a later part would have nothing."""
         request = self.request
-        stay = 0 if not self.nights else 1 + (0 if not request.hotel_near else 1 if self.brief else 2)
-        shared = bool(request.hotel_near and not self.brief)  # one look at the sights for the hotel and the visits
-        visits = len(request.visit) + (not shared) + (self.brief and not self.nights) if request.visit else 0
+        stay = (
+            0 if not self.nights else 1 + (0 if not request.hotel_near else 1 if self.brief else 2)
+        )
+        # one look at the sights for the hotel and the visits
+        shared = bool(request.hotel_near and not self.brief)
+        visits = (
+            len(request.visit) + (not shared) + (self.brief and not self.nights)
+            if request.visit
+            else 0
+        )
         back = 1 if request.return_date else 0
         return {"there": back + stay + visits, "back": stay + visits, "stay": visits}[after]
 
@@ -98,7 +131,10 @@ class _Play:
         for _ in range(MOST_TRIES):
             if self.left < 1:
                 return None
-            say(self.session, self.thoughts.before_call(tool, arguments) + write_call(tool, arguments))
+            say(
+                self.session,
+                self.thoughts.before_call(tool, arguments) + write_call(tool, arguments),
+            )
             transcript = self.session.transcript
             if self.session.done:
                 raise Over
@@ -114,7 +150,9 @@ class _Play:
 
     def _ways(self, back: bool) -> Choice:
         request = self.request
-        ends = (request.destination, request.origin) if back else (request.origin, request.destination)
+        ends = (
+            (request.destination, request.origin) if back else (request.origin, request.destination)
+        )
         asked = {
             "depart_city_name": ends[0],
             "arrival_city_name": ends[1],
@@ -136,7 +174,12 @@ class _Play:
                 self.thoughts.chose(choice)
         if not choice.meets and request.transport != "flight" and self.left > later:
             changing = self._ask("train_search", **asked, is_transfer=1)
-            choice = choose_way(request, [*rows, *(changing.rows if changing else ())], back, first.record if first else None)
+            choice = choose_way(
+                request,
+                [*rows, *(changing.rows if changing else ())],
+                back,
+                first.record if first else None,
+            )
             self.thoughts.chose(choice)
         if back:
             self.found.back = choice
@@ -145,21 +188,32 @@ class _Play:
         return choice
 
     def _unsure(self, back: bool) -> int:
-        """Calls that may turn out to be needed: the other means of transport back, a second hotel to look from."""
-        return (not back and self.request.return_date is not None and self.request.transport is None) + bool(self.request.hotel_near)
+        """Calls that may turn out to be needed: the other means of transport back, a second hotel
+        to look from."""
+        return (
+            not back and self.request.return_date is not None and self.request.transport is None
+        ) + bool(self.request.hotel_near)
 
     def _modes(self, back: bool) -> tuple[str, ...]:
         """On the way back first what was found on the way there."""
         if self.request.transport:
             return (self.request.transport,)
         there = self.found.there.first
-        return ("train", "flight") if back and there and not isinstance(there.record, FlightOffer) else ("flight", "train")
+        return (
+            ("train", "flight")
+            if back and there and not isinstance(there.record, FlightOffer)
+            else ("flight", "train")
+        )
 
     # ---- the stay
 
     def _stay(self) -> None:
         request, later = self.request, self._needed("stay")
-        asked = {"city_name": request.destination, "checkin_date": request.depart_date, "checkout_date": intents.checkout_of(request)}
+        asked = {
+            "city_name": request.destination,
+            "checkin_date": request.depart_date,
+            "checkout_date": intents.checkout_of(request),
+        }
         named = {"hotel_name": request.hotel} if request.hotel else {}
         answer = self._ask("hotel_search", **asked, **named)
         rows = list(answer.rows) if answer else []
@@ -177,13 +231,21 @@ class _Play:
         request, place = self.request, str(self.request.hotel_near)
         at = None
         if not self.brief and request.visit:
-            at = self._placed((place, *request.visit), self._ask("poi_search", query=SIGHTS, city_name=request.destination)).get(place)
+            at = self._placed(
+                (place, *request.visit),
+                self._ask("poi_search", query=SIGHTS, city_name=request.destination),
+            ).get(place)
         if at is None and not self.brief and self.left > later + 1:
             at = self._place(place)
         for row in by_promise(request, rows, at):
             if self.left <= later:
                 break
-            answer = self._ask("route_planning", origin_name=row.record.name, destination_name=place, city_name=request.destination)
+            answer = self._ask(
+                "route_planning",
+                origin_name=row.record.name,
+                destination_name=place,
+                city_name=request.destination,
+            )
             way = shortest(answer)
             if way is not None:
                 self.found.near[row.record.name] = way
@@ -192,12 +254,22 @@ class _Play:
 
     def _place(self, name: str) -> Place | None:
         """Where it lies and its address."""
-        return self._placed((name,), self._ask("poi_search", query=name, city_name=self.request.destination)).get(name)
+        return self._placed(
+            (name,), self._ask("poi_search", query=name, city_name=self.request.destination)
+        ).get(name)
 
     def _placed(self, names: Sequence[str], answer: SeenAnswer | None) -> dict[str, Place]:
         found = {}
         for row in answer.rows if answer else ():
-            name = next((name for name in names if isinstance(row.record, Place) and row.record.name.casefold() == name.casefold()), None)
+            name = next(
+                (
+                    name
+                    for name in names
+                    if isinstance(row.record, Place)
+                    and row.record.name.casefold() == name.casefold()
+                ),
+                None,
+            )
             if name is not None:
                 found[name], self.found.places[name] = row.record, row
         return found
@@ -205,24 +277,35 @@ class _Play:
     # ---- visits
 
     def _visit(self) -> None:
-        """Two places are looked for with one call, as sights of the city; what that does not find is asked for by name."""
+        """Two places are looked for with one call, as sights of the city; what that does not find
+        is asked for by name."""
         request = self.request
         if not request.visit:
             return
         start = self._start()
         if len(request.visit) > 1:
-            self._placed(request.visit, self._ask("poi_search", query=SIGHTS, city_name=request.destination))
+            self._placed(
+                request.visit, self._ask("poi_search", query=SIGHTS, city_name=request.destination)
+            )
         for number, place in enumerate(request.visit):
             ways_to_come = len(request.visit) - number
             if place not in self.found.places and self.left > ways_to_come:
                 self._place(place)
             if start:
-                way = shortest(self._ask("route_planning", origin_name=start, destination_name=place, city_name=request.destination))
+                way = shortest(
+                    self._ask(
+                        "route_planning",
+                        origin_name=start,
+                        destination_name=place,
+                        city_name=request.destination,
+                    )
+                )
                 if way is not None:
                     self.found.visits[place] = way
 
     def _start(self) -> str:
-        """The hotel; without one where the journey there ends, which a tiny model's rows do not say."""
+        """The hotel; without one where the journey there ends, which a tiny model's rows do not
+        say."""
         if self.found.stay.first is not None:
             record: HotelOffer = self.found.stay.first.record
             return record.name
@@ -232,5 +315,9 @@ class _Play:
         named = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
         if named:
             return str(named)
-        answer = self._ask("poi_search", query=STARTS.get(type(way), "train station"), city_name=self.request.destination)
+        answer = self._ask(
+            "poi_search",
+            query=STARTS.get(type(way), "train station"),
+            city_name=self.request.destination,
+        )
         return str(answer.rows[0].record.name) if answer and answer.rows else ""

@@ -1,5 +1,6 @@
-"""The rows that tools have shown, as records: all that the errand expert decides from. What a compact row leaves out is completed from the
-call itself: the day, the cities, the names that were asked for."""
+"""The rows that tools have shown, as records: all that the errand expert decides from. What a
+compact row leaves out is completed from the call itself: the day, the cities, the names that were
+asked for."""
 
 from __future__ import annotations
 
@@ -38,24 +39,37 @@ class SeenAnswer:
 
 
 def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
-    """`number` counts calls from 1. `currency` is that of amounts which are shown without one. What has no time that can be read is no
-    row."""
+    """`number` counts calls from 1. `currency` is that of amounts which are shown without one. What
+    has no time that can be read is no row."""
     if call.rows is None:
         return SeenAnswer(())
     rows = []
     for row, shown in enumerate(call.rows.records(), start=call.rows.first):
-        record = _record({name: value for name, value in shown.items() if value is not None and value != ""}, call, currency)
+        record = _record(
+            {name: value for name, value in shown.items() if value is not None and value != ""},
+            call,
+            currency,
+        )
         if record is not None:
             rows.append(SeenRow(Card(number, row), record))
     return SeenAnswer(tuple(rows), call.rows.note)
 
 
 def _record(shown: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
-    kind: type[Any] | None = RouteLeg if "mode" in shown else RECORDS.get(call.name)  # ways to an airport stand among its flights
+    # ways to an airport stand among its flights
+    kind: type[Any] | None = RouteLeg if "mode" in shown else RECORDS.get(call.name)
     if kind is None:
         return None
-    unsaid = {field.name: 0 if field.type in ("int", "float") else "" for field in fields(kind) if field.default is MISSING}
-    asked = {name: call.arguments[argument] for name, argument in _COMPLETED.items() if argument in call.arguments}
+    unsaid = {
+        field.name: 0 if field.type in ("int", "float") else ""
+        for field in fields(kind)
+        if field.default is MISSING
+    }
+    asked = {
+        name: call.arguments[argument]
+        for name, argument in _COMPLETED.items()
+        if argument in call.arguments
+    }
     names = {field.name for field in fields(kind)}
     known = {name: value for name, value in {**unsaid, **asked, **shown}.items() if name in names}
     if "price" in shown:
@@ -69,7 +83,12 @@ def _record(shown: dict[str, Any], call: ToolCall, currency: str) -> Record | No
 def _with_day(known: dict[str, Any], day: Any) -> bool:
     """Makes moments of clock times."""
     departs, arrives = known["departs_at"], known["arrives_at"]
-    if all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives)) and isinstance(day, str):
+    if all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives)) and isinstance(
+        day, str
+    ):
         known["departs_at"] = f"{day}T{departs}"
         known["arrives_at"] = f"{arrival_day(known['departs_at'], arrives)}T{arrives}"
-    return all(re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", known[name]) for name in ("departs_at", "arrives_at"))
+    return all(
+        re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", known[name])
+        for name in ("departs_at", "arrives_at")
+    )

@@ -1,4 +1,5 @@
-"""What the errand expert thinks aloud, in the tags of row D6: what was just shown, and what comes next. Tiny models think nothing."""
+"""What the errand expert thinks aloud, in the tags of row D6: what was just shown, and what comes
+next. Tiny models think nothing."""
 
 from __future__ import annotations
 
@@ -22,10 +23,20 @@ class Thoughts:
     def saw(self, answer: SeenAnswer) -> None:
         """What is thought of an answer, until a choice is made from it."""
         if not answer.rows:
-            self._saw = f"Nothing was found: {' '.join(answer.note.split())[:200]}" if answer.note else "Nothing was found."
+            self._saw = (
+                f"Nothing was found: {' '.join(answer.note.split())[:200]}"
+                if answer.note
+                else "Nothing was found."
+            )
         elif isinstance(answer.rows[0].record, RouteLeg):
-            way = min((row.record for row in answer.rows if isinstance(row.record, RouteLeg)), key=lambda leg: leg.minutes)
-            self._saw = f"The fastest way from {way.origin} to {way.destination} is {way.mode}, {amount(way.minutes)} min."
+            way = min(
+                (row.record for row in answer.rows if isinstance(row.record, RouteLeg)),
+                key=lambda leg: leg.minutes,
+            )
+            self._saw = (
+                f"The fastest way from {way.origin} to {way.destination} is {way.mode},"
+                f" {amount(way.minutes)} min."
+            )
         else:
             self._saw = "That is what I need."
 
@@ -36,7 +47,10 @@ class Thoughts:
         name = record.name if isinstance(record, HotelOffer) else record.number
         price = f" at {amount(record.price.amount)} {record.price.currency}" if record.price else ""
         if choice.unmet:
-            self._saw = f"Nothing {words.wishes(self._request, choice.unmet)}. The closest is {name}{price}."
+            self._saw = (
+                f"Nothing {words.wishes(self._request, choice.unmet)}. The closest is"
+                f" {name}{price}."
+            )
         else:
             self._saw = f"{name}{price} is the best so far."
 
@@ -45,21 +59,37 @@ class Thoughts:
             return ""
         if not self._begun:
             self._begun = True
-            wishes = words.wished(self._request, tuple(wish for wish in wishes_of(self._request) if wish in _SAID))
+            wishes = words.wished(
+                self._request, tuple(wish for wish in wishes_of(self._request) if wish in _SAID)
+            )
             asked = f" What is wished: {wishes}." if wishes else ""
             return f"<think>{words.trip(self._request)}.{asked} {_next(tool, arguments)}</think>\n"
         saw = self._saw or "No answer came."
-        return (
-            f"<tool_response_thinking>{saw}</tool_response_thinking>\n<tool_call_thinking>{_next(tool, arguments)}</tool_call_thinking>\n"
-        )
+        return f"<tool_response_thinking>{saw}</tool_response_thinking>\n<tool_call_thinking>{_next(tool, arguments)}</tool_call_thinking>\n"  # noqa: E501
 
     def before_answer(self, found: Findings) -> str:
         if self._silent:
             return ""
-        met = all(choice.meets for choice in (found.there, found.back, found.stay) if choice is not None and choice.rows)
-        over = found.total is not None and found.request.total_budget is not None and found.total > found.request.total_budget
-        rest = "Everything asked for is met." if met and not over else "Not everything can be met, and I say so."
-        return f"<tool_response_thinking>{self._saw} {rest}</tool_response_thinking>\n" if self._begun else f"<think>{rest}</think>\n"
+        met = all(
+            choice.meets
+            for choice in (found.there, found.back, found.stay)
+            if choice is not None and choice.rows
+        )
+        over = (
+            found.total is not None
+            and found.request.total_budget is not None
+            and found.total > found.request.total_budget
+        )
+        rest = (
+            "Everything asked for is met."
+            if met and not over
+            else "Not everything can be met, and I say so."
+        )
+        return (
+            f"<tool_response_thinking>{self._saw} {rest}</tool_response_thinking>\n"
+            if self._begun
+            else f"<think>{rest}</think>\n"
+        )
 
 
 _SAID = frozenset((*words.OF_WAY_THERE, *words.OF_WAY_BACK, *words.OF_STAY))
@@ -67,11 +97,23 @@ _SAID = frozenset((*words.OF_WAY_THERE, *words.OF_WAY_BACK, *words.OF_STAY))
 
 def _next(tool: str, said: dict[str, Any]) -> str:
     if tool in ("flight_search", "train_search"):
-        what = "flights" if tool == "flight_search" else "trains, also with a change," if said.get("is_transfer") else "trains"
-        return f"I look for {what} from {said['depart_city_name']} to {said['arrival_city_name']} on {said['depart_date']}."
+        what = (
+            "flights"
+            if tool == "flight_search"
+            else "trains, also with a change,"
+            if said.get("is_transfer")
+            else "trains"
+        )
+        return (
+            f"I look for {what} from {said['depart_city_name']} to {said['arrival_city_name']} on"
+            f" {said['depart_date']}."
+        )
     if tool == "hotel_search":
         called = f" called {said['hotel_name']}" if said.get("hotel_name") else ""
-        return f"I look for a hotel{called} in {said['city_name']} from {said['checkin_date']} to {said['checkout_date']}."
+        return (
+            f"I look for a hotel{called} in {said['city_name']} from {said['checkin_date']} to"
+            f" {said['checkout_date']}."
+        )
     if tool == "route_planning":
         return f"I look up the way from {said['origin_name']} to {said['destination_name']}."
     return f"I look up where to find {said['query']} in {said['city_name']}."

@@ -16,7 +16,10 @@ def trip(request: TravelRequest) -> str:
     nights = nights_of(request)
     stay = f" ({nights} night{'s' * (nights != 1)})" if nights else ""
     back = f" and back on {request.return_date}" if request.return_date else ", one way"
-    return f"From {request.origin} to {request.destination} on {request.depart_date}{back}{stay}, for {people(request.party_size)}"
+    return (
+        f"From {request.origin} to {request.destination} on {request.depart_date}{back}{stay}, for"
+        f" {people(request.party_size)}"
+    )
 
 
 def people(count: int) -> str:
@@ -41,7 +44,9 @@ def wish(request: TravelRequest, kind: Wish) -> str:
 
 
 def wishes(request: TravelRequest, kinds: Sequence[Wish]) -> str:
-    return listed([wish(request, kind) for kind in kinds if getattr(request, kind)], last_comma=False)
+    return listed(
+        [wish(request, kind) for kind in kinds if getattr(request, kind)], last_comma=False
+    )
 
 
 OF_WAY_THERE: tuple[Wish, ...] = ("depart_after", "arrive_by")

@@ -1,7 +1,8 @@
-"""How hard a request is, by trying (A.3.1): one minus the share of k attempts that passed; and which requests are then for which stage.
+"""How hard a request is, by trying (A.3.1): one minus the share of k attempts that passed; and
+which requests are then for which stage.
 
-An attempt that our side spoilt is no attempt (law 4). A request that was tried less often than asked for has no difficulty: a share of
-one attempt is not a measurement.
+An attempt that our side spoilt is no attempt (law 4). A request that was tried less often than
+asked for has no difficulty: a share of one attempt is not a measurement.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ class Tried(NamedTuple):
 
     @property
     def level(self) -> Level:
-        return "easy" if self.difficulty <= EASY else "hard" if self.difficulty >= HARD else "medium"
+        return (
+            "easy" if self.difficulty <= EASY else "hard" if self.difficulty >= HARD else "medium"
+        )
 
 
 @dataclass(frozen=True)
 class Stages:
-    """`sft`: what the cold start learns from, mostly easy; `rl`: what reinforcement learning goes on with, mostly hard. No request is in
-    both. `left` were not tried often enough, and keep the level that they had."""
+    """`sft`: what the cold start learns from, mostly easy; `rl`: what reinforcement learning goes
+    on with, mostly hard. No request is in both. `left` were not tried often enough, and keep the
+    level that they had."""
 
     sft: list[TravelRequest]
     rl: list[TravelRequest]
@@ -45,7 +49,8 @@ class Stages:
 
 
 def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
-    """The words of a request → how often it was tried and passed, over files of episodes (a run's, or its folder).
+    """The words of a request → how often it was tried and passed, over files of episodes (a run's,
+    or its folder).
 
     Unscored ones do not count. Raises UserError for a line that is no episode.
     """
@@ -64,30 +69,53 @@ def _attempt(record: Mapping[str, Any]) -> tuple[str, bool | None]:
     return str(record["request"]["query"]), None if verdict is None else bool(verdict["final"])
 
 
-def measured(requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2) -> dict[str, Tried]:
-    """Id → attempts, of the requests that were tried at least so often. Raises UserError where there are none."""
-    found = {request.id: tried for request in requests if (tried := attempts.get(request.query)) and tried.attempts >= least}
+def measured(
+    requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2
+) -> dict[str, Tried]:
+    """Id → attempts, of the requests that were tried at least so often. Raises UserError where
+    there are none."""
+    found = {
+        request.id: tried
+        for request in requests
+        if (tried := attempts.get(request.query)) and tried.attempts >= least
+    }
     if not found:
         raise UserError(
-            f"None of the {len(requests)} requests has {least} scored attempts (requests tried at all: "
-            f"{sum(request.query in attempts for request in requests)}). Run each several times first."
+            f"None of the {len(requests)} requests has {least} scored attempts (requests tried at"
+            f" all: {sum(request.query in attempts for request in requests)}). Run each several"
+            " times first."
         )
     return found
 
 
-def staged(requests: Sequence[TravelRequest], tried: dict[str, Tried], other_share: float = OTHER_SHARE, seed: int = 0) -> Stages:
-    """Easy requests for the cold start, the others for RL, and in each a small share of the other kind. Levels are those measured.
+def staged(
+    requests: Sequence[TravelRequest],
+    tried: dict[str, Tried],
+    other_share: float = OTHER_SHARE,
+    seed: int = 0,
+) -> Stages:
+    """Easy requests for the cold start, the others for RL, and in each a small share of the other
+    kind. Levels are those measured.
 
-    A request that was never passed goes to RL too: the replay of failed groups (row D7) is made for it.
+    A request that was never passed goes to RL too: the replay of failed groups (row D7) is made for
+    it.
     """
     rng = random.Random(f"{seed}/stages")
-    known = [request.model_copy(update={"level": tried[request.id].level}) for request in requests if request.id in tried]
+    known = [
+        request.model_copy(update={"level": tried[request.id].level})
+        for request in requests
+        if request.id in tried
+    ]
     easy = [request for request in known if request.level == "easy"]
     hard = [request for request in known if request.level != "easy"]
     to_sft = _share(len(easy), len(hard), other_share)
     to_rl = _share(len(hard), len(easy), other_share)
-    moved_hard, moved_easy = (set(rng.sample(range(len(kind)), count)) for kind, count in ((hard, to_sft), (easy, to_rl)))
-    sft = {request.id for place, request in enumerate(easy) if place not in moved_easy} | {hard[place].id for place in moved_hard}
+    moved_hard, moved_easy = (
+        set(rng.sample(range(len(kind)), count)) for kind, count in ((hard, to_sft), (easy, to_rl))
+    )
+    sft = {request.id for place, request in enumerate(easy) if place not in moved_easy} | {
+        hard[place].id for place in moved_hard
+    }
     return Stages(
         [request for request in known if request.id in sft],
         [request for request in known if request.id not in sft],

@@ -1,4 +1,5 @@
-"""Files of travellers' requests: one JSON object a line, and beside it the proofs, one a line, by the id of the request."""
+"""Files of travellers' requests: one JSON object a line, and beside it the proofs, one a line, by
+the id of the request."""
 
 from __future__ import annotations
 
@@ -14,23 +15,32 @@ from tripwright.files import write_atomically
 
 
 def iter_requests(path: str | Path) -> Iterator[tuple[int, TravelRequest]]:
-    """(line number, request) for every line that is not empty. Raises UserError at the first that is no request."""
+    """(line number, request) for every line that is not empty. Raises UserError at the first that
+    is no request."""
     return requests_of(TravelRequest, "tripwright request make", Path(path))
 
 
 def read_requests(path: str | Path) -> list[TravelRequest]:
-    """All of them. Raises UserError, also where there are none, where one has no id, or where two have the same."""
+    """All of them. Raises UserError, also where there are none, where one has no id, or where two
+    have the same."""
     found: list[TravelRequest] = []
     lines: dict[str, int] = {}
     for number, request in iter_requests(path):
         if not request.id:
-            raise UserError(f"{path}:{number}: a request without an id. Expected a file made by 'tripwright request make'.")
+            raise UserError(
+                f"{path}:{number}: a request without an id. Expected a file made by 'tripwright"
+                " request make'."
+            )
         if request.id in lines:
-            raise UserError(f"{path}:{number}: the id '{request.id}' is that of line {lines[request.id]} too.")
+            raise UserError(
+                f"{path}:{number}: the id '{request.id}' is that of line {lines[request.id]} too."
+            )
         lines[request.id] = number
         found.append(request)
     if not found:
-        raise UserError(f"No requests in '{path}'. Expected a JSONL file, as made by 'tripwright request make'.")
+        raise UserError(
+            f"No requests in '{path}'. Expected a JSONL file, as made by 'tripwright request make'."
+        )
     return found
 
 

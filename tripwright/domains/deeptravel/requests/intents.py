@@ -1,7 +1,9 @@
-"""The atomic intents of a traveller's request (row D8, A.3.1), enumerated, and what it means to meet them.
+"""The atomic intents of a traveller's request (row D8, A.3.1), enumerated, and what it means to
+meet them.
 
-Every request says where from, where to, on which day and for how many. Its shape says what an answer needs besides: a way back, nights,
-both or neither. Wishes are the ten intents that make the difference between the two halves of row D12.
+Every request says where from, where to, on which day and for how many. Its shape says what an
+answer needs besides: a way back, nights, both or neither. Wishes are the ten intents that make the
+difference between the two halves of row D12.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ class Combination(NamedTuple):
 
 
 def enumerate_combinations(most_wishes: int = MOST_WISHES) -> list[Combination]:
-    """Every shape with every set of up to so many wishes that make sense with it; a hotel by name needs no place to be near."""
+    """Every shape with every set of up to so many wishes that make sense with it; a hotel by name
+    needs no place to be near."""
     return [
         Combination(shape, wishes)
         for shape in SHAPES
@@ -90,12 +93,15 @@ def nights_of(request: TravelRequest) -> int:
 
 
 def checkout_of(request: TravelRequest) -> str:
-    return Date.fromordinal(Date.fromisoformat(request.depart_date).toordinal() + nights_of(request)).isoformat()
+    return Date.fromordinal(
+        Date.fromisoformat(request.depart_date).toordinal() + nights_of(request)
+    ).isoformat()
 
 
 def unmet_outbound(request: TravelRequest, offer: Offer) -> list[Wish]:
-    """Which of its wishes this journey there does not meet. Times are held against the day of departure: who has to be there by
-    three in the afternoon is not there in time on the next day."""
+    """Which of its wishes this journey there does not meet. Times are held against the day of
+    departure: who has to be there by three in the afternoon is not there in time on the next
+    day."""
     day = request.depart_date
     unmet: list[Wish] = ["transport"] if not _right_transport(request, offer) else []
     if request.depart_after and offer.departs_at < f"{day}T{request.depart_after}":
@@ -115,11 +121,16 @@ def unmet_return(request: TravelRequest, offer: Offer) -> list[Wish]:
     return unmet
 
 
-def unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None = None) -> list[Wish]:
-    """`km_away`: from the place it is to be near, None where nobody has looked it up. A price that is not known meets no budget."""
+def unmet_stay(
+    request: TravelRequest, offer: HotelOffer, km_away: float | None = None
+) -> list[Wish]:
+    """`km_away`: from the place it is to be near, None where nobody has looked it up. A price that
+    is not known meets no budget."""
     unmet: list[Wish] = []
     nights = max(1, nights_of(request))
-    if request.nightly_budget is not None and (offer.price is None or offer.price.amount / nights > request.nightly_budget):
+    if request.nightly_budget is not None and (
+        offer.price is None or offer.price.amount / nights > request.nightly_budget
+    ):
         unmet.append("nightly_budget")
     if request.hotel and not is_called(offer.name, request.hotel):
         unmet.append("hotel")
@@ -140,26 +151,38 @@ def holds(offer: HotelOffer, request: TravelRequest) -> bool:
 
 
 def is_called(name: str, asked: str) -> bool:
-    """Whether a hotel has the name asked for, or is of that chain: its words stand in the hotel's name one after the other."""
+    """Whether a hotel has the name asked for, or is of that chain: its words stand in the hotel's
+    name one after the other."""
     return f" {' '.join(asked.casefold().split())} " in f" {' '.join(name.casefold().split())} "
 
 
-def total_price(request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None) -> float | None:
+def total_price(
+    request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None
+) -> float | None:
     """As `total_of`, without the currency."""
     total = total_of(request, ways, stay)
     return total.amount if total is not None else None
 
 
-def total_of(request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None) -> Money | None:
-    """Ways for the whole party and the rooms it needs, for the whole stay; None where a price is not known, or where prices are in several
-    currencies, which nobody here can add up."""
+def total_of(
+    request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None
+) -> Money | None:
+    """Ways for the whole party and the rooms it needs, for the whole stay; None where a price is
+    not known, or where prices are in several currencies, which nobody here can add up."""
     fares = [way.price for way in ways]
-    room = stay.price if stay is not None else Money(0.0, fares[0].currency if fares and fares[0] is not None else "")
+    room = (
+        stay.price
+        if stay is not None
+        else Money(0.0, fares[0].currency if fares and fares[0] is not None else "")
+    )
     prices = [price for price in (*fares, room) if price is not None]
     if len(prices) <= len(fares) or len({price.currency for price in prices}) > 1:
         return None
     *ways_prices, stay_price = prices
-    amount = request.party_size * sum(price.amount for price in ways_prices) + rooms_of(request) * stay_price.amount
+    amount = (
+        request.party_size * sum(price.amount for price in ways_prices)
+        + rooms_of(request) * stay_price.amount
+    )
     return Money(round(amount, 2), stay_price.currency)
 
 
@@ -168,11 +191,14 @@ def follows(outbound: Offer, back: Offer) -> bool:
 
 
 def _right_transport(request: TravelRequest, offer: Offer) -> bool:
-    return request.transport is None or request.transport == ("flight" if isinstance(offer, FlightOffer) else "train")
+    return request.transport is None or request.transport == (
+        "flight" if isinstance(offer, FlightOffer) else "train"
+    )
 
 
 def request_key(request: TravelRequest) -> tuple[object, ...]:
-    """Two requests are the same if they ask for the same trip with the same wishes, whatever the words and amounts of money."""
+    """Two requests are the same if they ask for the same trip with the same wishes, whatever the
+    words and amounts of money."""
     said = request.model_dump(exclude={"id", "query", "level", "total_budget", "nightly_budget"})
     return (*said.values(), request.total_budget is None, request.nightly_budget is None)
 

@@ -1,7 +1,7 @@
 """A trip with given intents, drawn where it can be met (rows D8, B3).
 
-Rows are drawn first, from what the tools answer; the wishes are then said around them, with some slack. The proof is made afterwards from
-the request alone, so nothing rests on how it was drawn.
+Rows are drawn first, from what the tools answer; the wishes are then said around them, with some
+slack. The proof is made afterwards from the request alone, so nothing rests on how it was drawn.
 """
 
 from __future__ import annotations
@@ -37,18 +37,24 @@ class Rejected(Exception):
 
 
 class Places(NamedTuple):
-    """What requests may be about: the cities and the days that tools know. Both sorted or in a fixed order."""
+    """What requests may be about: the cities and the days that tools know. Both sorted or in a
+    fixed order."""
 
     cities: Sequence[str]
     days: Sequence[str]
 
 
 def draw(rng: random.Random, places: Places, survey: Survey, combination: Combination) -> Drawn:
-    """A request with exactly these intents, without words, and its proof. Raises Rejected where the dice fell badly."""
+    """A request with exactly these intents, without words, and its proof. Raises Rejected where the
+    dice fell badly."""
     request = TravelRequest(**_skeleton(rng, places, combination))
     wishes = set(combination.wishes)
     there = survey.ways(request.origin, request.destination, request.depart_date)
-    back = survey.ways(request.destination, request.origin, request.return_date) if request.return_date else []
+    back = (
+        survey.ways(request.destination, request.origin, request.return_date)
+        if request.return_date
+        else []
+    )
     said: dict[str, Any] = {}
     if "transport" in wishes:
         said["transport"] = _transport(rng, there, back, request)
@@ -65,7 +71,9 @@ def draw(rng: random.Random, places: Places, survey: Survey, combination: Combin
     if "visit" in wishes:
         said["visit"] = _visits(rng, survey, request, said.get("hotel_near"))
     if "total_budget" in wishes:
-        total = intents.total_of(request, [way.record for way in ways], stay.record if stay else None)
+        total = intents.total_of(
+            request, [way.record for way in ways], stay.record if stay else None
+        )
         if total is None or not total.amount:
             raise Rejected("a price is not known")
         said |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
@@ -84,12 +92,29 @@ def _skeleton(rng: random.Random, places: Places, combination: Combination) -> d
         raise Rejected("too few days")
     depart = rng.choice(days)
     dates = {"return_date": _after(depart, nights)} if combination.shape == "round_trip" else {}
-    stay = {"nights": nights} if combination.shape == "one_way_stay" or (dates and rng.random() < 0.4) else {}
-    return {"origin": origin, "destination": destination, "depart_date": depart, **dates, **stay, "party_size": rng.choice(PARTIES)}
+    stay = (
+        {"nights": nights}
+        if combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
+        else {}
+    )
+    return {
+        "origin": origin,
+        "destination": destination,
+        "depart_date": depart,
+        **dates,
+        **stay,
+        "party_size": rng.choice(PARTIES),
+    }
 
 
-def _transport(rng: random.Random, there: list[Row], back: list[Row], request: TravelRequest) -> str:
-    able = [mode for mode in ("flight", "train") if _by(there, mode) and (request.return_date is None or _by(back, mode))]
+def _transport(
+    rng: random.Random, there: list[Row], back: list[Row], request: TravelRequest
+) -> str:
+    able = [
+        mode
+        for mode in ("flight", "train")
+        if _by(there, mode) and (request.return_date is None or _by(back, mode))
+    ]
     if not able:
         raise Rejected("no one means of transport both ways")
     return rng.choice(able)
@@ -99,7 +124,9 @@ def _by(rows: list[Row], mode: str) -> list[Row]:
     return [row for row in rows if isinstance(row.record, FlightOffer) == (mode == "flight")]
 
 
-def _clocks(rng: random.Random, way: Row, wishes: set[Wish], after: Wish, by: Wish) -> dict[str, str]:
+def _clocks(
+    rng: random.Random, way: Row, wishes: set[Wish], after: Wish, by: Wish
+) -> dict[str, str]:
     said: dict[str, str] = {}
     if after in wishes:
         latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
@@ -114,21 +141,37 @@ def _clocks(rng: random.Random, way: Row, wishes: set[Wish], after: Wish, by: Wi
     return said
 
 
-def _stay(rng: random.Random, survey: Survey, request: TravelRequest, wishes: set[Wish], said: dict[str, Any]) -> Row:
+def _stay(
+    rng: random.Random,
+    survey: Survey,
+    request: TravelRequest,
+    wishes: set[Wish],
+    said: dict[str, Any],
+) -> Row:
     stays = survey.stays(request)
     if not stays:
         raise Rejected("no stay")
     stays = [row for row in stays if intents.holds(row.record, request)]
     if "hotel_near" in wishes:
-        place = _any(rng, survey.places(SIGHT, request.destination), "no place to be near").record.name
+        place = _any(
+            rng, survey.places(SIGHT, request.destination), "no place to be near"
+        ).record.name
         said["hotel_near"] = place
-        stays = [row for row in stays if (way := survey.shortest(row.record.name, place, request.destination)) and _is_near(way)]
+        stays = [
+            row
+            for row in stays
+            if (way := survey.shortest(row.record.name, place, request.destination))
+            and _is_near(way)
+        ]
     stay = _any(rng, stays, "no stay that fits")
     if "nightly_budget" in wishes:
         if stay.record.price is None:
             raise Rejected("a price is not known")
         price = stay.record.price
-        said |= {"nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5), "currency": price.currency}
+        said |= {
+            "nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5),
+            "currency": price.currency,
+        }
     if "hotel" in wishes:
         said["hotel"] = _chain(rng, stay.record, [row.record for row in stays])
     return stay
@@ -139,17 +182,27 @@ def _is_near(way: Row) -> bool:
 
 
 def _chain(rng: random.Random, stay: HotelOffer, others: Sequence[HotelOffer]) -> str:
-    """The first words that the hotel shares with another one, which is what a chain looks like; else its own name."""
+    """The first words that the hotel shares with another one, which is what a chain looks like;
+    else its own name."""
     words = stay.name.split()
     for count in range(len(words) - 1, 0, -1):
         start = " ".join(words[:count])
-        if any(other.name != stay.name and other.name.split()[:count] == words[:count] for other in others) and start[0].isupper():
+        if (
+            any(
+                other.name != stay.name and other.name.split()[:count] == words[:count]
+                for other in others
+            )
+            and start[0].isupper()
+        ):
             return start if rng.random() < 0.7 else stay.name
     return stay.name
 
 
-def _visits(rng: random.Random, survey: Survey, request: TravelRequest, near: str | None) -> tuple[str, ...]:
-    """One or two; beside a hotel that is to be near somewhere one, so that eight turns are enough to look everything up."""
+def _visits(
+    rng: random.Random, survey: Survey, request: TravelRequest, near: str | None
+) -> tuple[str, ...]:
+    """One or two; beside a hotel that is to be near somewhere one, so that eight turns are enough
+    to look everything up."""
     names = sorted({row.record.name for row in survey.places(SIGHT, request.destination)} - {near})
     if not names:
         raise Rejected("no place to visit")

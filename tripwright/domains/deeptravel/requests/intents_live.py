@@ -1,7 +1,9 @@
-"""Live services as a source of travellers' requests (row D8): which combinations of intents they can answer, and what they say.
+"""Live services as a source of travellers' requests (row D8): which combinations of intents they
+can answer, and what they say.
 
-They are asked through the sandbox, which keeps their limits and, with a store, every answer: the same command goes on where it was, and the
-requests can be replayed against the very answers that prove them. What a service does not answer now costs a draw and proves nothing.
+They are asked through the sandbox, which keeps their limits and, with a store, every answer: the
+same command goes on where it was, and the requests can be replayed against the very answers that
+prove them. What a service does not answer now costs a draw and proves nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ _NOTHING = Found((), Source("nobody", "", ""))
 
 
 class LiveAsker:
-    """For a `Survey`. A tool that nobody answers, a refusal and a search that is not recorded find nothing. What is found is data, as an
-    agent will be shown it: no name can close a tag.
+    """For a `Survey`. A tool that nobody answers, a refusal and a search that is not recorded find
+    nothing. What is found is data, as an agent will be shown it: no name can close a tag.
 
     `kept` says what becomes of the answers so far where a service is down, for the message.
     """
@@ -37,7 +39,8 @@ class LiveAsker:
         self._source, self._kept, self._faults = source, kept, 0
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
-        """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these in a row."""
+        """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
+        in a row."""
         if tool not in self._source.tools:
             return _NOTHING
         try:
@@ -48,7 +51,8 @@ class LiveAsker:
             self._faults += 1
             if self._faults >= MOST_FAULTS:
                 raise UserError(
-                    f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because: {fault}{self._kept}"
+                    f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
+                    f" {fault}{self._kept}"
                 ) from None
             raise Rejected(f"{tool} was not answered") from None
         self._faults = 0
@@ -56,9 +60,12 @@ class LiveAsker:
 
 
 def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
-    """Whether these tools can answer a combination of intents. Raises UserError where they know no way at all."""
+    """Whether these tools can answer a combination of intents. Raises UserError where they know no
+    way at all."""
     if not tools.intersection(WAYS):
-        raise UserError(f"Requests need {' or '.join(WAYS)}, found {', '.join(sorted(tools)) or 'no tool'}.")
+        raise UserError(
+            f"Requests need {' or '.join(WAYS)}, found {', '.join(sorted(tools)) or 'no tool'}."
+        )
     sights = {PLACES, ROUTES} <= tools
 
     def possible(combination: Combination) -> bool:
@@ -70,23 +77,39 @@ def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
 
 def named_places(cities: str, days: str) -> Places:
     """ "London, Paris" and "2026-06-26..2026-06-30, 2026-07-04". Raises UserError."""
-    names = list(dict.fromkeys(" ".join(name.split()) for name in cities.split(",") if name.strip()))
+    names = list(
+        dict.fromkeys(" ".join(name.split()) for name in cities.split(",") if name.strip())
+    )
     if len(names) < 2:
-        raise UserError(f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities, expected at least two.")
+        raise UserError(
+            f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities,"
+            " expected at least two."
+        )
     found = {day for part in days.split(",") if part.strip() for day in _days(part.strip())}
     if not found or len(found) > MOST_DAYS:
-        raise UserError(f"--days '{days}' names {len(found)} days, expected 1 to {MOST_DAYS}, as in 2026-06-26..2026-06-30,2026-07-04.")
+        raise UserError(
+            f"--days '{days}' names {len(found)} days, expected 1 to {MOST_DAYS}, as in"
+            " 2026-06-26..2026-06-30,2026-07-04."
+        )
     return Places(tuple(names), tuple(sorted(found)))
 
 
 def _days(part: str) -> list[str]:
     first, ranged, last = (text.strip() for text in part.partition(".."))
     try:
-        start, end = (date.fromisoformat(checked_day(text)) for text in (first, last if ranged else first))
+        start, end = (
+            date.fromisoformat(checked_day(text)) for text in (first, last if ranged else first)
+        )
     except UserError:
-        raise UserError(f"--days: '{part}' is no day like 2026-06-26 and no range like 2026-06-26..2026-06-30.") from None
+        raise UserError(
+            f"--days: '{part}' is no day like 2026-06-26 and no range like 2026-06-26..2026-06-30."
+        ) from None
     if end < start:
         raise UserError(f"--days: '{part}' ends before it begins.")
     if (end - start).days >= MOST_DAYS:
-        raise UserError(f"--days: '{part}' is {(end - start).days + 1} days long, expected at most {MOST_DAYS}.")
-    return [(start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)]
+        raise UserError(
+            f"--days: '{part}' is {(end - start).days + 1} days long, expected at most {MOST_DAYS}."
+        )
+    return [
+        (start + timedelta(days=number)).isoformat() for number in range((end - start).days + 1)
+    ]

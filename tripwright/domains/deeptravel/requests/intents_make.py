@@ -1,7 +1,9 @@
-"""Files of travellers' requests (rows D8, D12): so many, with or without wishes, in levels, none twice, each proved and worded.
+"""Files of travellers' requests (rows D8, D12): so many, with or without wishes, in levels, none
+twice, each proved and worded.
 
-Request n is drawn with dice of the seed and n alone. Combinations of intents are gone through in a shuffled order, so that a file covers
-them evenly; a request whose level is full, or that repeats an earlier one, is drawn anew.
+Request n is drawn with dice of the seed and n alone. Combinations of intents are gone through in a
+shuffled order, so that a file covers them evenly; a request whose level is full, or that repeats an
+earlier one, is drawn anew.
 """
 
 from __future__ import annotations
@@ -24,9 +26,14 @@ from tripwright.errors import UserError
 Constraints = Literal["with", "without", "mixed"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 # Row D12: 500 each of easy, medium and hard requests.
-PAPER_LEVELS: Mapping[Constraints, tuple[int, int, int]] = {"with": (156, 45, 299), "without": (222, 78, 200), "mixed": (378, 123, 499)}
+PAPER_LEVELS: Mapping[Constraints, tuple[int, int, int]] = {
+    "with": (156, 45, 299),
+    "without": (222, 78, 200),
+    "mixed": (378, 123, 499),
+}
 EASY_POINTS, MEDIUM_POINTS = 2.5, 3.5  # up to which a request with wishes is easy, medium
-DRAWS_OF_ONE = 8  # with one combination, before the next: what is rarely met would else be rarely asked
+# with one combination, before the next: what is rarely met would else be rarely asked
+DRAWS_OF_ONE = 8
 MOST_DRAWS = 2000  # for one request, before a world is given up as too small
 
 
@@ -49,12 +56,17 @@ class Tally:
 
 
 def level_of(request: TravelRequest, proof: Proof) -> Level:
-    """How hard it looks before anybody has tried: with wishes by their number and by how much choice they leave (a point for a wish, a
-    point for each halving of a part's choice); without wishes by how many parts the answer needs."""
+    """How hard it looks before anybody has tried: with wishes by their number and by how much
+    choice they leave (a point for a wish, a point for each halving of a part's choice); without
+    wishes by how many parts the answer needs."""
     if not request.constrained:
-        return {"one_way": LEVELS[0], "one_way_stay": LEVELS[1], "round_trip": LEVELS[2]}[intents.shape_of(request)]
+        return {"one_way": LEVELS[0], "one_way_stay": LEVELS[1], "round_trip": LEVELS[2]}[
+            intents.shape_of(request)
+        ]
     points = len(intents.wishes_of(request)) + proof.scarcity_bits
-    return LEVELS[0] if points <= EASY_POINTS else LEVELS[1] if points <= MEDIUM_POINTS else LEVELS[2]
+    return (
+        LEVELS[0] if points <= EASY_POINTS else LEVELS[1] if points <= MEDIUM_POINTS else LEVELS[2]
+    )
 
 
 def quotas(count: int, weights: Sequence[int]) -> dict[Level, int]:
@@ -79,8 +91,8 @@ def make_requests(
     possible: Callable[[Combination], bool] = lambda combination: True,
     report: Callable[[Tally], None] | None = None,
 ) -> tuple[list[Made], Tally]:
-    """`weights` are of easy, medium and hard; those of row D12 unless given. `possible` says which combinations the tools can answer at
-    all. Equal arguments, and answers, give equal requests.
+    """`weights` are of easy, medium and hard; those of row D12 unless given. `possible` says which
+    combinations the tools can answer at all. Equal arguments, and answers, give equal requests.
 
     Raises UserError where the world, or the cities and days, do not give so many.
     """
@@ -111,9 +123,11 @@ def make_requests(
             break
         else:
             raise UserError(
-                f"The tools' answers give {number} such requests, asked were {count}; still missing: "
+                f"The tools' answers give {number} such requests, asked were {count}; still"
+                " missing: "
                 + ", ".join(f"{n} {level}" for level, n in left.items() if n)
-                + ". Ask for fewer, for other --levels, or name a larger world (of live services: more cities or days)."
+                + ". Ask for fewer, for other --levels, or name a larger world (of live services:"
+                " more cities or days)."
             )
         if report:
             report(tally)
@@ -121,7 +135,12 @@ def make_requests(
 
 
 def _finished(
-    rng: random.Random, drawn: Drawn, name: str, left: Mapping[Level, int], seen: set[tuple[object, ...]], texts: set[str]
+    rng: random.Random,
+    drawn: Drawn,
+    name: str,
+    left: Mapping[Level, int],
+    seen: set[tuple[object, ...]],
+    texts: set[str],
 ) -> Made:
     """With level, words and id. The words are read back: what cannot be is drawn anew."""
     level = level_of(drawn.request, drawn.proof)
@@ -136,25 +155,42 @@ def _finished(
         raise Rejected("repeats an earlier one")
     if read_request(text).model_copy(update={"query": ""}) != drawn.request:
         raise Rejected("is read otherwise than meant")
-    return Made(drawn.request.model_copy(update={"id": name, "level": level, "query": text}), drawn.proof)
+    return Made(
+        drawn.request.model_copy(update={"id": name, "level": level, "query": text}), drawn.proof
+    )
 
 
 class _Order:
-    """Combinations without end, each as often as any other, in an order of the seed; those first that may give a level still wanted."""
+    """Combinations without end, each as often as any other, in an order of the seed; those first
+    that may give a level still wanted."""
 
-    def __init__(self, constraints: Constraints, seed: int, possible: Callable[[Combination], bool]):
-        asked = (c for c in intents.enumerate_combinations() if constraints == "mixed" or bool(c.wishes) == (constraints == "with"))
+    def __init__(
+        self, constraints: Constraints, seed: int, possible: Callable[[Combination], bool]
+    ):
+        asked = (
+            c
+            for c in intents.enumerate_combinations()
+            if constraints == "mixed" or bool(c.wishes) == (constraints == "with")
+        )
         found = [combination for combination in asked if possible(combination)]
         self._rng = random.Random(f"{seed}/order")
         plain, wishing = [c for c in found if not c.wishes], [c for c in found if c.wishes]
         self._kinds = [_Cycle(kind, self._rng) for kind in (plain, wishing) if kind]
 
     def take(self, left: Mapping[Level, int]) -> Combination:
-        """In a mixed file one in two has wishes, by the dice, as the two halves of row D12 are of one size."""
-        kinds = [kind for kind in self._kinds if any(_may_give(combination, left) for combination in kind.found)]
+        """In a mixed file one in two has wishes, by the dice, as the two halves of row D12 are of
+        one size."""
+        kinds = [
+            kind
+            for kind in self._kinds
+            if any(_may_give(combination, left) for combination in kind.found)
+        ]
         if not kinds:
             levels = " or ".join(level for level, number in left.items() if number)
-            raise UserError(f"What these tools answer makes no {levels} requests. Leave that level out with --levels, or name more tools.")
+            raise UserError(
+                f"What these tools answer makes no {levels} requests. Leave that level out with"
+                " --levels, or name more tools."
+            )
         return self._rng.choice(kinds).next(lambda combination: _may_give(combination, left))
 
 
@@ -164,8 +200,11 @@ class _Cycle:
         self._queue: list[Combination] = []
 
     def next(self, wanted: Callable[[Combination], bool]) -> Combination:
-        """The first that is wanted; those before it keep their turn. One of all that there are must be."""
-        place = next((place for place, combination in enumerate(self._queue) if wanted(combination)), None)
+        """The first that is wanted; those before it keep their turn. One of all that there are must
+        be."""
+        place = next(
+            (place for place, combination in enumerate(self._queue) if wanted(combination)), None
+        )
         if place is not None:
             return self._queue.pop(place)
         fresh = list(self.found)
@@ -175,8 +214,20 @@ class _Cycle:
 
 
 def _may_give(combination: Combination, left: Mapping[Level, int]) -> bool:
-    """More wishes than an easy request has points make none; fewer than it takes may still be hard, by what they leave."""
+    """More wishes than an easy request has points make none; fewer than it takes may still be hard,
+    by what they leave."""
     if not combination.wishes:
-        return left[{"one_way": LEVELS[0], "one_way_stay": LEVELS[1], "round_trip": LEVELS[2]}[combination.shape]] > 0
+        return (
+            left[
+                {"one_way": LEVELS[0], "one_way_stay": LEVELS[1], "round_trip": LEVELS[2]}[
+                    combination.shape
+                ]
+            ]
+            > 0
+        )
     wishes = len(combination.wishes)
-    return (left["easy"] > 0 and wishes <= EASY_POINTS) or (left["medium"] > 0 and wishes <= MEDIUM_POINTS) or left["hard"] > 0
+    return (
+        (left["easy"] > 0 and wishes <= EASY_POINTS)
+        or (left["medium"] > 0 and wishes <= MEDIUM_POINTS)
+        or left["hard"] > 0
+    )

@@ -1,7 +1,8 @@
-"""That a request can be met, proved from what the tools answer (rows D8, B3): the rows that meet it are kept.
+"""That a request can be met, proved from what the tools answer (rows D8, B3): the rows that meet it
+are kept.
 
-The proof looks at what the tools say and at nothing else, as an agent would. Of all that meets the wishes it takes the cheapest; a
-request whose total budget does not reach for that has no proof.
+The proof looks at what the tools say and at nothing else, as an agent would. Of all that meets the
+wishes it takes the cheapest; a request whose total budget does not reach for that has no proof.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from typing import Any, Protocol
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Offer, Wish
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, HotelOffer, Money, Place, RouteLeg
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    Found,
+    HotelOffer,
+    Money,
+    Place,
+    RouteLeg,
+)
 
 
 class Asker(Protocol):
@@ -36,8 +44,8 @@ class Witness:
 
 @dataclass(frozen=True)
 class Proof:
-    """`cheapest` is the total of the rows, ways and rooms for the party; `choices` of each part: how many rows meet its wishes, of
-    how many there are."""
+    """`cheapest` is the total of the rows, ways and rooms for the party; `choices` of each part:
+    how many rows meet its wishes, of how many there are."""
 
     witnesses: tuple[Witness, ...]
     cheapest: float | None
@@ -84,49 +92,78 @@ class Survey:
                 self._known.clear()
             found = self._asker.ask(tool, arguments)
             self.asked += 1
-            self._known[key] = [Row(tool, arguments, number, record) for number, record in enumerate(found.records, start=1)]
+            self._known[key] = [
+                Row(tool, arguments, number, record)
+                for number, record in enumerate(found.records, start=1)
+            ]
         return self._known[key]
 
     def ways(self, origin: str, destination: str, day: str) -> list[Row]:
-        """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on the next day would miss the night that was
-        asked for; a clock that goes back on the way cannot be told from that where only clocks are shown."""
+        """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
+        the next day would miss the night that was asked for; a clock that goes back on the way
+        cannot be told from that where only clocks are shown."""
         cities = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
-        rows = self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows("train_search", **cities, is_transfer=0)
-        return [row for row in rows if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at]
+        rows = self.rows("flight_search", **cities, depart_poi="", arrival_poi="") + self.rows(
+            "train_search", **cities, is_transfer=0
+        )
+        return [
+            row
+            for row in rows
+            if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at
+        ]
 
     def stays(self, request: TravelRequest) -> list[Row]:
         days = {"checkin_date": request.depart_date, "checkout_date": intents.checkout_of(request)}
         return self.rows("hotel_search", city_name=request.destination, **days, hotel_name="")
 
     def places(self, query: str, city: str) -> list[Row]:
-        return [row for row in self.rows("poi_search", query=query, city_name=city) if isinstance(row.record, Place)]
+        return [
+            row
+            for row in self.rows("poi_search", query=query, city_name=city)
+            if isinstance(row.record, Place)
+        ]
 
     def shortest(self, origin: str, destination: str, city: str) -> Row | None:
         """The shortest way between two places of a city."""
-        rows = self.rows("route_planning", origin_name=origin, destination_name=destination, city_name=city)
+        rows = self.rows(
+            "route_planning", origin_name=origin, destination_name=destination, city_name=city
+        )
         ways = [row for row in rows if isinstance(row.record, RouteLeg)]
         return min(ways, key=lambda row: (row.record.distance_km, row.number), default=None)
 
 
 def prove(request: TravelRequest, survey: Survey) -> Proof | Wish | str:
-    """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is nothing at all."""
+    """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
+    nothing at all."""
     choices: dict[str, tuple[int, int]] = {}
     taken: list[tuple[str, Row]] = []
     there = survey.ways(request.origin, request.destination, request.depart_date)
-    if isinstance(chosen := _cheapest(there, lambda offer: intents.unmet_outbound(request, offer), "outbound", choices), str):
+    if isinstance(
+        chosen := _cheapest(
+            there, lambda offer: intents.unmet_outbound(request, offer), "outbound", choices
+        ),
+        str,
+    ):
         return chosen
     taken.append(("outbound", chosen))
     if request.return_date is not None:
         back = survey.ways(request.destination, request.origin, request.return_date)
         back = [row for row in back if intents.follows(chosen.record, row.record)]
-        if isinstance(chosen := _cheapest(back, lambda offer: intents.unmet_return(request, offer), "return", choices), str):
+        if isinstance(
+            chosen := _cheapest(
+                back, lambda offer: intents.unmet_return(request, offer), "return", choices
+            ),
+            str,
+        ):
             return chosen
         taken.append(("return", chosen))
     stay: Row | None = None
     if intents.nights_of(request):
         near = _near(request, survey)
         rooms = [row for row in survey.stays(request) if intents.holds(row.record, request)]
-        found = _cheapest(rooms, lambda offer: _unmet_stay(request, offer, near(offer)), "stay", choices)
+        found = _cheapest(
+            rooms, lambda offer: _unmet_stay(request, offer, near(offer)), "stay", choices
+        )
         if isinstance(found, str):
             return found
         stay = found
@@ -141,12 +178,23 @@ def prove(request: TravelRequest, survey: Survey) -> Proof | Wish | str:
         taken.append(("visit", way))
     ways = [row.record for part, row in taken if part in ("outbound", "return")]
     total = intents.total_of(request, ways, stay.record if stay else None)
-    if request.total_budget is not None and (total is None or total.currency != request.currency or total.amount > request.total_budget):
+    if request.total_budget is not None and (
+        total is None or total.currency != request.currency or total.amount > request.total_budget
+    ):
         return "total_budget"
-    return Proof(tuple(row.witness(part) for part, row in taken), total.amount if total is not None else None, choices)
+    return Proof(
+        tuple(row.witness(part) for part, row in taken),
+        total.amount if total is not None else None,
+        choices,
+    )
 
 
-def _cheapest(rows: list[Row], unmet: Callable[[Any], list[Wish]], part: str, choices: dict[str, tuple[int, int]]) -> Row | str:
+def _cheapest(
+    rows: list[Row],
+    unmet: Callable[[Any], list[Wish]],
+    part: str,
+    choices: dict[str, tuple[int, int]],
+) -> Row | str:
     if not rows:
         return f"no {part}"
     meeting = []
@@ -164,9 +212,14 @@ def _cheapest(rows: list[Row], unmet: Callable[[Any], list[Wish]], part: str, ch
 
 
 def _unmet_stay(request: TravelRequest, offer: HotelOffer, km_away: float | None) -> list[Wish]:
-    """A price in another currency than the budget's keeps to no budget, as far as anybody can tell."""
+    """A price in another currency than the budget's keeps to no budget, as far as anybody can
+    tell."""
     unmet = intents.unmet_stay(request, offer, km_away)
-    foreign = request.nightly_budget is not None and offer.price is not None and offer.price.currency != request.currency
+    foreign = (
+        request.nightly_budget is not None
+        and offer.price is not None
+        and offer.price.currency != request.currency
+    )
     return ["nightly_budget", *unmet] if foreign and "nightly_budget" not in unmet else unmet
 
 
@@ -198,4 +251,7 @@ def _arrival(offer: Offer) -> str:
 def _stated(record: Any) -> dict[str, Any]:
     values = asdict(record)
     price = getattr(record, "price", None)
-    return {**{name: value for name, value in values.items() if value not in (None, "")}, **({"price": price._asdict()} if price else {})}
+    return {
+        **{name: value for name, value in values.items() if value not in (None, "")},
+        **({"price": price._asdict()} if price else {}),
+    }

@@ -1,7 +1,9 @@
-"""What a traveller's request may be made of (row D8): tables of phrases with slots, and how each slot is said and read.
+"""What a traveller's request may be made of (row D8): tables of phrases with slots, and how each
+slot is said and read.
 
-Slots {we} {our} {us} {are} are the speaker's words. Every phrase is also a pattern: `request_reading` finds the intents with the same
-tables, so that nothing can be said here which is not read there. Two phrases for different intents must never match the same words.
+Slots {we} {our} {us} {are} are the speaker's words. Every phrase is also a pattern:
+`request_reading` finds the intents with the same tables, so that nothing can be said here which is
+not read there. Two phrases for different intents must never match the same words.
 """
 
 from __future__ import annotations
@@ -9,8 +11,20 @@ from __future__ import annotations
 from typing import Literal
 
 Mark = Literal["?", "."]
-GREETINGS = ("Hello!", "Hi there!", "Good morning.", "Hello, I hope you can help.", "Hi, a quick one.")
-CLOSINGS = ("Thank you!", "Thanks in advance.", "Many thanks.", "I look forward to your suggestions.", "Thanks a lot for your help.")
+GREETINGS = (
+    "Hello!",
+    "Hi there!",
+    "Good morning.",
+    "Hello, I hope you can help.",
+    "Hi, a quick one.",
+)
+CLOSINGS = (
+    "Thank you!",
+    "Thanks in advance.",
+    "Many thanks.",
+    "I look forward to your suggestions.",
+    "Thanks a lot for your help.",
+)
 LEAD_INS = ("Also, ", "In addition, ", "Besides, ", "Another thing: ")
 
 # (words before "a trip", what ends the sentence)
@@ -30,7 +44,14 @@ ASKS: tuple[tuple[str, Mark], ...] = (
     ("{We} {are} looking for", "."),
     ("Find {us}", "."),
 )
-NOUNS = ("a trip", "a business trip", "a journey", "travel arrangements", "a travel plan", "an itinerary for a trip")
+NOUNS = (
+    "a trip",
+    "a business trip",
+    "a journey",
+    "travel arrangements",
+    "a travel plan",
+    "an itinerary for a trip",
+)
 GOING = (
     "{We} need to travel",
     "{We} have to get",
@@ -42,7 +63,12 @@ GOING = (
 ROUTES = ("from {org} to {dest}", "to {dest} from {org}")
 
 # When, by shape. {depart} and {back} are days, {nights} a number of nights ("three nights").
-WHEN_ONE_WAY = ("on {depart}, one way", "on {depart}, one way only", "one way on {depart}", "on {depart} with no return needed")
+WHEN_ONE_WAY = (
+    "on {depart}, one way",
+    "on {depart}, one way only",
+    "one way on {depart}",
+    "on {depart} with no return needed",
+)
 WHEN_STAY = (
     "on {depart}, staying {nights}, with no return needed",
     "one way on {depart}, with a hotel for {nights}",
@@ -156,5 +182,16 @@ WISHES: dict[str, tuple[str, ...]] = {
         "Two places {we} would not want to miss are {place} and {place2}",
     ),
 }
-BY_DAY = ("meeting", "appointment", "busy")  # phrases with these words are for hours when people work
-UNJOINED = ("Please", "On the way", "Trains", "Flights", "For the", "As for", "Two places", "On the last")  # these begin a sentence
+# phrases with these words are for hours when people work
+BY_DAY = ("meeting", "appointment", "busy")
+# these begin a sentence
+UNJOINED = (
+    "Please",
+    "On the way",
+    "Trains",
+    "Flights",
+    "For the",
+    "As for",
+    "Two places",
+    "On the last",
+)

@@ -1,7 +1,9 @@
-"""The intents of a request, read out of its words (row D8): the proof that the words say each of them.
+"""The intents of a request, read out of its words (row D8): the proof that the words say each of
+them.
 
-The patterns are made of the same tables as the words. A text that the grammar did not write may still be read, as a person may edit one;
-where it says one intent twice, or lacks one that every request has, it is refused and not guessed at.
+The patterns are made of the same tables as the words. A text that the grammar did not write may
+still be read, as a person may edit one; where it says one intent twice, or lacks one that every
+request has, it is refused and not guessed at.
 """
 
 from __future__ import annotations
@@ -30,7 +32,12 @@ class Unreadable(ValueError):
 def read_request(text: str) -> TravelRequest:
     """The request that the words ask for, without id and level. Raises Unreadable."""
     said = _main(text)
-    fields: dict[str, Any] = {"origin": said["org"], "destination": said["dest"], "party_size": _party(text), "query": text}
+    fields: dict[str, Any] = {
+        "origin": said["org"],
+        "destination": said["dest"],
+        "party_size": _party(text),
+        "query": text,
+    }
     try:
         fields["depart_date"] = slots.day_read(said["depart"])
         if said.get("nights"):
@@ -38,7 +45,9 @@ def read_request(text: str) -> TravelRequest:
         if said.get("back"):
             fields["return_date"] = slots.day_read(said["back"])
         elif "nights" in fields and "way_back" in said:
-            fields["return_date"] = Date.fromordinal(Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]).isoformat()
+            fields["return_date"] = Date.fromordinal(
+                Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]
+            ).isoformat()
         for kind in p.WISHES:
             fields |= _wish(text, kind, fields)
         return TravelRequest(**fields)
@@ -49,19 +58,32 @@ def read_request(text: str) -> TravelRequest:
 
 
 def _main(text: str) -> dict[str, str]:
-    """The longest reading of the route and the days: "on {depart}, one way" may go on with a stay."""
+    """The longest reading of the route and the days: "on {depart}, one way" may go on with a
+    stay."""
     found = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
     if not found:
-        raise Unreadable("expected where from, where to and when, as in 'from A to B on 2026-06-26, returning on 2026-06-28'")
+        raise Unreadable(
+            "expected where from, where to and when, as in 'from A to B on 2026-06-26, returning on"
+            " 2026-06-28'"
+        )
     start = min(match.start() for match, _ in found)
     here = [(match, back) for match, back in found if match.start() == start]
-    match, back = max(here, key=lambda entry: (entry[0].end(), -len(entry[0]["org"]) - len(entry[0]["dest"])))
-    return {slot: value for slot, value in match.groupdict().items() if value} | ({"way_back": "yes"} if back else {})
+    match, back = max(
+        here, key=lambda entry: (entry[0].end(), -len(entry[0]["org"]) - len(entry[0]["dest"]))
+    )
+    return {slot: value for slot, value in match.groupdict().items() if value} | (
+        {"way_back": "yes"} if back else {}
+    )
 
 
 @cache
 def _routes() -> list[tuple[re.Pattern[str], bool]]:
-    tables = ((p.WHEN_ONE_WAY, False), (p.WHEN_STAY, False), (p.WHEN_BACK, True), (p.WHEN_NIGHTS, True))
+    tables = (
+        (p.WHEN_ONE_WAY, False),
+        (p.WHEN_STAY, False),
+        (p.WHEN_BACK, True),
+        (p.WHEN_NIGHTS, True),
+    )
     return [
         (re.compile(rf"\b{slots.pattern(f'{route} {when}')}(?=[.,;?!]|\s|$)"), back)
         for whens, back in tables
@@ -71,7 +93,11 @@ def _routes() -> list[tuple[re.Pattern[str], bool]]:
 
 
 def _party(text: str) -> int:
-    counts = {slots.number_read(match["n"]) for pattern in _patterns(_PARTIES) for match in pattern.finditer(text)}
+    counts = {
+        slots.number_read(match["n"])
+        for pattern in _patterns(_PARTIES)
+        for match in pattern.finditer(text)
+    }
     if len(counts) > 1:
         raise Unreadable(f"the party is said to be of {' and of '.join(map(str, sorted(counts)))}")
     return counts.pop() if counts else 1
@@ -104,15 +130,23 @@ def _found(text: str, kind: str) -> Iterator[re.Match[str]]:
     """One place to visit is no reading of words that say two."""
     for pattern in _patterns(p.WISHES[kind]):
         for match in pattern.finditer(text):
-            if kind == "visit" and any(two.start() == match.start() for two in _found(text, "visit_two")):
+            if kind == "visit" and any(
+                two.start() == match.start() for two in _found(text, "visit_two")
+            ):
                 continue
             yield match
 
 
 @cache
 def _patterns(phrases: tuple[str, ...]) -> list[re.Pattern[str]]:
-    """The first letter in either case: a phrase may follow another one. What a name ends with is said by what follows."""
-    return [re.compile(rf"\b(?:{_either_case(slots.pattern(phrase))}){_END if phrase.endswith(_NAMES) else ''}") for phrase in phrases]
+    """The first letter in either case: a phrase may follow another one. What a name ends with is
+    said by what follows."""
+    return [
+        re.compile(
+            rf"\b(?:{_either_case(slots.pattern(phrase))}){_END if phrase.endswith(_NAMES) else ''}"
+        )
+        for phrase in phrases
+    ]
 
 
 def _either_case(pattern: str) -> str:

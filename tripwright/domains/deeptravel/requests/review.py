@@ -1,7 +1,9 @@
-"""People look at requests before anybody trains on them (A.3.1): a review file, and what they let pass.
+"""People look at requests before anybody trains on them (A.3.1): a review file, and what they let
+pass.
 
-Whoever reviews ticks what is good and may better the words. The words are then read again: a request is accepted only where they still
-ask for the same trip, since that is what an answer will be held against. Nothing is accepted that was not ticked.
+Whoever reviews ticks what is good and may better the words. The words are then read again: a
+request is accepted only where they still ask for the same trip, since that is what an answer will
+be held against. Nothing is accepted that was not ticked.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _INTRODUCTION = """\
 
 Put an x into the brackets of a request that is sensible and natural: [x]. You may change its words, the lines that begin with >.
 They must still ask for the trip that stands below them. Leave the brackets empty to refuse a request.
-"""
+"""  # noqa: E501
 
 
 class Looked(NamedTuple):
@@ -43,7 +45,8 @@ class Looked(NamedTuple):
 
 @dataclass(frozen=True)
 class Reviewed:
-    """`edited` counts those of the accepted whose words were changed; `refused` says line, id and why."""
+    """`edited` counts those of the accepted whose words were changed; `refused` says line, id and
+    why."""
 
     accepted: list[TravelRequest]
     edited: int
@@ -56,9 +59,16 @@ def write_review(requests: Sequence[TravelRequest], form: str) -> str:
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(COLUMNS)
-        rows.writerows(("", request.id, request.level or "", request.query, meant(request)) for request in requests)
+        rows.writerows(
+            ("", request.id, request.level or "", request.query, meant(request))
+            for request in requests
+        )
         return text.getvalue()
-    items = (f"## [ ] {request.id} {request.level or ''}".rstrip() + f"\n> {request.query}\n\n{meant(request)}\n" for request in requests)
+    items = (
+        f"## [ ] {request.id} {request.level or ''}".rstrip()
+        + f"\n> {request.query}\n\n{meant(request)}\n"
+        for request in requests
+    )
     return "\n".join((_INTRODUCTION, *items))
 
 
@@ -66,7 +76,10 @@ def meant(request: TravelRequest) -> str:
     """Its intents in a line, for people."""
     stay = "" if request.nights is None else f", {request.nights} nights"
     back = f" to {request.return_date}" if request.return_date else ""
-    way = f"{request.origin} → {request.destination}, {request.depart_date}{back}{stay}, {request.party_size} travelling"
+    way = (
+        f"{request.origin} → {request.destination}, {request.depart_date}{back}{stay},"
+        f" {request.party_size} travelling"
+    )
     wishes = [f"{wish.replace('_', ' ')}: {_value(request, wish)}" for wish in wishes_of(request)]
     return "; ".join([f"{shape_of(request).replace('_', ' ')}: {way}", *wishes])
 
@@ -74,20 +87,27 @@ def meant(request: TravelRequest) -> str:
 def read_review(path: Path) -> list[Looked]:
     """Raises UserError for what is no review file, with the line."""
     if not path.is_file():
-        raise UserError(f"No review file at '{path}'. Expected one made by 'tripwright request review'.")
+        raise UserError(
+            f"No review file at '{path}'. Expected one made by 'tripwright request review'."
+        )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise UserError(f"'{path}' is not text in UTF-8. Expected a review file, as markdown or as CSV in UTF-8.") from None
+        raise UserError(
+            f"'{path}' is not text in UTF-8. Expected a review file, as markdown or as CSV in"
+            " UTF-8."
+        ) from None
     looked = _read_csv(path, text) if path.suffix.lower() == ".csv" else _read_markdown(path, text)
     if not looked:
-        raise UserError(f"No request in '{path}'. Expected a review file made by 'tripwright request review'.")
+        raise UserError(
+            f"No request in '{path}'. Expected a review file made by 'tripwright request review'."
+        )
     return looked
 
 
 def accept(requests: Sequence[TravelRequest], looked: Iterable[Looked], path: Path) -> Reviewed:
-    """The ticked requests, in their own order, with the words that the review has. Raises UserError for an id that is none of theirs, or
-    that the review has twice."""
+    """The ticked requests, in their own order, with the words that the review has. Raises UserError
+    for an id that is none of theirs, or that the review has twice."""
     known = {request.id: request for request in requests}
     accepted: dict[str, TravelRequest] = {}
     refused: list[tuple[int, str, str]] = []
@@ -95,9 +115,15 @@ def accept(requests: Sequence[TravelRequest], looked: Iterable[Looked], path: Pa
     edited = 0
     for line, name, ticked, words in looked:
         if name not in known:
-            raise UserError(f"{path}:{line}: '{name[:60]}' is the id of no request in the file. Was this review made of another one?")
+            raise UserError(
+                f"{path}:{line}: '{name[:60]}' is the id of no request in the file. Was this review"
+                " made of another one?"
+            )
         if name in seen:
-            raise UserError(f"{path}:{line}: '{name}' was reviewed before, in line {seen[name]}. Leave one of the two.")
+            raise UserError(
+                f"{path}:{line}: '{name}' was reviewed before, in line {seen[name]}. Leave one of"
+                " the two."
+            )
         seen[name] = line
         request = known[name]
         if not ticked:
@@ -108,11 +134,14 @@ def accept(requests: Sequence[TravelRequest], looked: Iterable[Looked], path: Pa
             refused.append((line, name, problem))
         else:
             accepted[name], edited = request.model_copy(update={"query": words}), edited + 1
-    return Reviewed([accepted[request.id] for request in requests if request.id in accepted], edited, refused)
+    return Reviewed(
+        [accepted[request.id] for request in requests if request.id in accepted], edited, refused
+    )
 
 
 def _differs(words: str, request: TravelRequest) -> str | None:
-    """Why these words do not ask for this trip; None where they do. That it is so many nights or until that day is the same."""
+    """Why these words do not ask for this trip; None where they do. That it is so many nights or
+    until that day is the same."""
     try:
         read = read_request(words)
     except Unreadable as problem:
@@ -120,7 +149,10 @@ def _differs(words: str, request: TravelRequest) -> str | None:
     said, wanted = (_compared(one) for one in (read, request))
     if wrong := [name for name in wanted if said[name] != wanted[name]]:
         name = wrong[0]
-        return f"the new words say {name.replace('_', ' ')} {said[name]}, the request is for {wanted[name]}"
+        return (
+            f"the new words say {name.replace('_', ' ')} {said[name]}, the request is for"
+            f" {wanted[name]}"
+        )
     return None
 
 
@@ -142,7 +174,9 @@ def _read_markdown(path: Path, text: str) -> list[Looked]:
         if line.startswith("## "):
             item = _ITEM.fullmatch(line.rstrip())
             if item is None:
-                raise UserError(f"{path}:{number}: expected '## [x] ID' or '## [ ] ID', found {line[:60]!r}.")
+                raise UserError(
+                    f"{path}:{number}: expected '## [x] ID' or '## [ ] ID', found {line[:60]!r}."
+                )
             looked.append(Looked(number, item[2], _tick(path, number, item[1]), ""))
         elif looked and (words := _WORDS.fullmatch(line.rstrip())):
             last = looked[-1]
@@ -154,12 +188,22 @@ def _read_csv(path: Path, text: str) -> list[Looked]:
     rows = csv.DictReader(io.StringIO(text), strict=True)
     looked = []
     try:
-        if missing := [name for name in ("accept", "id", "request") if name not in (rows.fieldnames or ())]:
-            raise UserError(f"{path}:1: no column '{missing[0]}'. Expected the columns {', '.join(COLUMNS)}, separated by commas.")
+        if missing := [
+            name for name in ("accept", "id", "request") if name not in (rows.fieldnames or ())
+        ]:
+            raise UserError(
+                f"{path}:1: no column '{missing[0]}'. Expected the columns {', '.join(COLUMNS)},"
+                " separated by commas."
+            )
         for row in rows:
             line = rows.line_num
             looked.append(
-                Looked(line, (row["id"] or "").strip(), _tick(path, line, row["accept"] or ""), " ".join((row["request"] or "").split()))
+                Looked(
+                    line,
+                    (row["id"] or "").strip(),
+                    _tick(path, line, row["accept"] or ""),
+                    " ".join((row["request"] or "").split()),
+                )
             )
     except csv.Error as problem:
         raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
@@ -169,5 +213,7 @@ def _read_csv(path: Path, text: str) -> list[Looked]:
 def _tick(path: Path, line: int, said: str) -> bool:
     word = said.strip().casefold()
     if word not in YES | NO:
-        raise UserError(f"{path}:{line}: '{said[:20]}' is neither a tick (x, yes) nor none (empty, no).")
+        raise UserError(
+            f"{path}:{line}: '{said[:20]}' is neither a tick (x, yes) nor none (empty, no)."
+        )
     return word in YES

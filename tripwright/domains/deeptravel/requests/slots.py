@@ -1,4 +1,5 @@
-"""How the slots of `request_phrases` are said, each in several ways, and read again whichever way it was."""
+"""How the slots of `request_phrases` are said, each in several ways, and read again whichever way
+it was."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ _MONTH = "|".join(MONTHS)
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th)?"
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _WEEKDAY = rf"(?:(?:{'|'.join(_WEEKDAYS)}), )?"
-DAY = rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|{_WEEKDAY}(?:(?:{_MONTH}) {_ORDINAL}, \d{{4}}|{_ORDINAL} (?:of )?(?:{_MONTH}) \d{{4}}))"
+DAY = (
+    rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|{_WEEKDAY}(?:(?:{_MONTH}) {_ORDINAL}, \d{{4}}|{_ORDINAL} (?:of"
+    rf" )?(?:{_MONTH}) \d{{4}}))"
+)
 NUMBER = rf"(?:\d{{1,2}}|{'|'.join(NUMBERS)})"
 NIGHTS = rf"(?:{NUMBER} nights?)"
 CLOCK = r"(?:\d{1,2}:\d{2}(?: [ap]m)?|\d{1,2} [ap]\.?m\.?|noon)"
@@ -45,15 +49,22 @@ _VOICE |= {capitalised(slot): f"(?i:{found})" for slot, found in _VOICE.items()}
 def voiced(phrase: str, party_size: int) -> str:
     """The phrase with the speaker's words; its other slots stay."""
     for slot, word in speaker(party_size).items():
-        phrase = phrase.replace(f"{{{slot}}}", word).replace(f"{{{capitalised(slot)}}}", capitalised(word))
+        phrase = phrase.replace(f"{{{slot}}}", word).replace(
+            f"{{{capitalised(slot)}}}", capitalised(word)
+        )
     return phrase
 
 
 def pattern(phrase: str) -> str:
-    """A regular expression for everything that the phrase can say, in a group for each of its slots."""
+    """A regular expression for everything that the phrase can say, in a group for each of its
+    slots."""
     parts = re.split(r"\{(\w+)\}", phrase)
     return "".join(
-        (_VOICE[text] if text in _VOICE else f"(?P<{text}>{SLOTS[text]})") if place % 2 else re.escape(text)
+        (
+            (_VOICE[text] if text in _VOICE else f"(?P<{text}>{SLOTS[text]})")
+            if place % 2
+            else re.escape(text)
+        )
         for place, text in enumerate(parts)
     )
 
@@ -73,7 +84,8 @@ def day_said(rng: random.Random, day: str) -> str:
 
 
 def day_read(said: str) -> str:
-    """Raises ValueError for a day that is in no calendar, or that is not the day of the week it is said to be."""
+    """Raises ValueError for a day that is in no calendar, or that is not the day of the week it is
+    said to be."""
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", said):
         return Date.fromisoformat(said).isoformat()
     month = next(number for number, name in enumerate(MONTHS, start=1) if name in said)

@@ -1,4 +1,5 @@
-"""A traveller's request in natural English, by grammar (row D8): every intent is said once, and can be read out of the words again."""
+"""A traveller's request in natural English, by grammar (row D8): every intent is said once, and can
+be read out of the words again."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FIRST_HOUR, LAST_HOUR = "08:00", "20:00"  # of a meeting
 
 
 def word_request(rng: random.Random, request: TravelRequest) -> str:
-    """One text for these intents. Equal states of `rng` give equal texts. Raises ValueError for what `unwordable` names."""
+    """One text for these intents. Equal states of `rng` give equal texts. Raises ValueError for
+    what `unwordable` names."""
     if problem := unwordable(request):
         raise ValueError(problem)
     main, clauses = _main(rng, request)
@@ -40,11 +42,20 @@ def unwordable(request: TravelRequest) -> str | None:
         if not re.fullmatch(slots.CITY, city):
             return f"the name of the city {city[:60]!r} cannot be told from the words around it"
     names = [request.hotel, request.hotel_near, *request.visit]
-    if bad := next((name for name in names if name and ('"' in name or not name.strip() or len(name) > LONGEST_NAME)), None):
+    if bad := next(
+        (
+            name
+            for name in names
+            if name and ('"' in name or not name.strip() or len(name) > LONGEST_NAME)
+        ),
+        None,
+    ):
         return f"the name {bad[:60]!r} has quotation marks or is too long"
     if len(request.visit) > 2:
         return "more than two places to visit"
-    if request.return_date is not None and nights_of(request) != nights_of(request.model_copy(update={"nights": None})):
+    if request.return_date is not None and nights_of(request) != nights_of(
+        request.model_copy(update={"nights": None})
+    ):
         return "the nights are not those between the two days"
     if (request.return_date is None and request.nights == 0) or nights_of(request) < 0:
         return "a stay of no nights"
@@ -54,15 +65,25 @@ def unwordable(request: TravelRequest) -> str | None:
 
 
 def _odd_budget(request: TravelRequest) -> str | None:
-    budgets = [budget for budget in (request.total_budget, request.nightly_budget) if budget is not None]
+    budgets = [
+        budget for budget in (request.total_budget, request.nightly_budget) if budget is not None
+    ]
     if any(round(budget, 2) != budget or budget > 999_999_999 for budget in budgets):
         return "a budget is no amount in whole cents"
-    return "a currency other than USD, without a budget to say it in" if request.currency != "USD" and not budgets else None
+    return (
+        "a currency other than USD, without a budget to say it in"
+        if request.currency != "USD" and not budgets
+        else None
+    )
 
 
 def _main(rng: random.Random, request: TravelRequest) -> tuple[str, list[str]]:
     """The sentence with the route and the days, and those that the party may need besides."""
-    said = {"org": request.origin, "dest": request.destination, "depart": slots.day_said(rng, request.depart_date)}
+    said = {
+        "org": request.origin,
+        "dest": request.destination,
+        "depart": slots.day_said(rng, request.depart_date),
+    }
     shape = shape_of(request)
     if shape == "one_way":
         when = rng.choice(p.WHEN_ONE_WAY)
@@ -128,7 +149,12 @@ def _joined(rng: random.Random, wishes: list[str]) -> list[str]:
     sentences: list[str] = []
     for wish in wishes:
         before = sentences[-1] if sentences else ""
-        joinable = not wish.startswith(p.UNJOINED) and before and ", and " not in before and rng.random() < 0.3
+        joinable = (
+            not wish.startswith(p.UNJOINED)
+            and before
+            and ", and " not in before
+            and rng.random() < 0.3
+        )
         if joinable:
             sentences[-1] = f"{before[:-1]}, and {_lower(wish)}."
         elif rng.random() < 0.15 and not wish.startswith(p.UNJOINED):

@@ -1,7 +1,9 @@
-"""The six live tools as a server answers them: from services, through a sandbox that remembers them, or from a recorded day alone.
+"""The six live tools as a server answers them: from services, through a sandbox that remembers
+them, or from a recorded day alone.
 
-What is served is worked out once, by the process that starts the workers (`survey`), and handed to them as JSON, so that all of them, and
-those that replace them after midnight, serve the same day under the same hash. The sandbox remembers; this server keeps no answers.
+What is served is worked out once, by the process that starts the workers (`survey`), and handed to
+them as JSON, so that all of them, and those that replace them after midnight, serve the same day
+under the same hash. The sandbox remembers; this server keeps no answers.
 """
 
 from __future__ import annotations
@@ -56,12 +58,14 @@ class LiveSettings:
 
 
 def prepare(options: PlaceOptions, on_fault: str, workers: int) -> tuple[str, Json, str]:
-    """(the app of a worker, its settings, what is served). A mistake is one line here, before any worker starts."""
+    """(the app of a worker, its settings, what is served). A mistake is one line here, before any
+    worker starts."""
     if on_fault not in get_args(OnFault):
         raise UserError(f"--on-fault '{on_fault}' is none of {', '.join(get_args(OnFault))}.")
     if workers > 1 and options.store is None:
         raise UserError(
-            f"{workers} workers without a store would each ask a service as often as all together may. Give --store, or --workers 1."
+            f"{workers} workers without a store would each ask a service as often as all together"
+            " may. Give --store, or --workers 1."
         )
     settings = survey(options, cast(OnFault, on_fault))
     return APP, settings.record(), settings.what
@@ -75,13 +79,33 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveSettings:
         samples, rows = _samples(options, store if options.replay else None, day), dict[str, int]()
         if options.replay and store is not None:
             found = describe(store, day)
-            content_hash, rows = found.content_hash, {tool: sum(by.values()) for tool, by in found.tools.items()}
+            content_hash, rows = (
+                found.content_hash,
+                {tool: sum(by.values()) for tool, by in found.tools.items()},
+            )
         else:
-            content_hash = hashlib.sha256(json.dumps(source.identity, sort_keys=True).encode()).hexdigest()
-        offered = {tool: arguments for tool, arguments in samples.items() if tool in source.ask.tools}
+            content_hash = hashlib.sha256(
+                json.dumps(source.identity, sort_keys=True).encode()
+            ).hexdigest()
+        offered = {
+            tool: arguments for tool, arguments in samples.items() if tool in source.ask.tools
+        }
         what = f"the live tools of {_named(source, day, options.replay)}"
-    world, services = (str(path.absolute()) if path else None for path in (options.world, options.services))
-    return LiveSettings(world, services, options.store, day or None, options.replay, on_fault, what, content_hash, rows, offered)
+    world, services = (
+        str(path.absolute()) if path else None for path in (options.world, options.services)
+    )
+    return LiveSettings(
+        world,
+        services,
+        options.store,
+        day or None,
+        options.replay,
+        on_fault,
+        what,
+        content_hash,
+        rows,
+        offered,
+    )
 
 
 class LiveAnswers(Served):
@@ -93,7 +117,8 @@ class LiveAnswers(Served):
         self._opened = ExitStack()
         self._source = self._opened.enter_context(live_source(settings.options()))
         self._settings = settings
-        faces = {face.name: LiveToolBox(self._source.ask, face).face for face in FACES}  # with the tools that there are
+        # with the tools that there are
+        faces = {face.name: LiveToolBox(self._source.ask, face).face for face in FACES}
         super().__init__(faces, default_face, cache_bytes=0)
         self.content_hash, self.what = settings.content_hash, settings.what
         self.about = _about(settings)
@@ -122,28 +147,41 @@ class LiveAnswers(Served):
 
 def _named(source: LiveSource, day: str, replay: bool) -> str:
     if replay:
-        return f"{day} as recorded in {source.sandbox.store.name}" if source.sandbox and source.sandbox.store else day
-    kept = f", kept in {source.sandbox.store.name} under {day}" if source.sandbox and source.sandbox.store else ""
+        return (
+            f"{day} as recorded in {source.sandbox.store.name}"
+            if source.sandbox and source.sandbox.store
+            else day
+        )
+    kept = (
+        f", kept in {source.sandbox.store.name} under {day}"
+        if source.sandbox and source.sandbox.store
+        else ""
+    )
     return f"{source.where}{kept}"
 
 
 def _about(settings: LiveSettings) -> str:
     if settings.replay:
         return (
-            f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls get equal answers. What was not asked "
-            "then is an answer with an error."
+            f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls"
+            " get equal answers. What was not asked then is an answer with an error."
         )
     silent = (
         "A service that does not answer is status 503, nobody's answer: ask again later."
         if settings.on_fault == "stop"
         else "A service that does not answer is an answer with an error, which the agent reads."
     )
-    kept = "Equal calls get equal answers, those of the first call." if settings.store else "Every call is asked anew."
+    kept = (
+        "Equal calls get equal answers, those of the first call."
+        if settings.store
+        else "Every call is asked anew."
+    )
     return f"Live tools, asked within the limits of each service. {kept} {silent}"
 
 
 def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[str, Json]:
-    """Of a recorded day, questions that were asked then; of a world, things that are in it; else a trip that most services know."""
+    """Of a recorded day, questions that were asked then; of a world, things that are in it; else a
+    trip that most services know."""
     if replayed is not None:
         return first_questions(replayed, day)
     if options.world is not None:

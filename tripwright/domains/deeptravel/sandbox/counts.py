@@ -45,7 +45,8 @@ class Counts:
                 self._wait_s[tool, vendor] += seconds  # type: ignore[assignment]  # a Counter adds seconds as well
 
     def as_dict(self) -> dict[str, Any]:
-        """{"total": figures, "tools": {tool: {vendor: figures}}}; figures are those above, `wait_s`, and `faults` by kind."""
+        """{"total": figures, "tools": {tool: {vendor: figures}}}; figures are those above,
+        `wait_s`, and `faults` by kind."""
         with self._lock:
             places = sorted({*self._figures, *self._faults})
             tools: dict[str, dict[str, Any]] = {}
@@ -54,7 +55,15 @@ class Counts:
             return {"total": self._sum(places), "tools": tools}
 
     def _sum(self, places: list[tuple[str, str]]) -> dict[str, Any]:
-        figures: Counter[str] = sum((self._figures.get(place, Counter()) for place in places), Counter())
-        faults: Counter[str] = sum((self._faults.get(place, Counter()) for place in places), Counter())
+        figures: Counter[str] = sum(
+            (self._figures.get(place, Counter()) for place in places), Counter()
+        )
+        faults: Counter[str] = sum(
+            (self._faults.get(place, Counter()) for place in places), Counter()
+        )
         wait_s = round(sum(self._wait_s[place] for place in places), 3)
-        return {**{name: figures[name] for name in FIGURES}, "wait_s": wait_s, "faults": dict(sorted(faults.items()))}
+        return {
+            **{name: figures[name] for name in FIGURES},
+            "wait_s": wait_s,
+            "faults": dict(sorted(faults.items())),
+        }

@@ -1,4 +1,5 @@
-"""What makes two calls the same call: tool, provider, its version, canonical arguments, and the day of the snapshot (row D2)."""
+"""What makes two calls the same call: tool, provider, its version, canonical arguments, and the day
+of the snapshot (row D2)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Question:
-    """One call as a store knows it. `arguments` is canonical JSON in ASCII, so that every store takes whatever a model wrote."""
+    """One call as a store knows it. `arguments` is canonical JSON in ASCII, so that every store
+    takes whatever a model wrote."""
 
     tool: str
     provider: str
@@ -41,16 +43,24 @@ class Question:
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def canonical_arguments(arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
-    """Texts trimmed and in Unicode's NFC, whole numbers without a point, names sorted, unknown values (None) and defaults left out."""
+def canonical_arguments(
+    arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> str:
+    """Texts trimmed and in Unicode's NFC, whole numbers without a point, names sorted, unknown
+    values (None) and defaults left out."""
     left_out = {name: _canonical(value) for name, value in (defaults or {}).items()}
     stated = {name: _canonical(value) for name, value in arguments.items()}
-    kept = {name: value for name, value in stated.items() if value is not None and not _equal(value, left_out.get(name))}
+    kept = {
+        name: value
+        for name, value in stated.items()
+        if value is not None and not _equal(value, left_out.get(name))
+    }
     return json.dumps(kept, sort_keys=True, separators=(",", ":"))
 
 
 def complete_arguments(canonical: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a provider is asked: it depends on the key alone, not on how the first caller happened to write it."""
+    """What a provider is asked: it depends on the key alone, not on how the first caller happened
+    to write it."""
     return {**(defaults or {}), **json.loads(canonical)}
 
 
@@ -61,7 +71,9 @@ def checked_day(text: str) -> str:
             return date.fromisoformat(text).isoformat()
     except ValueError:
         pass
-    raise UserError(f"A snapshot is named by its day: found '{text}', expected one like 2026-06-20.")
+    raise UserError(
+        f"A snapshot is named by its day: found '{text}', expected one like 2026-06-20."
+    )
 
 
 def _canonical(value: Any) -> Any:

@@ -12,8 +12,8 @@ from tripwright.domains.deeptravel.sandbox.store import Store
 
 
 class Leases:
-    """The leases of one process. While it lives they are renewed in the background, however long a vendor takes; when it is killed they
-    run out after `seconds`."""
+    """The leases of one process. While it lives they are renewed in the background, however long a
+    vendor takes; when it is killed they run out after `seconds`."""
 
     def __init__(self, store: Store, seconds: float):
         self._store, self._seconds = store, seconds
@@ -30,7 +30,9 @@ class Leases:
             self._held.add(key)
             self._idle.clear()
             if self._keeper is None:
-                self._keeper = threading.Thread(target=self._renew, name="tripwright leases", daemon=True)
+                self._keeper = threading.Thread(
+                    target=self._renew, name="tripwright leases", daemon=True
+                )
                 self._keeper.start()
         return True
 

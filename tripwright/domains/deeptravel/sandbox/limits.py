@@ -1,7 +1,9 @@
-"""How fast a vendor may be asked: one token bucket per vendor, which remembers when its next token is due.
+"""How fast a vendor may be asked: one token bucket per vendor, which remembers when its next token
+is due.
 
-A caller reserves its turn and then waits for it. Turns are reserved for the next few seconds only: those that a killed process had
-reserved are lost, and whoever comes after it must not wait for hundreds of them.
+A caller reserves its turn and then waits for it. Turns are reserved for the next few seconds only:
+those that a killed process had reserved are lost, and whoever comes after it must not wait for
+hundreds of them.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ LONGEST_QUEUE_S = 10.0  # how far ahead a turn may be reserved
 
 
 class Limits(Protocol):
-    """All seconds. A store has these for the processes that share it, `LocalLimits` for the threads of one process."""
+    """All seconds. A store has these for the processes that share it, `LocalLimits` for the threads
+    of one process."""
 
     def reserve(self, vendor: str, requests_per_second: float, burst: int) -> float | None:
-        """Takes the next free turn and says how long it is until then; None where more than LONGEST_QUEUE_S are taken: ask later."""
+        """Takes the next free turn and says how long it is until then; None where more than
+        LONGEST_QUEUE_S are taken: ask later."""
         ...
 
     def pause(self, vendor: str, seconds: float) -> None:
@@ -47,21 +51,27 @@ class LocalLimits:
             now = time.monotonic()
             if self._free_at.get(vendor, 0.0) > now + burst * between_s + LONGEST_QUEUE_S:
                 return None
-            resumed_at = self._paused_until.get(vendor, 0.0) + (burst - 1) * between_s  # a pause uses up the burst
+            # a pause uses up the burst
+            resumed_at = self._paused_until.get(vendor, 0.0) + (burst - 1) * between_s
             free_at = max(self._free_at.get(vendor, 0.0), resumed_at, now) + between_s
             self._free_at[vendor] = free_at
         return max(0.0, free_at - now - burst * between_s)
 
     def pause(self, vendor: str, seconds: float) -> None:
         with self._lock:
-            self._paused_until[vendor] = max(self._paused_until.get(vendor, 0.0), time.monotonic() + seconds)
+            self._paused_until[vendor] = max(
+                self._paused_until.get(vendor, 0.0), time.monotonic() + seconds
+            )
 
     def paused_s(self, vendor: str) -> float:
         return self._paused_until.get(vendor, 0.0) - time.monotonic()
 
 
-def wait_for_turn(limits: Limits, vendor: str, terms: Terms, sleep: Callable[[float], None]) -> float:
-    """Seconds waited until this vendor may be asked once. Whoever slept through the beginning of a pause reserves anew after it."""
+def wait_for_turn(
+    limits: Limits, vendor: str, terms: Terms, sleep: Callable[[float], None]
+) -> float:
+    """Seconds waited until this vendor may be asked once. Whoever slept through the beginning of a
+    pause reserves anew after it."""
     waited_s = 0.0
 
     def wait(seconds: float) -> None:
@@ -70,7 +80,11 @@ def wait_for_turn(limits: Limits, vendor: str, terms: Terms, sleep: Callable[[fl
         sleep(seconds)
 
     while True:
-        turn_s = limits.reserve(vendor, terms.requests_per_second, terms.burst) if terms.requests_per_second else 0.0
+        turn_s = (
+            limits.reserve(vendor, terms.requests_per_second, terms.burst)
+            if terms.requests_per_second
+            else 0.0
+        )
         if turn_s is None:
             wait(LONGEST_QUEUE_S * random.uniform(0.3, 0.6))
             continue

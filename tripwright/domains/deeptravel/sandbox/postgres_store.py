@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 RECONNECT_SECONDS = (0.1, 0.5, 2.0, 5.0)  # a database that is started anew is back within these
 CONNECT_SECONDS = 10
 FIND_TABLES = "SELECT to_regclass('sandbox_about')"  # in whichever schema this user's tables are
-SCHEMA_LOCK = 0x7472_6970  # any number, as long as all agree: two processes that create tables at once get in each other's way
+# any number, as long as all agree: two processes that create tables at once get in each other's way
+SCHEMA_LOCK = 0x7472_6970
 
 _Result = TypeVar("_Result")
 
@@ -33,9 +34,11 @@ class _Connected:
 
 
 class PostgresStore(SqlStore):
-    """A URL like postgresql://user:password@host:5432/database. The password shows in no message."""
+    """A URL like postgresql://user:password@host:5432/database. The password shows in no
+    message."""
 
-    NOW = "extract(epoch FROM clock_timestamp())::double precision"  # the server's: the machines' clocks may differ
+    # the server's: the machines' clocks may differ
+    NOW = "extract(epoch FROM clock_timestamp())::double precision"
     MOST = "greatest"
 
     def __init__(self, url: str, create: bool = True):
@@ -46,7 +49,10 @@ class PostgresStore(SqlStore):
         try:
             self._connect()
             if not create and self._run(FIND_TABLES) == [(None,)]:
-                raise UserError(f"No store in {self.name}: expected tables that recording, 'sandbox refresh' or 'sandbox import' made.")
+                raise UserError(
+                    f"No store in {self.name}: expected tables that recording, 'sandbox refresh' or"
+                    " 'sandbox import' made."
+                )
             if create:
                 self._in_transaction(self._create)
         except (psycopg.Error, ProviderFault) as error:
@@ -64,14 +70,21 @@ class PostgresStore(SqlStore):
 
         process = self._here()
         if process.db is None or process.db.closed:
-            process.db = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="tripwright")
-            # A commit is on the server's disk before anybody gets the answer, whatever the server's default is.
+            process.db = psycopg.connect(
+                self._url,
+                autocommit=True,
+                connect_timeout=CONNECT_SECONDS,
+                application_name="tripwright",
+            )
+            # A commit is on the server's disk before anybody gets the answer, whatever the server's
+            # default is.
             process.db.execute("SET synchronous_commit TO on")
             process.db.execute("SET client_min_messages TO warning")
         return process.db
 
     def _here(self) -> _Connected:
-        if self._process.pid != os.getpid():  # psycopg closes a connection only in the process that opened it
+        # psycopg closes a connection only in the process that opened it
+        if self._process.pid != os.getpid():
             self._inherited, self._process = self._process, _Connected()
         return self._process
 
@@ -99,7 +112,8 @@ class PostgresStore(SqlStore):
         self._on_connection(whole)
 
     def _on_connection(self, work: Callable[[psycopg.Connection[Any]], _Result]) -> _Result:
-        """Done once more on a new connection if this one is lost: every statement may be run twice."""
+        """Done once more on a new connection if this one is lost: every statement may be run
+        twice."""
         import psycopg
 
         for pause_s in (*RECONNECT_SECONDS, None):
@@ -109,7 +123,9 @@ class PostgresStore(SqlStore):
                     return work(self._connect())
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if pause_s is None:
-                    raise ProviderFault("connection", f"The store {self.name} cannot be used: {self._said(error)}") from None
+                    raise ProviderFault(
+                        "connection", f"The store {self.name} cannot be used: {self._said(error)}"
+                    ) from None
                 time.sleep(pause_s)
         raise AssertionError("unreachable")
 

@@ -1,8 +1,10 @@
-"""What a vendor has to offer to stand behind a tool: a name, a version, terms, and one blocking call.
+"""What a vendor has to offer to stand behind a tool: a name, a version, terms, and one blocking
+call.
 
-A provider does one attempt and waits for nothing. Retries, rate limits, single flight and memory belong to the sandbox, so that every
-vendor gets them alike. What a vendor cannot do today (a timeout, a 503, a limit) is a `ProviderFault` and our side's fault; what does not
-exist or cannot be asked so is an answer (`Found` with a note).
+A provider does one attempt and waits for nothing. Retries, rate limits, single flight and memory
+belong to the sandbox, so that every vendor gets them alike. What a vendor cannot do today (a
+timeout, a 503, a limit) is a `ProviderFault` and our side's fault; what does not exist or cannot be
+asked so is an answer (`Found` with a note).
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from tripwright.tools.http import FaultKind, ProviderFault
 
 __all__ = ["PASSING", "FaultKind", "Provider", "ProviderFault", "Terms"]
 
-PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))  # worth another attempt
+# worth another attempt
+PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How a vendor wants to be treated. `requests_per_second` is one budget for everything that is asked of this vendor."""
+    """How a vendor wants to be treated. `requests_per_second` is one budget for everything that is
+    asked of this vendor."""
 
     requests_per_second: float | None = None
     burst: int = 1
@@ -43,5 +47,6 @@ class Provider(Protocol):
     def terms(self) -> Terms: ...
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
-        """One attempt. `arguments` are complete and of the right types. Raises ProviderFault and nothing else."""
+        """One attempt. `arguments` are complete and of the right types. Raises ProviderFault and
+        nothing else."""
         ...

@@ -1,4 +1,5 @@
-"""Keeps the keys of this process's environment out of what is stored, shown and logged, whatever a vendor repeats."""
+"""Keeps the keys of this process's environment out of what is stored, shown and logged, whatever a
+vendor repeats."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-_NAME = re.compile(r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+_NAME = re.compile(
+    r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
 FEWEST_CHARACTERS = 8  # a shorter value may be a word of any text
 HIDDEN = "***"
 
@@ -21,9 +25,18 @@ class Redaction:
         named = (os.environ if environment is None else environment).items()
         values = {value.strip() for name, value in named if _NAME.search(name)}
         long = [value for value in values if len(value) >= FEWEST_CHARACTERS]
-        written = {form for value in long for form in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])}
+        written = {
+            form
+            for value in long
+            for form in (
+                value,
+                json.dumps(value)[1:-1],
+                json.dumps(value, ensure_ascii=False)[1:-1],
+            )
+        }
         written |= {quote(value, safe="") for value in long}
-        self._written = sorted(written, key=len, reverse=True)  # a secret may be part of a longer one
+        # a secret may be part of a longer one
+        self._written = sorted(written, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for secret in self._written:

@@ -1,4 +1,5 @@
-"""A new day's snapshot from an old one (row D2's daily refresh): the same questions, asked again."""
+"""A new day's snapshot from an old one (row D2's daily refresh): the same questions, asked
+again."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from tripwright.domains.deeptravel.sandbox.sandbox import Asked, Sandbox
 from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
 from tripwright.errors import UserError
 
-DAILY = ("flight_search", "train_search", "hotel_search")  # what row D2 refreshes daily; places and ways stay
+# what row D2 refreshes daily; places and ways stay
+DAILY = ("flight_search", "train_search", "hotel_search")
 
 
 @dataclass
 class Refreshed:
-    """`known` were in the new day already; `unanswered` are questions by tool whose vendor failed; `problems` say how, once a tool."""
+    """`known` were in the new day already; `unanswered` are questions by tool whose vendor failed;
+    `problems` say how, once a tool."""
 
     questions: int
     carried: int = 0
@@ -33,21 +36,33 @@ class Refreshed:
 
 
 def refresh(
-    sandbox: Sandbox, from_day: str, tools: Sequence[str] = DAILY, threads: int = 8, report: Callable[[Refreshed], None] | None = None
+    sandbox: Sandbox,
+    from_day: str,
+    tools: Sequence[str] = DAILY,
+    threads: int = 8,
+    report: Callable[[Refreshed], None] | None = None,
 ) -> Refreshed:
-    """Asks every question of `from_day` to one of `tools` again, under the day of `sandbox`, which records. The answers of all other tools
-    are carried over as they are, so that the new day is whole.
+    """Asks every question of `from_day` to one of `tools` again, under the day of `sandbox`, which
+    records. The answers of all other tools are carried over as they are, so that the new day is
+    whole.
 
-    What the new day has is not asked again: a refresh that was stopped goes on where it was. Raises UserError.
+    What the new day has is not asked again: a refresh that was stopped goes on where it was. Raises
+    UserError.
     """
     store, to_day = sandbox.store, sandbox.snapshot
     if store is None or sandbox.mode != "record" or checked_day(from_day) == to_day:
-        raise UserError(f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'}, mode {sandbox.mode}.")
+        raise UserError(
+            f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'},"
+            f" mode {sandbox.mode}."
+        )
     questions, carried = _divide(store, from_day, tools)
     if not questions and not carried:
         raise UserError(f"The store {store.name} has no snapshot of {from_day}.")
     if missing := sorted({tool for tool, _ in questions} - sandbox.tools):
-        raise UserError(f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or refresh other tools.")
+        raise UserError(
+            f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or"
+            " refresh other tools."
+        )
     found = Refreshed(len(questions), carried)
     store.keep_all(
         Recorded(replace(recorded.question, snapshot=to_day), recorded.body)
@@ -71,9 +86,14 @@ def _divide(store: Store, from_day: str, tools: Sequence[str]) -> tuple[list[tup
 
 
 def _ask_all(
-    sandbox: Sandbox, questions: list[tuple[str, str]], threads: int, found: Refreshed, report: Callable[[Refreshed], None]
+    sandbox: Sandbox,
+    questions: list[tuple[str, str]],
+    threads: int,
+    found: Refreshed,
+    report: Callable[[Refreshed], None],
 ) -> None:
-    hopeless: set[str] = set()  # a vendor that does not know our key is not asked a thousand times more
+    # a vendor that does not know our key is not asked a thousand times more
+    hopeless: set[str] = set()
     waiting: dict[Future[Asked], str] = {}
     with ThreadPoolExecutor(threads) as pool:
         try:

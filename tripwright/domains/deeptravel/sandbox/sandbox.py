@@ -1,4 +1,5 @@
-"""The robust sandbox (row D2): asks vendors as their terms want it, remembers what they said, and says it again byte for byte.
+"""The robust sandbox (row D2): asks vendors as their terms want it, remembers what they said, and
+says it again byte for byte.
 
 | mode | asks vendors | store |
 |---|---|---|
@@ -6,8 +7,9 @@
 | `record` | where the store has no answer yet | reads and writes |
 | `replay` | never: what is not recorded is a `NotRecorded`, and counted | reads |
 
-In `record`, each key is asked once: threads of a process share a call under way, processes agree through a lease in the store. An answer
-that stays in the store is what every caller gets, the one who asked included. Refusals and empty answers are answers; faults are not.
+In `record`, each key is asked once: threads of a process share a call under way, processes agree
+through a lease in the store. An answer that stays in the store is what every caller gets, the one
+who asked included. Refusals and empty answers are answers; faults are not.
 """
 
 from __future__ import annotations
@@ -23,7 +25,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tripwright.domains.deeptravel.sandbox.counts import Counts
-from tripwright.domains.deeptravel.sandbox.keys import DEFAULTS, Question, canonical_arguments, checked_day, complete_arguments
+from tripwright.domains.deeptravel.sandbox.keys import (
+    DEFAULTS,
+    Question,
+    canonical_arguments,
+    checked_day,
+    complete_arguments,
+)
 from tripwright.domains.deeptravel.sandbox.leases import Leases
 from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits, wait_for_turn
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, ProviderFault
@@ -38,14 +46,17 @@ LONGEST_POLL_S = 0.25  # between two looks at what another process is asking
 
 @dataclass(frozen=True)
 class NotRecorded:
-    """Replay has no answer to this question. An answer all the same: the same question gets the same one every time."""
+    """Replay has no answer to this question. An answer all the same: the same question gets the
+    same one every time."""
 
     question: Question
 
     @property
     def note(self) -> str:
         asked = self.question
-        return f"{asked.tool} {asked.arguments} is not recorded in the snapshot of {asked.snapshot}."
+        return (
+            f"{asked.tool} {asked.arguments} is not recorded in the snapshot of {asked.snapshot}."
+        )
 
 
 @dataclass(frozen=True)
@@ -59,15 +70,19 @@ class Asked:
 
 @dataclass(frozen=True)
 class Retries:
-    """After a fault that may pass. Seconds; a wait doubles with each retry and varies by a quarter, so that callers who failed together do
-    not come back together. What a vendor asks for is respected up to `longest_wait_s`."""
+    """After a fault that may pass. Seconds; a wait doubles with each retry and varies by a quarter,
+    so that callers who failed together do not come back together. What a vendor asks for is
+    respected up to `longest_wait_s`."""
 
     most: int = 5
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
 
     def wait_s(self, attempt: int) -> float:
-        return min(self.first_wait_s * 2.0 ** min(attempt - 1, 20) * (0.75 + 0.5 * random.random()), self.longest_wait_s)
+        return min(
+            self.first_wait_s * 2.0 ** min(attempt - 1, 20) * (0.75 + 0.5 * random.random()),
+            self.longest_wait_s,
+        )
 
 
 class _Process:
@@ -80,10 +95,11 @@ class _Process:
 
 
 class Sandbox:
-    """Threads may share one. `providers` says who answers which tool; `snapshot` is the day under which answers are remembered.
+    """Threads may share one. `providers` says who answers which tool; `snapshot` is the day under
+    which answers are remembered.
 
-    `limits` keeps the vendors' budgets: the store in `record`, else those given, which providers that ask others for positions should be
-    given too, so that a vendor has one budget for both.
+    `limits` keeps the vendors' budgets: the store in `record`, else those given, which providers
+    that ask others for positions should be given too, so that a vendor has one budget for both.
     """
 
     def __init__(
@@ -99,16 +115,22 @@ class Sandbox:
         defaults: Mapping[str, Mapping[str, Any]] = DEFAULTS,
     ):
         if mode not in get_args(Mode):
-            raise UserError(f"Sandbox mode '{mode}' is not known. Accepted: {', '.join(get_args(Mode))}.")
+            raise UserError(
+                f"Sandbox mode '{mode}' is not known. Accepted: {', '.join(get_args(Mode))}."
+            )
         if mode != "live" and store is None:
-            raise UserError(f"A sandbox in mode {mode} needs a store, for instance runs/live.sqlite.")
+            raise UserError(
+                f"A sandbox in mode {mode} needs a store, for instance runs/live.sqlite."
+            )
         self.providers, self.store, self.mode = dict(providers), store, mode
         self.snapshot = checked_day(snapshot) if mode != "live" or snapshot else ""
         if mode == "replay" and store is not None:
             _check_recorded(store, self.snapshot)
         self.counts = Counts()
         self._retries, self._lease_s, self._defaults = retries or Retries(), lease_s, defaults
-        self._limits: Limits = store if mode == "record" and store is not None else limits or LocalLimits()
+        self._limits: Limits = (
+            store if mode == "record" and store is not None else limits or LocalLimits()
+        )
         self._redacted = Redaction()
         self._process = _Process(store, lease_s)
 
@@ -117,13 +139,15 @@ class Sandbox:
         return frozenset(self.providers)
 
     def question(self, tool: str, arguments: Mapping[str, Any]) -> Question:
-        """Raises KeyError for a tool without a provider. A key of ours in an argument goes to no vendor and into no store."""
+        """Raises KeyError for a tool without a provider. A key of ours in an argument goes to no
+        vendor and into no store."""
         provider = self.providers[tool]
         canonical = canonical_arguments(self._redacted.within(arguments), self._defaults.get(tool))
         return Question(tool, provider.name, provider.version, canonical, self.snapshot)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Asked:
-        """Answers one call whose arguments were checked. Raises ProviderFault where our side could not answer."""
+        """Answers one call whose arguments were checked. Raises ProviderFault where our side could
+        not answer."""
         question = self.question(tool, arguments)
         self.counts.add(tool, question.provider, "asked")
         try:
@@ -182,13 +206,17 @@ class Sandbox:
             if (body := store.find(question.key)) is not None:
                 return Found.from_json(body), "shared"
         try:
-            if (body := store.find(question.key)) is not None:  # answered between our look and our lease
+            # answered between our look and our lease
+            if (body := store.find(question.key)) is not None:
                 return Found.from_json(body), "shared"
             found = self._call(question)
             if not found.source.may_store:
                 self.counts.add(question.tool, question.provider, "not_stored")
                 return found, "answered_live"
-            return Found.from_json(store.keep(Recorded(question, found.to_json().encode()))), "answered_live"
+            return (
+                Found.from_json(store.keep(Recorded(question, found.to_json().encode()))),
+                "answered_live",
+            )
         finally:
             leases.release(question.key)
 
@@ -198,7 +226,11 @@ class Sandbox:
         arguments = complete_arguments(question.arguments, self._defaults.get(tool))
         while True:
             attempt += 1
-            self.counts.waited(tool, provider.name, wait_for_turn(self._limits, provider.name, provider.terms, time.sleep))
+            self.counts.waited(
+                tool,
+                provider.name,
+                wait_for_turn(self._limits, provider.name, provider.terms, time.sleep),
+            )
             self.counts.add(tool, provider.name, "live_calls")
             try:
                 return self._clean(question, provider.ask(tool, arguments))
@@ -206,15 +238,24 @@ class Sandbox:
                 self.counts.fault(tool, provider.name, fault.kind)
                 asked_for_s = min(fault.retry_after_s or 0.0, self._retries.longest_wait_s)
                 if fault.kind == "rate_limit" and asked_for_s:
-                    self._limits.pause(provider.name, asked_for_s)  # everybody waits, not only who was told to
+                    # everybody waits, not only who was told to
+                    self._limits.pause(provider.name, asked_for_s)
                 if fault.kind not in PASSING or attempt > self._retries.most:
                     said = f"{fault} ({attempt} attempts)" if attempt > 1 else str(fault)
-                    raise ProviderFault(fault.kind, self._redacted(said), fault.retry_after_s) from None
+                    raise ProviderFault(
+                        fault.kind, self._redacted(said), fault.retry_after_s
+                    ) from None
                 self.counts.add(tool, provider.name, "retries")
-                time.sleep(max(self._retries.wait_s(attempt), 0.0 if fault.kind == "rate_limit" else asked_for_s))
+                time.sleep(
+                    max(
+                        self._retries.wait_s(attempt),
+                        0.0 if fault.kind == "rate_limit" else asked_for_s,
+                    )
+                )
 
     def _clean(self, question: Question, found: Found) -> Found:
-        """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a character, which JSON can)."""
+        """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a
+        character, which JSON can)."""
         said = found.to_json()
         if self._redacted(said) != said:
             self.counts.add(question.tool, question.provider, "redacted")
@@ -227,4 +268,7 @@ def _check_recorded(store: Store, snapshot: str) -> None:
     days = sorted({count.snapshot for count in store.counts()})
     if snapshot not in days:
         has = f"it has {', '.join(days[-5:])}" if days else "it is empty"
-        raise UserError(f"The store {store.name} has no snapshot of {snapshot}: {has}. Record it first, or import it.")
+        raise UserError(
+            f"The store {store.name} has no snapshot of {snapshot}: {has}. Record it first, or"
+            " import it."
+        )

@@ -7,8 +7,8 @@
     places = "nominatim"                 # who knows where a name is
     mode = "walking"
 
-A vendor that answers several tools, or several times says where a place is, is one client with one budget. Keys come from the
-environment and from nowhere else.
+A vendor that answers several tools, or several times says where a place is, is one client with one
+budget. Keys come from the environment and from nowhere else.
 """
 
 from __future__ import annotations
@@ -46,23 +46,31 @@ VENDORS: Mapping[str, tuple[str, str]] = {
 MCP = "mcp"  # and "mcp-NAME": there may be several servers
 WORLD = "world"
 TERMS_OPTIONS: Mapping[str, type] = {"requests_per_second": float, "burst": int, "may_store": bool}
-# Answered only by who knows where places are, or else with the option that does without: vendor → (tool, option).
+# Answered only by who knows where places are, or else with the option that does without: vendor →
+# (tool, option).
 NEEDS_PLACES: Mapping[str, tuple[str, str]] = {"duffel": ("hotel_search", "test_hotels")}
 PLACES = "poi_search"  # the tool that says where a name is
-WORDS: Mapping[type, str] = {str: "a text", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
+WORDS: Mapping[type, str] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    dict: "a table",
+}
 
 
 def load_services(path: str | Path, limits: Limits | None = None) -> dict[str, Provider]:
-    """Who answers which tool. `limits`, a sandbox's store, keeps the budgets of those who are asked where a place is together with the
-    sandbox's own. Raises UserError for a file that cannot be read, an unknown vendor, tool or option, and a key that is missing or written
-    into the file."""
+    """Who answers which tool. `limits`, a sandbox's store, keeps the budgets of those who are asked
+    where a place is together with the sandbox's own. Raises UserError for a file that cannot be
+    read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
     body = _read(path)
     with _said_of(path):
         return _Services(body, limits or LocalLimits()).by_tool()
 
 
 def tools_in(path: str | Path) -> tuple[str, ...]:
-    """The tools that a services file names; no vendor is made and no key is needed. Raises UserError."""
+    """The tools that a services file names; no vendor is made and no key is needed. Raises
+    UserError."""
     body = _read(path)
     with _said_of(path):
         return tuple(_table(body, "tools"))
@@ -88,7 +96,9 @@ def _read(path: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         # Only where: the parser's own words may repeat what stands there, and that may be a key.
         place = re.search(r"\(at (.*?)\)$", str(error))
-        raise UserError(f"Services file '{shown}' is not TOML{f' at {place[1]}' if place else ''}.") from None
+        raise UserError(
+            f"Services file '{shown}' is not TOML{f' at {place[1]}' if place else ''}."
+        ) from None
     with _said_of(path):
         refuse_keys(body)
     return body
@@ -110,8 +120,13 @@ class _Services:
         for vendor in vendors:
             _check_known(vendor)
         if not tools:
-            raise UserError(f'[tools] names no tool: expected lines like poi_search = "nominatim", for {", ".join(RECORDS)}.')
-        return {tool: self.answering(tool, vendor, f"tools.{tool}") for tool, vendor in tools.items()}
+            raise UserError(
+                '[tools] names no tool: expected lines like poi_search = "nominatim", for'
+                f" {', '.join(RECORDS)}."
+            )
+        return {
+            tool: self.answering(tool, vendor, f"tools.{tool}") for tool, vendor in tools.items()
+        }
 
     def answering(self, tool: str, vendor: Any, where: str) -> Provider:
         """The vendor, where it answers this tool."""
@@ -120,13 +135,23 @@ class _Services:
         _check_known(vendor)
         if tool not in RECORDS and not _is_mcp(vendor):
             raise UserError(f"There is no tool '{tool}': expected one of {', '.join(RECORDS)}.")
-        stated: Any = RECORDS if vendor not in VENDORS else _class_of(vendor).tools  # known before a key is needed
+        # known before a key is needed
+        stated: Any = RECORDS if vendor not in VENDORS else _class_of(vendor).tools
         answered = stated if tool in RECORDS and tool not in stated else self.vendor(vendor).tools
         if tool not in answered:
-            raise UserError(f"{where}: '{vendor}' does not answer {tool}, only {', '.join(sorted(answered))}.")
+            raise UserError(
+                f"{where}: '{vendor}' does not answer {tool}, only {', '.join(sorted(answered))}."
+            )
         needing, instead = NEEDS_PLACES.get(vendor, ("", ""))
-        if tool == needing and "places" not in self.options(vendor) and not self.options(vendor).get(instead):
-            raise UserError(f'vendors.{vendor} needs places for {tool}, for instance places = "nominatim", or {instead} = true.')
+        if (
+            tool == needing
+            and "places" not in self.options(vendor)
+            and not self.options(vendor).get(instead)
+        ):
+            raise UserError(
+                f'vendors.{vendor} needs places for {tool}, for instance places = "nominatim", or'
+                f" {instead} = true."
+            )
         return self.vendor(vendor)
 
     def options(self, vendor: str) -> Mapping[str, Any]:
@@ -138,7 +163,13 @@ class _Services:
         if name not in self.made:
             self.making.append(name)
             options = self.options(name)
-            self.made[name] = self.client(name, options) if name in VENDORS else _mcp(name, options) if _is_mcp(name) else _world(options)
+            self.made[name] = (
+                self.client(name, options)
+                if name in VENDORS
+                else _mcp(name, options)
+                if _is_mcp(name)
+                else _world(options)
+            )
             self.making.pop()
         return self.made[name]
 
@@ -148,16 +179,29 @@ class _Services:
         parameters = inspect.signature(kind.__init__).parameters
         hints = get_type_hints(kind.__init__)
         known = {
-            option: hint for option, hint in hints.items() if hint in WORDS and parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
+            option: hint
+            for option, hint in hints.items()
+            if hint in WORDS and parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
         }
         takes_places, takes_terms = "positions" in parameters, "terms" in parameters
-        accepted = {**known, **(TERMS_OPTIONS if takes_terms else {}), **({"places": str} if takes_places else {})}
+        accepted = {
+            **known,
+            **(TERMS_OPTIONS if takes_terms else {}),
+            **({"places": str} if takes_places else {}),
+        }
         _known(f"vendors.{name}", options, tuple(accepted))
-        values = {option: _checked(f"vendors.{name}.{option}", value, accepted[option]) for option, value in options.items()}
+        values = {
+            option: _checked(f"vendors.{name}.{option}", value, accepted[option])
+            for option, value in options.items()
+        }
         given = {option: value for option, value in values.items() if option in known}
         if "contact" in known and "contact" in self.body:
             given.setdefault("contact", _checked("contact", self.body["contact"], str))
-        missing = [option for option in known if option not in given and parameters[option].default is inspect.Parameter.empty]
+        missing = [
+            option
+            for option in known
+            if option not in given and parameters[option].default is inspect.Parameter.empty
+        ]
         if missing:
             raise UserError(f"vendors.{name} needs {' and '.join(missing)}.")
         if takes_terms:
@@ -165,7 +209,10 @@ class _Services:
         if "places" in values:
             given["positions"] = self.positions_of(values["places"], f"vendors.{name}.places")
         elif takes_places and parameters["positions"].default is inspect.Parameter.empty:
-            raise UserError(f'vendors.{name} needs places, the vendor who knows where a name is, for instance places = "nominatim".')
+            raise UserError(
+                f"vendors.{name} needs places, the vendor who knows where a name is, for instance"
+                ' places = "nominatim".'
+            )
         provider: Provider = kind(**given)
         return provider
 
@@ -181,7 +228,10 @@ def _is_mcp(vendor: str) -> bool:
 
 def _check_known(vendor: str) -> None:
     if vendor not in VENDORS and vendor != WORLD and not _is_mcp(vendor):
-        raise UserError(f"There is no vendor '{vendor}': expected one of {', '.join(sorted([*VENDORS, MCP, WORLD]))}.")
+        raise UserError(
+            f"There is no vendor '{vendor}': expected one of"
+            f" {', '.join(sorted([*VENDORS, MCP, WORLD]))}."
+        )
 
 
 def _class_of(vendor: str) -> Any:
@@ -202,14 +252,18 @@ def _world(options: Mapping[str, Any]) -> Provider:
 
     _known("vendors.world", options, ("folder", "day"))
     if "folder" not in options:
-        raise UserError('vendors.world needs folder, the folder of a world, for instance folder = "worlds/small".')
+        raise UserError(
+            "vendors.world needs folder, the folder of a world, for instance folder ="
+            ' "worlds/small".'
+        )
     day = options.get("day")
     if isinstance(day, str):
         try:
             day = date.fromisoformat(day)
         except ValueError:
             raise UserError(f"vendors.world.day is a day like 2022-03-01: found '{day}'.") from None
-    if day is not None and type(day) is not date:  # TOML has days without quotes too, and a moment is also a day
+    # TOML has days without quotes too, and a moment is also a day
+    if day is not None and type(day) is not date:
         raise UserError(f"vendors.world.day is a day like 2022-03-01: found {_word(day)}.")
     folder = _checked("vendors.world.folder", options["folder"], str)
     return WorldProvider(World.open(folder), day.isoformat() if day else None)
@@ -235,7 +289,10 @@ def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, 
 def _known(where: str, given: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
     for name in given:
         if name not in accepted:
-            raise UserError(f"There is no option '{where}{'.' if where else ''}{name}': expected one of {', '.join(accepted)}.")
+            raise UserError(
+                f"There is no option '{where}{'.' if where else ''}{name}': expected one of"
+                f" {', '.join(accepted)}."
+            )
 
 
 def _checked(where: str, value: Any, kind: type) -> Any:

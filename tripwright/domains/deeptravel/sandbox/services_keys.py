@@ -1,4 +1,5 @@
-"""Keys do not belong into files: found there, they are refused before anything else is read, and never repeated."""
+"""Keys do not belong into files: found there, they are refused before anything else is read, and
+never repeated."""
 
 from __future__ import annotations
 
@@ -12,32 +13,59 @@ from tripwright.errors import UserError
 
 # Which variable a vendor's key is read from.
 KEY_VARIABLES: Mapping[str, str] = {"duffel": "DUFFEL_ACCESS_TOKEN", "tavily": "TAVILY_API_KEY"}
-_NAME = re.compile(r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$", re.IGNORECASE)
-_VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")  # holds names of variables, and somebody may have put the key itself there
+_NAME = re.compile(
+    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$",
+    re.IGNORECASE,
+)
+# holds names of variables, and somebody may have put the key itself there
+_VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _VALUE = re.compile(r"(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )", re.IGNORECASE)
 FEWEST_CHARACTERS = 8  # a shorter value of a variable may be a word of any text
 
 
 def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
-    """Raises UserError for an option that is named like a key, looks like one, or has the value of a key in the environment."""
+    """Raises UserError for an option that is named like a key, looks like one, or has the value of
+    a key in the environment."""
     if isinstance(body, Mapping):
         for name, value in body.items():
             refuse_keys(value, (*where, name))
     elif isinstance(body, list):
         for value in body:
             refuse_keys(value, where)
-    elif isinstance(body, str) and where and _VARIABLE_OPTION.search(where[-1]) and not _VARIABLE.fullmatch(body):
-        raise UserError(f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN, found something else.")
-    elif isinstance(body, str) and body and (_NAME.search(where[-1] if where else "") or _is_key(body)):
+    elif (
+        isinstance(body, str)
+        and where
+        and _VARIABLE_OPTION.search(where[-1])
+        and not _VARIABLE.fullmatch(body)
+    ):
+        raise UserError(
+            f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN, found"
+            " something else."
+        )
+    elif (
+        isinstance(body, str)
+        and body
+        and (_NAME.search(where[-1] if where else "") or _is_key(body))
+    ):
         variable = KEY_VARIABLES.get(where[1] if len(where) > 2 else "")
-        instead = f"set the environment variable {variable}" if variable else "set an environment variable"
-        raise UserError(f"{'.'.join(where)} holds a key: keys are not read from files, {instead} instead.")
+        instead = (
+            f"set the environment variable {variable}"
+            if variable
+            else "set an environment variable"
+        )
+        raise UserError(
+            f"{'.'.join(where)} holds a key: keys are not read from files, {instead} instead."
+        )
 
 
 def _is_key(text: str) -> bool:
     named = (os.environ.get(variable, "").strip() for variable in KEY_VARIABLES.values())
-    return bool(_VALUE.match(text)) or any(len(key) >= FEWEST_CHARACTERS and key in text for key in named) or _has_credentials(text)
+    return (
+        bool(_VALUE.match(text))
+        or any(len(key) >= FEWEST_CHARACTERS and key in text for key in named)
+        or _has_credentials(text)
+    )
 
 
 def _has_credentials(text: str) -> bool:

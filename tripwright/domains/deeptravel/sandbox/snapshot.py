@@ -1,7 +1,9 @@
-"""The answers of one day as a thing of its own: its contents and hash, one file to hand on, and a new day asked anew (row D2).
+"""The answers of one day as a thing of its own: its contents and hash, one file to hand on, and a
+new day asked anew (row D2).
 
-A file is gzip over lines of JSON. The first says what it is: format, day, counts, and the SHA-256 of all lines after it. The others are
-the answers, ordered by key. Equal snapshots are equal bytes, whichever store they come from.
+A file is gzip over lines of JSON. The first says what it is: format, day, counts, and the SHA-256
+of all lines after it. The others are the answers, ordered by key. Equal snapshots are equal bytes,
+whichever store they come from.
 """
 
 from __future__ import annotations
@@ -29,12 +31,16 @@ from tripwright.files import make_parent
 FORMAT = "tripwright snapshot"
 FORMAT_VERSION = 1
 _GZIP = b"\x1f\x8b"  # how every such file begins
-_A_SNAPSHOT = "a day's answers as 'tripwright sandbox export' writes them (gzip over lines of JSON, DAY.jsonl.gz)"
+_A_SNAPSHOT = (
+    "a day's answers as 'tripwright sandbox export' writes them (gzip over lines of JSON,"
+    " DAY.jsonl.gz)"
+)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is in one day. `tools` are answers by tool and vendor; `content_hash` is over every question and answer."""
+    """What is in one day. `tools` are answers by tool and vendor; `content_hash` is over every
+    question and answer."""
 
     snapshot: str
     answers: int
@@ -72,10 +78,13 @@ def describe(store: Store, day: str) -> Snapshot:
 
 
 def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
-    """Writes one day as one file, whole or not at all. What is recorded meanwhile may or may not be in it; header and lines agree."""
+    """Writes one day as one file, whole or not at all. What is recorded meanwhile may or may not be
+    in it; header and lines agree."""
     tally = _Tally(checked_day(day))
     if out.is_dir():
-        raise UserError(f"'{out}' is a folder: name the file to write, for instance {out / f'{day}.jsonl.gz'}.")
+        raise UserError(
+            f"'{out}' is a folder: name the file to write, for instance {out / f'{day}.jsonl.gz'}."
+        )
     make_parent(out)
     partial = out.with_name(out.name + ".partial")
     with tempfile.TemporaryFile(dir=out.parent) as lines, partial.open("wb") as file:
@@ -100,13 +109,17 @@ def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
 
 
 def import_snapshot(path: Path, store: Store) -> Snapshot:
-    """Adds a file's answers to a store: all of them or none, and none that contradicts what the store has. Raises UserError."""
+    """Adds a file's answers to a store: all of them or none, and none that contradicts what the
+    store has. Raises UserError."""
     found = check_file(path)
-    differing = sum(store.find(recorded.question.key) not in (None, recorded.body) for _, recorded in _read(path, found.snapshot))
+    differing = sum(
+        store.find(recorded.question.key) not in (None, recorded.body)
+        for _, recorded in _read(path, found.snapshot)
+    )
     if differing:
         raise UserError(
-            f"'{path}' contradicts the store {store.name}: {differing:,} answers of {found.snapshot} differ. "
-            "Drop that day first, or name another store."
+            f"'{path}' contradicts the store {store.name}: {differing:,} answers of"
+            f" {found.snapshot} differ. Drop that day first, or name another store."
         )
     store.keep_all(recorded for _, recorded in _read(path, found.snapshot))
     return found
@@ -118,14 +131,21 @@ def check_file(path: Path) -> Snapshot:
         raise UserError(f"No snapshot at '{path}': expected {_A_SNAPSHOT}.")
     with path.open("rb") as file:
         if file.read(len(_GZIP)) != _GZIP:
-            raise UserError(f"'{path}' is no snapshot: found a file that is not gzip, expected {_A_SNAPSHOT}.")
+            raise UserError(
+                f"'{path}' is no snapshot: found a file that is not gzip, expected {_A_SNAPSHOT}."
+            )
     try:
         with gzip.open(path) as lines:
             header = _object(lines.readline())
         if header.get("format") != FORMAT:
-            raise UserError(f"'{path}' is no snapshot: found gzip over something else, expected {_A_SNAPSHOT}.")
+            raise UserError(
+                f"'{path}' is no snapshot: found gzip over something else, expected {_A_SNAPSHOT}."
+            )
         if header.get("version") != FORMAT_VERSION:
-            raise UserError(f"'{path}' is a snapshot of version {header.get('version')}; this tripwright reads version {FORMAT_VERSION}.")
+            raise UserError(
+                f"'{path}' is a snapshot of version {header.get('version')}; this tripwright reads"
+                f" version {FORMAT_VERSION}."
+            )
         day = checked_day(str(header.get("snapshot")))
         tally = _Tally(day)
         for line, recorded in _read(path, day):
@@ -135,7 +155,9 @@ def check_file(path: Path) -> Snapshot:
     found = tally.snapshot()
     if found.header() != header:
         said = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
-        raise _damaged(path, f"its header says {said}, it holds {found.answers} with hash {found.content_hash}")
+        raise _damaged(
+            path, f"its header says {said}, it holds {found.answers} with hash {found.content_hash}"
+        )
     return found
 
 
@@ -145,7 +167,9 @@ def _read(path: Path, day: str) -> Iterator[tuple[bytes, Recorded]]:
         for number, line in enumerate(lines, start=2):
             entry = _object(line)
             try:
-                question = Question(entry["tool"], entry["provider"], entry["version"], entry["arguments"], day)
+                question = Question(
+                    entry["tool"], entry["provider"], entry["version"], entry["arguments"], day
+                )
                 body = entry["answer"].encode()
                 fits = question.key == entry["key"] and Found.from_json(body).source.may_store
             except (LookupError, TypeError, ValueError, AttributeError):
@@ -158,7 +182,12 @@ def _read(path: Path, day: str) -> Iterator[tuple[bytes, Recorded]]:
 def _line(recorded: Recorded) -> bytes:
     """The answer as a text inside JSON, so that its bytes come back as they were."""
     asked = recorded.question
-    said = {"tool": asked.tool, "provider": asked.provider, "version": asked.version, "arguments": asked.arguments}
+    said = {
+        "tool": asked.tool,
+        "provider": asked.provider,
+        "version": asked.version,
+        "arguments": asked.arguments,
+    }
     return _json_line({"key": asked.key, **said, "answer": recorded.body.decode()})
 
 
@@ -167,7 +196,8 @@ def _json_line(entry: Mapping[str, Any]) -> bytes:
 
 
 def _zipped(file: Any) -> gzip.GzipFile:
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # no name, no time: equal bytes
+    # no name, no time: equal bytes
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -179,7 +209,9 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _damaged(path: Path, why: str) -> UserError:
-    return UserError(f"'{path}' is damaged: {why}. Nothing was imported; export the snapshot again.")
+    return UserError(
+        f"'{path}' is damaged: {why}. Nothing was imported; export the snapshot again."
+    )
 
 
 def _not_empty(found: Snapshot, store: Store) -> Snapshot:
@@ -192,7 +224,8 @@ def _not_empty(found: Snapshot, store: Store) -> Snapshot:
 
 @dataclass(frozen=True)
 class RecordedProvider:
-    """Stands for a vendor in replay, where none is asked: no key and no client are needed to train on what was recorded."""
+    """Stands for a vendor in replay, where none is asked: no key and no client are needed to train
+    on what was recorded."""
 
     name: str
     version: str
@@ -204,11 +237,16 @@ class RecordedProvider:
 
 
 def recorded_providers(
-    store: Store, day: str, chosen: Mapping[str, str] | None = None, offered: Iterable[str] = RECORDS
+    store: Store,
+    day: str,
+    chosen: Mapping[str, str] | None = None,
+    offered: Iterable[str] = RECORDS,
 ) -> dict[str, Provider]:
-    """Who answers which tool in a snapshot. Where several did, `chosen` says which, as "duffel" or as "duffel 2.1". Raises UserError.
+    """Who answers which tool in a snapshot. Where several did, `chosen` says which, as "duffel" or
+    as "duffel 2.1". Raises UserError.
 
-    A tool of `offered` that nobody was asked for stands there too, with nothing recorded: an agent is to see the tools that it saw then.
+    A tool of `offered` that nobody was asked for stands there too, with nothing recorded: an agent
+    is to see the tools that it saw then.
     """
     who: dict[str, dict[tuple[str, str], None]] = {}
     for count in store.counts():
@@ -220,7 +258,10 @@ def recorded_providers(
         fitting = [pair for pair in pairs if wanted is None or wanted in (pair[0], " ".join(pair))]
         if len(fitting) != 1:
             has = ", ".join(f"'{name} {version}'" for name, version in pairs)
-            raise UserError(f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found {wanted or 'no choice'}.")
+            raise UserError(
+                f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found"
+                f" {wanted or 'no choice'}."
+            )
         found[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
     for tool in offered:
         found.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))

@@ -25,7 +25,9 @@ class _Connected:
     def __init__(self, path: Path, create: bool):
         self.pid, self.lock = os.getpid(), threading.RLock()
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        self.db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self.db = sqlite3.connect(
+            uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
 
 
 class SqliteStore(SqlStore):
@@ -38,9 +40,15 @@ class SqliteStore(SqlStore):
         super().__init__(str(path))
         self._path = Path(path)
         if self._path.is_dir():
-            raise UserError(f"'{path}' is a folder: a store is a file, for instance {self._path / 'live.sqlite'}.")
+            raise UserError(
+                f"'{path}' is a folder: a store is a file, for instance"
+                f" {self._path / 'live.sqlite'}."
+            )
         if not create and not self._path.is_file():
-            raise UserError(f"No store at '{path}': expected a file that recording, 'sandbox refresh' or 'sandbox import' made.")
+            raise UserError(
+                f"No store at '{path}': expected a file that recording, 'sandbox refresh' or"
+                " 'sandbox import' made."
+            )
         if create:
             make_parent(self._path)
         try:
@@ -52,19 +60,24 @@ class SqliteStore(SqlStore):
 
     def _connect(self, create: bool = False) -> _Connected:
         connected = _Connected(self._path, create)
-        connected.db.execute("PRAGMA synchronous=NORMAL")  # of leases and limits: the last ones may be lost where the power is cut
+        # of leases and limits: the last ones may be lost where the power is cut
+        connected.db.execute("PRAGMA synchronous=NORMAL")
         return connected
 
     def _prepare(self, create: bool) -> None:
-        tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {
+            name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
         if "sandbox_about" in tables:
             return
         if tables or not create:
             raise UserError(
-                f"'{self.name}' is no store of live tools: {'found other tables in it' if tables else 'it is empty'}. Name another file."
+                f"'{self.name}' is no store of live tools:"
+                f" {'found other tables in it' if tables else 'it is empty'}. Name another file."
             )
         give_up = time.monotonic() + BUSY_SECONDS
-        while True:  # the change to write-ahead mode does not wait for other processes as everything else does
+        # the change to write-ahead mode does not wait for other processes as everything else does
+        while True:
             try:
                 self._process.db.execute("PRAGMA journal_mode=WAL")
                 break
@@ -75,7 +88,8 @@ class SqliteStore(SqlStore):
         self._in_transaction(lambda db: [db.execute(sql) for sql in SCHEMA])
 
     def _here(self) -> _Connected:
-        if self._process.pid != os.getpid():  # SQLite forbids using a connection after a fork, and the lock may be held for ever
+        # SQLite forbids using a connection after a fork, and the lock may be held for ever
+        if self._process.pid != os.getpid():
             self._inherited, self._process = self._process, self._connect()
         return self._process
 
@@ -85,7 +99,9 @@ class SqliteStore(SqlStore):
             try:
                 return process.db.execute(sql, parameters).fetchall()
             except sqlite3.DatabaseError as error:
-                raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
+                raise ProviderFault(
+                    "connection", f"The store {self.name} cannot be used: {error}."
+                ) from None
 
     def keep(self, recorded: Recorded) -> bytes:
         with self._synced():
@@ -93,12 +109,15 @@ class SqliteStore(SqlStore):
 
     def keep_all(self, recorded: Iterable[Recorded]) -> None:
         with self._synced():
-            self._in_transaction(lambda db: db.executemany(INSERT, (entry.row() for entry in recorded)))
+            self._in_transaction(
+                lambda db: db.executemany(INSERT, (entry.row() for entry in recorded))
+            )
 
     @contextmanager
     def _synced(self) -> Iterator[None]:
-        """Commits in here are on the disk before anybody gets the answer: they survive `kill -9` (as all commits do), a crash of the
-        machine, and a cut of the power. One sync takes milliseconds, which is little beside the call that the answer cost."""
+        """Commits in here are on the disk before anybody gets the answer: they survive `kill -9`
+        (as all commits do), a crash of the machine, and a cut of the power. One sync takes
+        milliseconds, which is little beside the call that the answer cost."""
         process = self._here()
         with process.lock:
             process.db.execute("PRAGMA synchronous=FULL")
@@ -119,7 +138,9 @@ class SqliteStore(SqlStore):
                     process.db.execute("ROLLBACK")
                     raise
             except sqlite3.DatabaseError as error:
-                raise ProviderFault("connection", f"The store {self.name} cannot be used: {error}.") from None
+                raise ProviderFault(
+                    "connection", f"The store {self.name} cannot be used: {error}."
+                ) from None
 
     def close(self) -> None:
         if self._process.pid == os.getpid():

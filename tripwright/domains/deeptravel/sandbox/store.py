@@ -1,8 +1,9 @@
 """Where answers are remembered (row D2): a protocol, and the SQL that SQLite and PostgreSQL share.
 
-Three tables. `sandbox_answer` only grows: the first answer to a key stays, whoever comes later gets it too. `sandbox_lease` says who is
-asking a vendor right now; it runs out by itself, so that a killed process blocks nobody for long. `sandbox_limit` holds the vendors'
-token buckets. Every statement stands alone: between any two of them a process may be killed and nothing is half done.
+Three tables. `sandbox_answer` only grows: the first answer to a key stays, whoever comes later gets
+it too. `sandbox_lease` says who is asking a vendor right now; it runs out by itself, so that a
+killed process blocks nobody for long. `sandbox_limit` holds the vendors' token buckets. Every
+statement stands alone: between any two of them a process may be killed and nothing is half done.
 """
 
 from __future__ import annotations
@@ -23,17 +24,28 @@ CHUNK_ROWS = 500  # of a long table, in memory at a time
 # SQLite takes PostgreSQL's names of types as they are.
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS sandbox_about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS sandbox_answer (key TEXT PRIMARY KEY, snapshot TEXT NOT NULL, tool TEXT NOT NULL, "
-    "provider TEXT NOT NULL, version TEXT NOT NULL, arguments TEXT NOT NULL, body BYTEA NOT NULL)",
+    (
+        "CREATE TABLE IF NOT EXISTS sandbox_answer (key TEXT PRIMARY KEY, snapshot TEXT NOT NULL,"
+        " tool TEXT NOT NULL, provider TEXT NOT NULL, version TEXT NOT NULL, arguments TEXT NOT"
+        " NULL, body BYTEA NOT NULL)"
+    ),
     "CREATE INDEX IF NOT EXISTS sandbox_answer_by_snapshot ON sandbox_answer (snapshot, key)",
-    "CREATE TABLE IF NOT EXISTS sandbox_lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL, expires_at DOUBLE PRECISION NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS sandbox_limit (vendor TEXT PRIMARY KEY, free_at DOUBLE PRECISION NOT NULL, "
-    "paused_until DOUBLE PRECISION NOT NULL)",
-    f"INSERT INTO sandbox_about (name, value) VALUES ('schema_version', '{SCHEMA_VERSION}') ON CONFLICT (name) DO NOTHING",
+    (
+        "CREATE TABLE IF NOT EXISTS sandbox_lease (key TEXT PRIMARY KEY, owner TEXT NOT NULL,"
+        " expires_at DOUBLE PRECISION NOT NULL)"
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS sandbox_limit (vendor TEXT PRIMARY KEY, free_at DOUBLE"
+        " PRECISION NOT NULL, paused_until DOUBLE PRECISION NOT NULL)"
+    ),
+    (
+        f"INSERT INTO sandbox_about (name, value) VALUES ('schema_version', '{SCHEMA_VERSION}') ON"
+        " CONFLICT (name) DO NOTHING"
+    ),
 )
 INSERT = (
-    "INSERT INTO sandbox_answer (key, snapshot, tool, provider, version, arguments, body) VALUES (?, ?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT (key) DO NOTHING"
+    "INSERT INTO sandbox_answer (key, snapshot, tool, provider, version, arguments, body) VALUES"
+    " (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING"
 )
 
 
@@ -46,7 +58,15 @@ class Recorded:
 
     def row(self) -> tuple[str, str, str, str, str, str, bytes]:
         asked = self.question
-        return asked.key, asked.snapshot, asked.tool, asked.provider, asked.version, asked.arguments, self.body
+        return (
+            asked.key,
+            asked.snapshot,
+            asked.tool,
+            asked.provider,
+            asked.version,
+            asked.arguments,
+            self.body,
+        )
 
 
 class Count(NamedTuple):
@@ -58,7 +78,8 @@ class Count(NamedTuple):
 
 
 class Store(Limits, Protocol):
-    """Many threads and processes may share one. Raises ProviderFault where the store itself cannot be reached."""
+    """Many threads and processes may share one. Raises ProviderFault where the store itself cannot
+    be reached."""
 
     @property
     def name(self) -> str:
@@ -68,7 +89,8 @@ class Store(Limits, Protocol):
     def find(self, key: str) -> bytes | None: ...
 
     def claim(self, key: str, owner: str, seconds: float) -> bool:
-        """Whether `owner` alone may ask for this key for so long. Claiming again what one holds renews it."""
+        """Whether `owner` alone may ask for this key for so long. Claiming again what one holds
+        renews it."""
         ...
 
     def renew(self, owner: str, seconds: float) -> None:
@@ -97,7 +119,8 @@ class Store(Limits, Protocol):
 
 
 class SqlStore(ABC):
-    """What both databases do alike. A subclass runs one statement, whole or not at all, and names what differs in the words of SQL."""
+    """What both databases do alike. A subclass runs one statement, whole or not at all, and names
+    what differs in the words of SQL."""
 
     NOW: ClassVar[str]  # seconds since 1970 by one clock for all who share the store
     MOST: ClassVar[str]  # the function that gives the largest of its arguments
@@ -115,14 +138,18 @@ class SqlStore(ABC):
 
     def claim(self, key: str, owner: str, seconds: float) -> bool:
         sql = (
-            f"INSERT INTO sandbox_lease (key, owner, expires_at) VALUES (?, ?, {self.NOW} + ?) "
-            "ON CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at "
-            f"WHERE sandbox_lease.expires_at < {self.NOW} OR sandbox_lease.owner = excluded.owner RETURNING owner"
+            f"INSERT INTO sandbox_lease (key, owner, expires_at) VALUES (?, ?, {self.NOW} + ?) ON"
+            " CONFLICT (key) DO UPDATE SET owner = excluded.owner, expires_at ="
+            f" excluded.expires_at WHERE sandbox_lease.expires_at < {self.NOW} OR"
+            " sandbox_lease.owner = excluded.owner RETURNING owner"
         )
         return bool(self._run(sql, (key, owner, seconds)))
 
     def renew(self, owner: str, seconds: float) -> None:
-        self._run(f"UPDATE sandbox_lease SET expires_at = {self.NOW} + ? WHERE owner = ?", (seconds, owner))
+        self._run(
+            f"UPDATE sandbox_lease SET expires_at = {self.NOW} + ? WHERE owner = ?",
+            (seconds, owner),
+        )
 
     def release(self, key: str, owner: str) -> None:
         self._run("DELETE FROM sandbox_lease WHERE key = ? AND owner = ?", (key, owner))
@@ -130,14 +157,15 @@ class SqlStore(ABC):
     def keep(self, recorded: Recorded) -> bytes:
         self._run(INSERT, recorded.row())
         stands = self.find(recorded.question.key)
-        return recorded.body if stands is None else stands  # None: the day was dropped at this very moment
+        # None: the day was dropped at this very moment
+        return recorded.body if stands is None else stands
 
     def recorded(self, snapshot: str) -> Iterator[Recorded]:
         last = ""
         while True:
             rows = self._run(
-                "SELECT key, tool, provider, version, arguments, snapshot, body FROM sandbox_answer "
-                f"WHERE snapshot = ? AND key > ? ORDER BY key LIMIT {CHUNK_ROWS}",
+                "SELECT key, tool, provider, version, arguments, snapshot, body FROM"
+                f" sandbox_answer WHERE snapshot = ? AND key > ? ORDER BY key LIMIT {CHUNK_ROWS}",
                 (snapshot, last),
             )
             for _, *asked, body in rows:
@@ -148,7 +176,9 @@ class SqlStore(ABC):
 
     def counts(self) -> list[Count]:
         columns = "snapshot, tool, provider, version"
-        rows = self._run(f"SELECT {columns}, count(*) FROM sandbox_answer GROUP BY {columns} ORDER BY {columns}")
+        rows = self._run(
+            f"SELECT {columns}, count(*) FROM sandbox_answer GROUP BY {columns} ORDER BY {columns}"
+        )
         return [Count(*row) for row in rows]
 
     def drop(self, snapshot: str) -> None:
@@ -157,9 +187,10 @@ class SqlStore(ABC):
     def reserve(self, vendor: str, requests_per_second: float, burst: int) -> float | None:
         between_s = 1 / requests_per_second
         sql = (
-            f"INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (?, {self.NOW} + ?, 0) ON CONFLICT (vendor) DO UPDATE "
-            f"SET free_at = {self.MOST}(sandbox_limit.free_at, sandbox_limit.paused_until + ?, {self.NOW}) + ? "
-            f"WHERE sandbox_limit.free_at <= {self.NOW} + ? RETURNING free_at - {self.NOW}"
+            f"INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (?, {self.NOW} + ?,"
+            f" 0) ON CONFLICT (vendor) DO UPDATE SET free_at = {self.MOST}(sandbox_limit.free_at,"
+            f" sandbox_limit.paused_until + ?, {self.NOW}) + ? WHERE sandbox_limit.free_at <="
+            f" {self.NOW} + ? RETURNING free_at - {self.NOW}"
         )
         furthest_s = burst * between_s + LONGEST_QUEUE_S
         rows = self._run(sql, (vendor, between_s, (burst - 1) * between_s, between_s, furthest_s))
@@ -167,24 +198,31 @@ class SqlStore(ABC):
 
     def pause(self, vendor: str, seconds: float) -> None:
         sql = (
-            f"INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (?, 0, {self.NOW} + ?) ON CONFLICT (vendor) DO UPDATE "
-            f"SET paused_until = {self.MOST}(sandbox_limit.paused_until, excluded.paused_until)"
+            f"INSERT INTO sandbox_limit (vendor, free_at, paused_until) VALUES (?, 0, {self.NOW} +"
+            " ?) ON CONFLICT (vendor) DO UPDATE SET paused_until ="
+            f" {self.MOST}(sandbox_limit.paused_until, excluded.paused_until)"
         )
         self._run(sql, (vendor, seconds))
 
     def paused_s(self, vendor: str) -> float:
-        rows = self._run(f"SELECT paused_until - {self.NOW} FROM sandbox_limit WHERE vendor = ?", (vendor,))
+        rows = self._run(
+            f"SELECT paused_until - {self.NOW} FROM sandbox_limit WHERE vendor = ?", (vendor,)
+        )
         return float(rows[0][0]) if rows else 0.0
 
     def _check_version(self) -> None:
         """Raises UserError for a store of another tripwright."""
         found = dict(self._run("SELECT name, value FROM sandbox_about")).get("schema_version")
         if found != SCHEMA_VERSION:
-            raise UserError(f"The store {self.name} has schema version {found}; this tripwright reads version {SCHEMA_VERSION}.")
+            raise UserError(
+                f"The store {self.name} has schema version {found}; this tripwright reads version"
+                f" {SCHEMA_VERSION}."
+            )
 
 
 def open_store(name: str, create: bool = True) -> Store:
-    """A path of a SQLite file, or the URL of a PostgreSQL database. Raises UserError, without `create` also where there is no store."""
+    """A path of a SQLite file, or the URL of a PostgreSQL database. Raises UserError, without
+    `create` also where there is no store."""
     scheme = urlsplit(name).scheme if "://" in name else ""
     if scheme in ("postgresql", "postgres"):
         from tripwright.domains.deeptravel.sandbox.postgres_store import PostgresStore
@@ -192,7 +230,10 @@ def open_store(name: str, create: bool = True) -> Store:
         return PostgresStore(name, create)
     if scheme or not name.strip():
         found = f"{scheme}://…" if scheme else f"'{name}'"
-        raise UserError(f"Store {found} is not known: expected a path like runs/live.sqlite or a URL like postgresql://user@host/database.")
+        raise UserError(
+            f"Store {found} is not known: expected a path like runs/live.sqlite or a URL like"
+            " postgresql://user@host/database."
+        )
     from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore
 
     return SqliteStore(name, create)

@@ -1,8 +1,10 @@
-"""What the six tools of row D1 answer, as typed records: every vendor's answer becomes these, whatever it was written in.
+"""What the six tools of row D1 answer, as typed records: every vendor's answer becomes these,
+whatever it was written in.
 
-Times are local to where they happen, "2026-06-26T06:54", days "2026-06-26"; money carries its currency; what a vendor does not say is
-None, never 0 and never a guess. An answer knows where it came from (`Source`), and its JSON is canonical: equal answers are equal bytes,
-which is what makes a replay byte-identical.
+Times are local to where they happen, "2026-06-26T06:54", days "2026-06-26"; money carries its
+currency; what a vendor does not say is None, never 0 and never a guess. An answer knows where it
+came from (`Source`), and its JSON is canonical: equal answers are equal bytes, which is what makes
+a replay byte-identical.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ class WebPage:
 
 @dataclass(frozen=True)
 class Row:
-    """What a tool outside of row D1 answers, one named value after the other: nobody here knows what they mean."""
+    """What a tool outside of row D1 answers, one named value after the other: nobody here knows
+    what they mean."""
 
     values: tuple[tuple[str, str | float], ...]
 
@@ -121,8 +124,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Found:
-    """One answer of one provider. Without records, `note` says in a line what was not found; `refused` says that the call itself was wrong
-    (an unknown city, a date that is none): the caller's mistake, and an answer like any other."""
+    """One answer of one provider. Without records, `note` says in a line what was not found;
+    `refused` says that the call itself was wrong (an unknown city, a date that is none): the
+    caller's mistake, and an answer like any other."""
 
     records: tuple[Record, ...]
     source: Source
@@ -133,7 +137,9 @@ class Found:
         """Canonical: sorted keys, no spaces, unknown values left out."""
         body = {
             "note": self.note,
-            "records": [{"kind": type(record).__name__, **_stated(record)} for record in self.records],
+            "records": [
+                {"kind": type(record).__name__, **_stated(record)} for record in self.records
+            ],
             "refused": self.refused,
             "source": _stated(self.source),
         }
@@ -142,12 +148,21 @@ class Found:
     @classmethod
     def from_json(cls, text: str | bytes) -> Found:
         body = json.loads(text)
-        return cls(tuple(_record(entry) for entry in body["records"]), Source(**body["source"]), body["note"], body["refused"])
+        return cls(
+            tuple(_record(entry) for entry in body["records"]),
+            Source(**body["source"]),
+            body["note"],
+            body["refused"],
+        )
 
 
 def _stated(record: Any) -> dict[str, Any]:
     values = {name.name: getattr(record, name.name) for name in fields(record)}
-    return {name: value._asdict() if isinstance(value, Money) else value for name, value in values.items() if value is not None}
+    return {
+        name: value._asdict() if isinstance(value, Money) else value
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _record(entry: Mapping[str, Any]) -> Record:

@@ -1,10 +1,11 @@
 """The faces of the six live tools (row D1), whose models read JSON.
 
-`deeptravel` writes rows as objects, numbered, with all that is known and the source beside them: an evidence card (row D11) names a call
-and a row. `deeptravel_compact` is for tiny models: arrays without labels, few columns, clock times without the day. A tiny model copies
-what followed a name when it last stood there, and finds a name by what it has read before it. So a name or number stands first, then what
-an answer says of it in the answer's own order, the row's number among it, and then the name once more. An arrival that is earlier on the
-clock than its departure is on the next day.
+`deeptravel` writes rows as objects, numbered, with all that is known and the source beside them: an
+evidence card (row D11) names a call and a row. `deeptravel_compact` is for tiny models: arrays
+without labels, few columns, clock times without the day. A tiny model copies what followed a name
+when it last stood there, and finds a name by what it has read before it. So a name or number stands
+first, then what an answer says of it in the answer's own order, the row's number among it, and then
+the name once more. An arrival that is earlier on the clock than its departure is on the next day.
 """
 
 from __future__ import annotations
@@ -47,7 +48,18 @@ def write_rows(face: Face, result: Written) -> Pieces:
     rows = []
     for n, record in enumerate(result.records, start=1):
         named = face.tables[type(record)].named(record)
-        rows.append(_json({ROW: n, **{name: value for name, value in named.items() if value is not None and value != ""}}))
+        rows.append(
+            _json(
+                {
+                    ROW: n,
+                    **{
+                        name: value
+                        for name, value in named.items()
+                        if value is not None and value != ""
+                    },
+                }
+            )
+        )
     further = {}
     if not rows and result.note:
         further["note"] = result.note
@@ -57,20 +69,28 @@ def write_rows(face: Face, result: Written) -> Pieces:
 
 
 def write_compact_rows(face: Face, result: Written) -> Pieces:
-    """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note beside no rows."""
+    """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note
+    beside no rows."""
     if not isinstance(result, Found):
         return _without_rows(result, (",", ":"))
     rows = []
     for n, record in enumerate(result.records, start=1):
         table = face.tables[type(record)]
         named = table.named(record)
-        rows.append(_tight([n if column is NUMBER else named[column.field] for column in table.columns] or list(named.values())))
+        rows.append(
+            _tight(
+                [n if column is NUMBER else named[column.field] for column in table.columns]
+                or list(named.values())
+            )
+        )
     note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
     return Pieces('{"rows":[', rows, ",", note)
 
 
 def _without_rows(result: Written, separators: tuple[str, str]) -> Pieces:
-    said: dict[str, Any] = {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
+    said: dict[str, Any] = (
+        {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
+    )
     return Pieces(json.dumps(said, ensure_ascii=False, separators=separators))
 
 
@@ -112,7 +132,10 @@ def _table(record: type[Record]) -> Table:
     columns: list[Column] = []
     for field in fields(record):
         if field.name == "price":
-            columns += [Column("price", "price", amount), Column("currency", "price", currency, "currency")]
+            columns += [
+                Column("price", "price", amount),
+                Column("currency", "price", currency, "currency"),
+            ]
         else:
             columns.append(Column(field.name, field.name))
     return Table(tuple(columns))
@@ -121,7 +144,13 @@ def _table(record: type[Record]) -> Table:
 DEEPTRAVEL = Face(
     name="deeptravel",
     write=write_rows,
-    tables={**{record: _table(record) for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, Place, WebPage)}, Row: OwnNames(())},
+    tables={
+        **{
+            record: _table(record)
+            for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, Place, WebPage)
+        },
+        Row: OwnNames(()),
+    },
     named=_NAMED,
     core=LiveTools,
 )
@@ -144,9 +173,22 @@ DEEPTRAVEL_COMPACT = Face(
         FlightOffer: Table(_BY_CLOCK),
         TrainOffer: Table(_BY_CLOCK),
         RouteLeg: Table(
-            (Column("minutes", "minutes", minutes), Column("mode", "mode"), NUMBER, Column("distance_km", "distance_km", number))
+            (
+                Column("minutes", "minutes", minutes),
+                Column("mode", "mode"),
+                NUMBER,
+                Column("distance_km", "distance_km", number),
+            )
         ),
-        HotelOffer: Table((_NAME, Column("price", "price", short_amount), NUMBER, Column("rating", "rating", short), _NAME)),
+        HotelOffer: Table(
+            (
+                _NAME,
+                Column("price", "price", short_amount),
+                NUMBER,
+                Column("rating", "rating", short),
+                _NAME,
+            )
+        ),
         Place: Table((Column("category", "category"), _NAME, NUMBER)),
         WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
         Row: OwnNames(()),

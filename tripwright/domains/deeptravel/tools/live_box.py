@@ -1,7 +1,9 @@
-"""The six tools of one episode over a provider or a sandbox: JSON in, text out, as `toolbox.py` has it for the seven.
+"""The six tools of one episode over a provider or a sandbox: JSON in, text out, as `toolbox.py` has
+it for the seven.
 
-A mistake of the model's is an answer. A service that does not answer is our side's fault (law 4), and what then happens is a setting:
-training stops the episode unscored (`ToolHostDown`), serving tells the model, who may ask again or go on without.
+A mistake of the model's is an answer. A service that does not answer is our side's fault (law 4),
+and what then happens is a setting: training stops the episode unscored (`ToolHostDown`), serving
+tells the model, who may ask again or go on without.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.tools.live_catalog import AskedSource, LiveTools, answer_of, as_text_data
+from tripwright.domains.deeptravel.tools.live_catalog import (
+    AskedSource,
+    LiveTools,
+    answer_of,
+    as_text_data,
+)
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, defused
@@ -23,8 +30,10 @@ OnFault = Literal["stop", "tell"]
 
 
 class LiveToolBox(AnswerBox):
-    """Offers those of the six tools that the source answers, and besides them `own` tools under their own names, such as those of an MCP
-    server: schemas in the JSON function format of OpenAI, whose texts are the server's and therefore data too.
+    """Offers those of the six tools that the source answers, and besides them `own` tools under
+    their own names, such as those of an MCP
+    server: schemas in the JSON function format of OpenAI, whose texts are the server's and
+    therefore data too.
 
     Raises UserError for a source that answers none of them.
     """
@@ -40,10 +49,18 @@ class LiveToolBox(AnswerBox):
     ):
         offered = {tool: named for tool, named in face.named.items() if tool in source.tools}
         self._own = {str(schema["function"]["name"]): as_text_data(schema) for schema in own}
-        if unknown := [name for name in self._own if name not in source.tools or name in face.named]:
-            raise UserError(f"'{unknown[0]}' is no tool of the source's own. It answers {', '.join(sorted(source.tools)) or 'nothing'}.")
+        if unknown := [
+            name for name in self._own if name not in source.tools or name in face.named
+        ]:
+            raise UserError(
+                f"'{unknown[0]}' is no tool of the source's own. It answers"
+                f" {', '.join(sorted(source.tools)) or 'nothing'}."
+            )
         if not offered and not self._own:
-            raise UserError(f"No live tools: found {', '.join(sorted(source.tools)) or 'none'}, expected one of {', '.join(face.named)}.")
+            raise UserError(
+                f"No live tools: found {', '.join(sorted(source.tools)) or 'none'}, expected one of"
+                f" {', '.join(face.named)}."
+            )
         face = face if len(offered) == len(face.named) else replace(face, named=offered)
         super().__init__(LiveTools(source, face.offer.name_of), face, emptied=emptied)
         self.source, self.on_fault = source, on_fault
@@ -61,7 +78,10 @@ class LiveToolBox(AnswerBox):
         except ProviderFault as fault:
             if self.on_fault == "stop":
                 raise ToolHostDown(f"{name} was not answered ({fault.kind}): {fault}") from None
-            said = f"{defused(name)} cannot be answered now ({fault.kind.replace('_', ' ')}). Ask again later, or go on without it."
+            said = (
+                f"{defused(name)} cannot be answered now ({fault.kind.replace('_', ' ')}). Ask"
+                " again later, or go on without it."
+            )
             return replace(self.face.error(said, "unavailable"), fault=f"unavailable {fault.kind}")
 
     def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:

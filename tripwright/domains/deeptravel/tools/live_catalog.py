@@ -1,8 +1,10 @@
-"""The six tools of row D1 over any source of live answers: a provider, or the sandbox that remembers what providers said.
+"""The six tools of row D1 over any source of live answers: a provider, or the sandbox that
+remembers what providers said.
 
-Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`. The arguments are the paper's names;
-`depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are optional. What is asked is checked here, so that no vendor is asked for a day
-that is none; what a vendor says is data, and cannot close a tag or end a turn.
+Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`.
+The arguments are the paper's names; `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are
+optional. What is asked is checked here, so that no vendor is asked for a day that is none; what a
+vendor says is data, and cannot close a tag or end a turn.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ YEARS = (1900, 2199)  # an argument outside them is a slip of the pen
 
 
 class AskedSource(Protocol):
-    """A provider (`domains/deeptravel/sandbox/provider.py`) or a sandbox (`domains/deeptravel/sandbox/sandbox.py`)."""
+    """A provider (`domains/deeptravel/sandbox/provider.py`) or a sandbox
+    (`domains/deeptravel/sandbox/sandbox.py`)."""
 
     @property
     def tools(self) -> frozenset[str]: ...
@@ -34,10 +37,12 @@ class AskedSource(Protocol):
 
 
 class LiveTools(Core):
-    """The tools, bound to a source. The order of the methods is that of row D1 and of the schemas. They return typed records, or raise
-    ToolError for what was asked wrongly or is not recorded; a ProviderFault passes through.
+    """The tools, bound to a source. The order of the methods is that of row D1 and of the schemas.
+    They return typed records, or raise ToolError for what was asked wrongly or is not recorded; a
+    ProviderFault passes through.
 
-    `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
+    `called` tells what a tool is called by whoever reads the errors, if not by the name of its
+    method.
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = RECORDS
@@ -51,7 +56,12 @@ class LiveTools(Core):
         return cls(WorldProvider(world), called)
 
     def flight_search(
-        self, depart_city_name: str, arrival_city_name: str, depart_date: str, depart_poi: str = "", arrival_poi: str = ""
+        self,
+        depart_city_name: str,
+        arrival_city_name: str,
+        depart_date: str,
+        depart_poi: str = "",
+        arrival_poi: str = "",
     ) -> Found:
         """Search the flights between two cities on one day, with prices per person.
 
@@ -59,15 +69,26 @@ class LiveTools(Core):
             depart_city_name: The city to fly from.
             arrival_city_name: The city to fly to.
             depart_date: The day of departure, YYYY-MM-DD.
-            depart_poi: A place in the city of departure: the ways from there to the airport are added.
-            arrival_poi: A place in the city of arrival: the ways from the airport to there are added.
+            depart_poi: A place in the city of departure: the ways from there to the airport are
+                added.
+            arrival_poi: A place in the city of arrival: the ways from the airport to there are
+                added.
         """
         known_day(depart_date)
         cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
-        return self._ask("flight_search", **cities, depart_date=depart_date, depart_poi=depart_poi, arrival_poi=arrival_poi)
+        return self._ask(
+            "flight_search",
+            **cities,
+            depart_date=depart_date,
+            depart_poi=depart_poi,
+            arrival_poi=arrival_poi,
+        )
 
-    def train_search(self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0) -> Found:
-        """Search the trains between two cities on one day, with prices per person where they are known.
+    def train_search(
+        self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
+    ) -> Found:
+        """Search the trains between two cities on one day, with prices per person where they are
+        known.
 
         Args:
             depart_city_name: The city to leave from.
@@ -89,9 +110,16 @@ class LiveTools(Core):
             destination_name: The place to reach.
             city_name: The city that both are in.
         """
-        return self._ask("route_planning", origin_name=origin_name, destination_name=destination_name, city_name=city_name)
+        return self._ask(
+            "route_planning",
+            origin_name=origin_name,
+            destination_name=destination_name,
+            city_name=city_name,
+        )
 
-    def hotel_search(self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = "") -> Found:
+    def hotel_search(
+        self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
+    ) -> Found:
         """Search the hotels of a city. Prices are of one room for the whole stay.
 
         Args:
@@ -101,7 +129,10 @@ class LiveTools(Core):
             hotel_name: Only hotels whose name holds these words.
         """
         if known_day(checkout_date) <= known_day(checkin_date):
-            raise ToolError(f"checkout_date {checkout_date} is not after checkin_date {checkin_date}.", "bad_stay")
+            raise ToolError(
+                f"checkout_date {checkout_date} is not after checkin_date {checkin_date}.",
+                "bad_stay",
+            )
         stay = {"checkin_date": checkin_date, "checkout_date": checkout_date}
         return self._ask("hotel_search", city_name=city_name, **stay, hotel_name=hotel_name)
 
@@ -125,16 +156,24 @@ class LiveTools(Core):
     def _ask(self, tool: str, **arguments: str | int) -> Found:
         for name, value in arguments.items():
             if isinstance(value, str) and len(value) > LONGEST_ARGUMENT:
-                raise ToolError(f"Argument '{name}' has {len(value)} characters, at most {LONGEST_ARGUMENT} are taken.", "too_long")
+                raise ToolError(
+                    f"Argument '{name}' has {len(value)} characters, at most {LONGEST_ARGUMENT} are"
+                    " taken.",
+                    "too_long",
+                )
         return answer_of(self._source, tool, arguments, self._called(tool))
 
 
 def answer_of(source: AskedSource, tool: str, arguments: Mapping[str, Any], called: str) -> Found:
-    """What the source answers, as data. Raises ToolError for what it refuses or has not recorded, ProviderFault where it cannot answer."""
+    """What the source answers, as data. Raises ToolError for what it refuses or has not recorded,
+    ProviderFault where it cannot answer."""
     answer = source.ask(tool, arguments)
     found = answer.found if isinstance(answer, Asked) else answer
     if isinstance(found, NotRecorded):
-        raise ToolError(f"{called}: this search is not recorded in the snapshot of {found.question.snapshot}.", "not_recorded")
+        raise ToolError(
+            f"{called}: this search is not recorded in the snapshot of {found.question.snapshot}.",
+            "not_recorded",
+        )
     if found.refused:
         raise ToolError(defused(found.note) or f"{called} refused this call.", "refused")
     return as_data(found)
@@ -144,20 +183,27 @@ def known_day(date: str) -> Any:
     """Raises ToolError for what is no day of the calendar in YEARS."""
     day = known_date(date)
     if not YEARS[0] <= day.year <= YEARS[1]:
-        raise ToolError(f"Date {quoted(date)} is not in the years {YEARS[0]} to {YEARS[1]}.", "no_such_day")
+        raise ToolError(
+            f"Date {quoted(date)} is not in the years {YEARS[0]} to {YEARS[1]}.", "no_such_day"
+        )
     return day
 
 
 def as_data(found: Found) -> Found:
     """The same answer with every text defused."""
-    return Found(tuple(_data(record) for record in found.records), _data(found.source), defused(found.note))
+    return Found(
+        tuple(_data(record) for record in found.records), _data(found.source), defused(found.note)
+    )
 
 
 Data = TypeVar("Data", bound=Record | Source)
 
 
 def _data(record: Data) -> Data:
-    return replace(record, **{field.name: as_text_data(getattr(record, field.name)) for field in fields(record)})
+    return replace(
+        record,
+        **{field.name: as_text_data(getattr(record, field.name)) for field in fields(record)},
+    )
 
 
 def as_text_data(value: Any) -> Any:

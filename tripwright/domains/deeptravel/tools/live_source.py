@@ -1,4 +1,5 @@
-"""What answers the live tools of a run: a closed world or services, directly or through the sandbox that remembers (row D2)."""
+"""What answers the live tools of a run: a closed world or services, directly or through the sandbox
+that remembers (row D2)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from tripwright.world.store import World
 
 @dataclass(frozen=True)
 class LiveSource:
-    """`identity` goes into the run card: episodes with other tools, or another day's answers, are never counted together."""
+    """`identity` goes into the run card: episodes with other tools, or another day's answers, are
+    never counted together."""
 
     ask: AskedSource
     where: str
@@ -35,32 +37,50 @@ class LiveSource:
         return self.ask if isinstance(self.ask, Sandbox) else None
 
     def figures(self) -> dict[str, int]:
-        """How far the sandbox has helped since this process began (row D2); nothing where there is none."""
+        """How far the sandbox has helped since this process began (row D2); nothing where there is
+        none."""
         if self.sandbox is None:
             return {}
         total = self.sandbox.counts.as_dict()["total"]
-        return {f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")}
+        return {
+            f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")
+        }
 
 
 @contextmanager
 def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
-    """Raises UserError for options that do not go together, and for what load_services and the sandbox refuse."""
+    """Raises UserError for options that do not go together, and for what load_services and the
+    sandbox refuse."""
     if options.world is not None and options.services is not None:
         raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
     if options.world is None and options.services is None and not options.replay:
-        raise UserError("Live tools need --world DIR or --services FILE, or a recorded day to --replay; found none of them.")
+        raise UserError(
+            "Live tools need --world DIR or --services FILE, or a recorded day to --replay; found"
+            " none of them."
+        )
     if options.store is None:
         if options.replay or options.snapshot is not None:
-            raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
+            raise UserError(
+                "--replay and --snapshot are of recorded answers: give --store as well."
+            )
         limits = LocalLimits()
         yield _source(options, _providers(options, None, limits), None, "live", limits)
         return
     store = open_store(options.store, create=not options.replay)
     try:
         if options.replay and options.snapshot is None and options.world is None:
-            raise UserError("Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there are.")
+            raise UserError(
+                "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
+                " are."
+            )
         try:
-            source = _source(options, _providers(options, store, store), store, "replay" if options.replay else "record", store)
+            source = _source(
+                options,
+                _providers(options, store, store),
+                store,
+                "replay" if options.replay else "record",
+                store,
+            )
         except ProviderFault as fault:  # the store can be opened and not be read
             raise UserError(str(fault)) from None
         yield source
@@ -69,9 +89,15 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
 
 
 def _providers(options: PlaceOptions, store: Store | None, limits: Limits) -> dict[str, Provider]:
-    if options.replay and options.world is None and options.snapshot is not None and store is not None:
+    if (
+        options.replay
+        and options.world is None
+        and options.snapshot is not None
+        and store is not None
+    ):
         offered = tools_in(options.services) if options.services is not None else RECORDS
-        return recorded_providers(store, options.snapshot, offered=offered)  # no key and no vendor's client is needed
+        # no key and no vendor's client is needed
+        return recorded_providers(store, options.snapshot, offered=offered)
     if options.services is not None:
         return load_services(options.services, limits)
     assert options.world is not None
@@ -79,19 +105,36 @@ def _providers(options: PlaceOptions, store: Store | None, limits: Limits) -> di
     return dict.fromkeys(sorted(provider.tools), provider)
 
 
-def _source(options: PlaceOptions, providers: dict[str, Provider], store: Store | None, mode: Mode, limits: Limits) -> LiveSource:
-    """`limits` keep the budgets of those who are asked for positions; a sandbox without a store keeps its own there too."""
+def _source(
+    options: PlaceOptions,
+    providers: dict[str, Provider],
+    store: Store | None,
+    mode: Mode,
+    limits: Limits,
+) -> LiveSource:
+    """`limits` keep the budgets of those who are asked for positions; a sandbox without a store
+    keeps its own there too."""
     first = next(iter(providers.values()))
-    day = options.snapshot or (first.day if isinstance(first, WorldProvider) else datetime.datetime.now(datetime.UTC).date().isoformat())
+    day = options.snapshot or (
+        first.day
+        if isinstance(first, WorldProvider)
+        else datetime.datetime.now(datetime.UTC).date().isoformat()
+    )
     tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
     identity: dict[str, Any] = {"tools": tools}
     if store is None:
-        source: AskedSource = first if options.world is not None else Sandbox(providers, limits=limits)
+        source: AskedSource = (
+            first if options.world is not None else Sandbox(providers, limits=limits)
+        )
     else:
         source = Sandbox(providers, store, mode, day)
         identity |= {"snapshot": day, "mode": mode, "store": store.name}
     if isinstance(first, WorldProvider) and options.world is not None:
         where = first.world.name
     else:
-        where = f"{store.name} of {day}" if options.replay and store is not None else str(options.services)
+        where = (
+            f"{store.name} of {day}"
+            if options.replay and store is not None
+            else str(options.services)
+        )
     return LiveSource(source, where, identity)

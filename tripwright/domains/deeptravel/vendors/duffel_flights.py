@@ -1,4 +1,5 @@
-"""Duffel's offers and places as records: https://duffel.com/docs/api/v2/offers and https://duffel.com/docs/api/places."""
+"""Duffel's offers and places as records: https://duffel.com/docs/api/v2/offers and
+https://duffel.com/docs/api/places."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.tools.answers import FlightOffer
-from tripwright.domains.deeptravel.vendors.fields import folded, listed, moment_or_none, money_or_none, written, zone_or_none
+from tripwright.domains.deeptravel.vendors.fields import (
+    folded,
+    listed,
+    moment_or_none,
+    money_or_none,
+    written,
+    zone_or_none,
+)
 from tripwright.domains.deeptravel.vendors.reading import at, number_at, readable, text_at
 
 DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:[\d.]+S)?)?")
@@ -25,24 +33,37 @@ class Place:
 
 
 def place_of(name: str, suggestions: Sequence[Any]) -> Place:
-    """A city by its name before an airport by its code, its name or its city. Only what is called so counts: a suggestion that merely
-    looks alike would be a flight from somewhere else."""
+    """A city by its name before an airport by its code, its name or its city. Only what is called
+    so counts: a suggestion that merely looks alike would be a flight from somewhere else."""
     wanted = folded(name.partition(",")[0])  # "Paris, France"
     cities = [entry for entry in suggestions if text_at(entry, "type") == "city"]
     airports = [entry for entry in suggestions if text_at(entry, "type") == "airport"]
-    for entries, key in ((cities, "name"), (suggestions, "iata_code"), (airports, "city_name"), (airports, "name")):
+    for entries, key in (
+        (cities, "name"),
+        (suggestions, "iata_code"),
+        (airports, "city_name"),
+        (airports, "name"),
+    ):
         for entry in entries:
             if wanted and folded(text_at(entry, key)) == wanted:
                 of_city = key == "city_name"
-                code = (text_at(entry, "iata_city_code") if of_city else "") or text_at(entry, "iata_code")
+                code = (text_at(entry, "iata_city_code") if of_city else "") or text_at(
+                    entry, "iata_code"
+                )
                 if code:
                     return Place(code)
-    others = listed(text_at(entry, "city_name") or text_at(entry, "name") for entry in suggestions[:SUGGESTED])
-    return Place(None, f"No city or airport named '{name}' is known{f'; known are {others}' if others else ''}.")
+    others = listed(
+        text_at(entry, "city_name") or text_at(entry, "name") for entry in suggestions[:SUGGESTED]
+    )
+    return Place(
+        None,
+        f"No city or airport named '{name}' is known{f'; known are {others}' if others else ''}.",
+    )
 
 
 def cheapest_offers(offers: Sequence[Any], asked: tuple[str, str]) -> list[FlightOffer]:
-    """Each flight once, at its cheapest fare, cheapest first. Raises ProviderFault where no offer can be read."""
+    """Each flight once, at its cheapest fare, cheapest first. Raises ProviderFault where no offer
+    can be read."""
     best: dict[tuple[str, str], FlightOffer] = {}
     for offer in readable("duffel", offers, lambda entry: _offer(entry, asked)):
         key = (offer.number, offer.departs_at)
@@ -52,8 +73,12 @@ def cheapest_offers(offers: Sequence[Any], asked: tuple[str, str]) -> list[Fligh
 
 
 def at_poi(offers: list[FlightOffer], depart_poi: str, arrival_poi: str) -> list[FlightOffer]:
-    """Only flights from or to the airport that was named. A name that is no airport of theirs narrows nothing down."""
-    for poi, field in ((folded(depart_poi), "depart_airport"), (folded(arrival_poi), "arrive_airport")):
+    """Only flights from or to the airport that was named. A name that is no airport of theirs
+    narrows nothing down."""
+    for poi, field in (
+        (folded(depart_poi), "depart_airport"),
+        (folded(arrival_poi), "arrive_airport"),
+    ):
         fitting = [offer for offer in offers if poi and poi in folded(getattr(offer, field))]
         offers = fitting or offers
     return offers
@@ -69,7 +94,10 @@ def _offer(entry: Any, asked: tuple[str, str]) -> FlightOffer | None:
     if not isinstance(segments, list) or not segments:
         return None
     first, last = segments[0], segments[-1]
-    departs, arrives = moment_or_none(text_at(first, "departing_at")), moment_or_none(text_at(last, "arriving_at"))
+    departs, arrives = (
+        moment_or_none(text_at(first, "departing_at")),
+        moment_or_none(text_at(last, "arriving_at")),
+    )
     numbers = [_number(segment) for segment in segments]
     if departs is None or arrives is None or not all(numbers):
         return None
@@ -78,7 +106,10 @@ def _offer(entry: Any, asked: tuple[str, str]) -> FlightOffer | None:
         minutes = _elapsed(departs, at(first, "origin"), arrives, at(last, "destination"))
     if minutes is None:
         return None
-    halts = sum(len(stops) for segment in segments if isinstance(stops := at(segment, "stops"), list))  # without a change of flight
+    # without a change of flight
+    halts = sum(
+        len(stops) for segment in segments if isinstance(stops := at(segment, "stops"), list)
+    )
     carriers = listed(text_at(segment, "marketing_carrier", "name") for segment in segments)
     return FlightOffer(
         number=", ".join(numbers),
@@ -96,7 +127,10 @@ def _offer(entry: Any, asked: tuple[str, str]) -> FlightOffer | None:
 
 
 def _number(segment: Any) -> str:
-    carrier, number = text_at(segment, "marketing_carrier", "iata_code"), text_at(segment, "marketing_carrier_flight_number")
+    carrier, number = (
+        text_at(segment, "marketing_carrier", "iata_code"),
+        text_at(segment, "marketing_carrier_flight_number"),
+    )
     return f"{carrier} {number}" if carrier and number else ""
 
 
@@ -118,10 +152,20 @@ def _minutes(duration: str) -> int | None:
     return (days * 24 + hours) * 60 + minutes
 
 
-def _elapsed(departs: datetime, origin: Mapping[str, Any] | None, arrives: datetime, destination: Mapping[str, Any] | None) -> int | None:
+def _elapsed(
+    departs: datetime,
+    origin: Mapping[str, Any] | None,
+    arrives: datetime,
+    destination: Mapping[str, Any] | None,
+) -> int | None:
     """From the local times, where both airports state their time zone."""
-    zones = zone_or_none(text_at(origin, "time_zone")), zone_or_none(text_at(destination, "time_zone"))
+    zones = (
+        zone_or_none(text_at(origin, "time_zone")),
+        zone_or_none(text_at(destination, "time_zone")),
+    )
     if zones[0] is None or zones[1] is None:
         return None
-    taken = arrives.replace(tzinfo=zones[1]).timestamp() - departs.replace(tzinfo=zones[0]).timestamp()
+    taken = (
+        arrives.replace(tzinfo=zones[1]).timestamp() - departs.replace(tzinfo=zones[0]).timestamp()
+    )
     return round(timedelta(seconds=taken).total_seconds() / 60) if taken >= 0 else None

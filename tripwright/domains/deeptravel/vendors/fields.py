@@ -1,4 +1,5 @@
-"""Fields of a vendor's answer as values of ours: amounts, moments, zones, names that are alike. What cannot be read is None."""
+"""Fields of a vendor's answer as values of ours: amounts, moments, zones, names that are alike.
+What cannot be read is None."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from tripwright.domains.deeptravel.tools.answers import Money
 
 
 def money_or_none(amount: float | None, currency: str) -> Money | None:
-    if amount is None or amount < 0 or len(currency) != 3 or not currency.isascii() or not currency.isalpha():
+    if (
+        amount is None
+        or amount < 0
+        or len(currency) != 3
+        or not currency.isascii()
+        or not currency.isalpha()
+    ):
         return None
     return Money(amount, currency.upper())
 

@@ -1,11 +1,13 @@
-"""Any MCP server's tools, https://modelcontextprotocol.io/specification: as one of the six, or under their own names.
+"""Any MCP server's tools, https://modelcontextprotocol.io/specification: as one of the six, or
+under their own names.
 
-A tool that a table maps onto one of the six answers with that tool's records; one that is offered under its own name answers with generic
-rows, and its JSON schema comes from the server. Nobody knows a server's terms: what it answers may be kept only where `may_store` says so.
-Never called live here; tested against servers of the official package on this machine.
+A tool that a table maps onto one of the six answers with that tool's records; one that is offered
+under its own name answers with generic rows, and its JSON schema comes from the server. Nobody
+knows a server's terms: what it answers may be kept only where `may_store` says so. Never called
+live here; tested against servers of the official package on this machine.
 
-A server reports an error of a tool as text (`isError`), whoever is to blame. A text that speaks of limits, outages and time is taken for
-a fault of our side, any other for a refusal of the call.
+A server reports an error of a tool as text (`isError`), whoever is to blame. A text that speaks of
+limits, outages and time is taken for a fault of our side, any other for a refusal of the call.
 """
 
 from __future__ import annotations
@@ -36,12 +38,21 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     (re.compile(r"rate.?limit|too many requests|\b429\b|quota", re.IGNORECASE), "rate_limit"),
     (re.compile(r"time[d ]*out", re.IGNORECASE), "timeout"),
     (re.compile(r"unauthori[sz]ed|forbidden|api.?key|\b40[13]\b", re.IGNORECASE), "unauthorized"),
-    (re.compile(r"unavailable|internal (server )?error|connection|\b50[0234]\b|^Error executing tool \S+$", re.IGNORECASE), "server_error"),
+    (
+        re.compile(
+            r"unavailable|internal (server )?error|connection|\b50[0234]\b|^Error executing tool"
+            r" \S+$",
+            re.IGNORECASE,
+        ),
+        "server_error",
+    ),
     (re.compile(r"^Unknown tool", re.IGNORECASE), "bad_response"),
 )
 SERVER_OPTIONS = ("url", "command", "token_env", "env", "timeout_s")
 KINDS: Mapping[str, tuple[Any, str]] = {
-    **dict.fromkeys(("url", "token_env", "name", "version", "attribution", "terms_url"), (str, "a text")),
+    **dict.fromkeys(
+        ("url", "token_env", "name", "version", "attribution", "terms_url"), (str, "a text")
+    ),
     **dict.fromkeys(("command", "env", "own"), (list, "a list of texts")),
     **dict.fromkeys(("timeout_s", "requests_per_second"), (int | float, "a number")),
     "burst": (int, "a whole number"),
@@ -51,9 +62,11 @@ KINDS: Mapping[str, tuple[Any, str]] = {
 
 
 class McpProvider:
-    """`maps` by our tool's name, `own` names of the server's tools to be offered as they are. Threads may share one.
+    """`maps` by our tool's name, `own` names of the server's tools to be offered as they are.
+    Threads may share one.
 
-    `version` is yours to raise when the server changes; the tables are part of the key anyway. Raises UserError.
+    `version` is yours to raise when the server changes; the tables are part of the key anyway.
+    Raises UserError.
     """
 
     def __init__(
@@ -68,15 +81,29 @@ class McpProvider:
         now: Callable[[], datetime] = utc_now,
     ):
         if find_spec("mcp") is None:
-            raise UserError("MCP servers need the package 'mcp', which is not installed: pip install 'tripwright[mcp]'.")
+            raise UserError(
+                "MCP servers need the package 'mcp', which is not installed: pip install"
+                " 'tripwright[mcp]'."
+            )
         self.name, self._maps, self._own, self._now = name, dict(maps or {}), frozenset(own), now
         if not self._maps and not self._own:
-            raise UserError(f"MCP server '{name}' answers nothing: expected maps onto {', '.join(RECORDS)}, or own tools by name.")
+            raise UserError(
+                f"MCP server '{name}' answers nothing: expected maps onto {', '.join(RECORDS)}, or"
+                " own tools by name."
+            )
         if taken := sorted(self._own & set(RECORDS)):
-            raise UserError(f"MCP server '{name}' cannot offer '{taken[0]}' as its own tool: expected maps.{taken[0]} with its fields.")
+            raise UserError(
+                f"MCP server '{name}' cannot offer '{taken[0]}' as its own tool: expected"
+                f" maps.{taken[0]} with its fields."
+            )
         self.terms = terms or Terms(requests_per_second=1.0, may_store=False)
-        tables = json.dumps({tool: vars(table) for tool, table in self._maps.items()}, sort_keys=True, default=dict)
-        self.version = f"{CLIENT_VERSION}; server={version}; maps={hashlib.sha256(tables.encode()).hexdigest()[:12]}"
+        tables = json.dumps(
+            {tool: vars(table) for tool, table in self._maps.items()}, sort_keys=True, default=dict
+        )
+        self.version = (
+            f"{CLIENT_VERSION}; server={version};"
+            f" maps={hashlib.sha256(tables.encode()).hexdigest()[:12]}"
+        )
         self._session = McpSession(server)
 
     @property
@@ -84,7 +111,8 @@ class McpProvider:
         return self._own | set(self._maps)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """Of the own tools, by name, as a chat endpoint takes them. Raises ProviderFault, also where the server has no such tool."""
+        """Of the own tools, by name, as a chat endpoint takes them. Raises ProviderFault, also
+        where the server has no such tool."""
         from mcp import MCPError
 
         try:
@@ -93,9 +121,20 @@ class McpProvider:
             raise self._session.fault("bad_response", error) from None
         known = {tool.name: tool for tool in listed if tool.name in self._own}
         if missing := sorted(self._own - set(known)):
-            raise self._session.fault("bad_response", f"has no tool '{missing[0]}', only {', '.join(sorted(tool.name for tool in listed))}")
+            raise self._session.fault(
+                "bad_response",
+                f"has no tool '{missing[0]}', only"
+                f" {', '.join(sorted(tool.name for tool in listed))}",
+            )
         return [
-            {"type": "function", "function": {"name": name, "description": tool.description or "", "parameters": tool.input_schema}}
+            {
+                "type": "function",
+                "function": {
+                    "name": name,
+                    "description": tool.description or "",
+                    "parameters": tool.input_schema,
+                },
+            }
             for name, tool in sorted(known.items())
         ]
 
@@ -103,7 +142,10 @@ class McpProvider:
         from mcp import MCPError
 
         if tool not in self.tools:
-            raise ProviderFault("bad_response", f"{self.name} does not answer {tool}, only {', '.join(sorted(self.tools))}.")
+            raise ProviderFault(
+                "bad_response",
+                f"{self.name} does not answer {tool}, only {', '.join(sorted(self.tools))}.",
+            )
         table = self._maps.get(tool)
         theirs, sent = (table.tool, table.sent(arguments)) if table else (tool, dict(arguments))
 
@@ -119,13 +161,21 @@ class McpProvider:
         text = "\n".join(part.text for part in result.content if part.type == "text")
         if result.is_error:
             return self._error(text)
-        content = result.structured_content if result.structured_content is not None else _json_or_text(text)
+        content = (
+            result.structured_content
+            if result.structured_content is not None
+            else _json_or_text(text)
+        )
         if table is None:
             return self._found(rows_of(content), f"{tool} answered nothing.")
         rows = table.rows_in(content)
         if rows is None:
-            raise self._session.fault("bad_response", f"{theirs} answered without a list at '{table.rows or 'the top'}'")
-        records: list[Record] = readable(self.name, rows, lambda row: table.record(tool, row, arguments))
+            raise self._session.fault(
+                "bad_response", f"{theirs} answered without a list at '{table.rows or 'the top'}'"
+            )
+        records: list[Record] = readable(
+            self.name, rows, lambda row: table.record(tool, row, arguments)
+        )
         return self._found(tuple(records), f"{theirs} found nothing.")
 
     def close(self) -> None:
@@ -141,7 +191,9 @@ class McpProvider:
 
     def _found(self, records: tuple[Record, ...], note: str, *, refused: bool = False) -> Found:
         fetched_at = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        source = Source(self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store)
+        source = Source(
+            self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store
+        )
         return Found(records, source, "" if records else note, refused)
 
 
@@ -154,7 +206,9 @@ async def _all_tools(client: Client) -> list[Any]:
         cursor = page.next_cursor
         if cursor is None:
             return tools
-    raise ProviderFault("bad_response", f"An MCP server's list of tools does not end after {PAGES} pages.")
+    raise ProviderFault(
+        "bad_response", f"An MCP server's list of tools does not end after {PAGES} pages."
+    )
 
 
 def _json_or_text(text: str) -> Any:
@@ -166,18 +220,26 @@ def _json_or_text(text: str) -> Any:
 
 
 def mcp_of_options(options: Mapping[str, Any], label: str = "mcp") -> McpProvider:
-    """Of one table of a TOML file: where the server is, its terms, `own` tools, and a table `maps.TOOL` for each of the six it answers.
-    Raises UserError."""
+    """Of one table of a TOML file: where the server is, its terms, `own` tools, and a table
+    `maps.TOOL` for each of the six it answers. Raises UserError."""
     if unknown := sorted(set(options) - set(KINDS)):
-        raise UserError(f"An MCP server ('{label}') has the options {', '.join(KINDS)}: found '{unknown[0]}'.")
+        raise UserError(
+            f"An MCP server ('{label}') has the options {', '.join(KINDS)}: found '{unknown[0]}'."
+        )
     for name, value in options.items():
         wanted, parts = KINDS[name]
         whole = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
         if not whole or (wanted is list and not all(isinstance(part, str) for part in value)):
-            raise UserError(f"'{name}' of an MCP server ('{label}') should be {parts}: found {type(value).__name__}.")
+            raise UserError(
+                f"'{name}' of an MCP server ('{label}') should be {parts}: found"
+                f" {type(value).__name__}."
+            )
     rate = options.get("requests_per_second", 1.0)
     if not 0 <= rate < float("inf") or options.get("burst", 1) < 1:
-        raise UserError(f"requests_per_second of an MCP server ('{label}') is at least 0 (no limit), and burst at least 1.")
+        raise UserError(
+            f"requests_per_second of an MCP server ('{label}') is at least 0 (no limit), and burst"
+            " at least 1."
+        )
     terms = Terms(
         requests_per_second=rate or None,
         burst=options.get("burst", 1),
@@ -188,4 +250,6 @@ def mcp_of_options(options: Mapping[str, Any], label: str = "mcp") -> McpProvide
     server = McpServer(**{name: value for name, value in options.items() if name in SERVER_OPTIONS})
     maps = {tool: tool_map(tool, table) for tool, table in options.get("maps", {}).items()}
     name, version = options.get("name", label.removeprefix("vendors.")), options.get("version", "1")
-    return McpProvider(server, maps, options.get("own", ()), name=name, version=version, terms=terms)
+    return McpProvider(
+        server, maps, options.get("own", ()), name=name, version=version, terms=terms
+    )

@@ -1,8 +1,9 @@
-"""How the answer of an MCP server's tool becomes records: a table of names for one of the six tools, or rows as they are.
+"""How the answer of an MCP server's tool becomes records: a table of names for one of the six
+tools, or rows as they are.
 
-A table says which tool of the server answers, how our arguments are called there, where the rows are, and where each field of a record is
-in a row. Fields without an entry are looked for under their own name; what a row does not say about the call's cities and days is taken
-from the call.
+A table says which tool of the server answers, how our arguments are called there, where the rows
+are, and where each field of a record is in a row. Fields without an entry are looked for under
+their own name; what a row does not say about the call's cities and days is taken from the call.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ OF_THE_CALL: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ToolMap:
-    """`arguments`: ours to theirs, and only those named are sent. `constants` are sent with every call. `rows` and the values of `fields`
-    are paths with dots, numbers for places in a list. `currency` is for prices whose row names none."""
+    """`arguments`: ours to theirs, and only those named are sent. `constants` are sent with every
+    call. `rows` and the values of `fields` are paths with dots, numbers for places in a list.
+    `currency` is for prices whose row names none."""
 
     tool: str
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -51,8 +53,13 @@ class ToolMap:
     currency: str = ""
 
     def sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What the server's tool is called with. Blank arguments are left out: ours mean "no wish" by them."""
-        renamed = {theirs: arguments[ours] for ours, theirs in self.arguments.items() if arguments.get(ours) not in (None, "")}
+        """What the server's tool is called with. Blank arguments are left out: ours mean "no wish"
+        by them."""
+        renamed = {
+            theirs: arguments[ours]
+            for ours, theirs in self.arguments.items()
+            if arguments.get(ours) not in (None, "")
+        }
         return {**self.constants, **renamed}
 
     def rows_in(self, content: Any) -> list[Any] | None:
@@ -82,7 +89,10 @@ class ToolMap:
 
     def _value(self, name: str, kind: str, said: Any, row: Any) -> Any:
         if name == "price":
-            currency = text_or_empty(at(row, *_path(self.fields.get("currency", "currency")))) or self.currency
+            currency = (
+                text_or_empty(at(row, *_path(self.fields.get("currency", "currency"))))
+                or self.currency
+            )
             return money_or_none(number_or_none(said), currency)
         if name in MOMENTS:
             moment = moment_or_none(text_or_empty(said))
@@ -90,32 +100,57 @@ class ToolMap:
         if kind.startswith(("int", "float")):
             number = number_or_none(said)
             return round(number) if number is not None and kind.startswith("int") else number
-        return text_or_empty(str(said) if isinstance(said, int) else said)  # a train may be called 571
+        # a train may be called 571
+        return text_or_empty(str(said) if isinstance(said, int) else said)
 
 
 def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:
     """Of a table of a TOML file. Raises UserError."""
     if tool not in RECORDS:
-        raise UserError(f"An MCP server's tool can stand for {', '.join(RECORDS)}: found maps.{tool}.")
+        raise UserError(
+            f"An MCP server's tool can stand for {', '.join(RECORDS)}: found maps.{tool}."
+        )
     if not isinstance(table, Mapping):
-        raise UserError(f"maps.{tool} of an MCP server should be a table: found {type(table).__name__}.")
+        raise UserError(
+            f"maps.{tool} of an MCP server should be a table: found {type(table).__name__}."
+        )
     known = [entry.name for entry in fields(ToolMap)]
     for name, value in table.items():
         if name not in known:
             raise UserError(f"maps.{tool} of an MCP server has {', '.join(known)}: found '{name}'.")
-        texts = isinstance(value, str) if name in ("tool", "rows", "currency") else isinstance(value, Mapping)
-        if not texts or name in ("arguments", "fields") and not all(isinstance(part, str) for part in value.values()):
-            raise UserError(f"maps.{tool}.{name} of an MCP server is not of the right type: found {type(value).__name__}.")
+        texts = (
+            isinstance(value, str)
+            if name in ("tool", "rows", "currency")
+            else isinstance(value, Mapping)
+        )
+        if (
+            not texts
+            or name in ("arguments", "fields")
+            and not all(isinstance(part, str) for part in value.values())
+        ):
+            raise UserError(
+                f"maps.{tool}.{name} of an MCP server is not of the right type: found"
+                f" {type(value).__name__}."
+            )
     if not table.get("tool"):
-        raise UserError(f'maps.{tool} of an MCP server names no tool: expected tool = "the server\'s name of it".')
-    named = {entry.name for entry in fields(RECORDS[tool])} | ({"currency"} if "price" in RECORDS[tool].__dataclass_fields__ else set())
+        raise UserError(
+            f"maps.{tool} of an MCP server names no tool: expected tool = \"the server's name of"
+            ' it".'
+        )
+    named = {entry.name for entry in fields(RECORDS[tool])} | (
+        {"currency"} if "price" in RECORDS[tool].__dataclass_fields__ else set()
+    )
     if unknown := sorted(set(table.get("fields", {})) - named):
-        raise UserError(f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(named))}: found '{unknown[0]}'.")
+        raise UserError(
+            f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(named))}: found"
+            f" '{unknown[0]}'."
+        )
     return ToolMap(**table)
 
 
 def rows_of(content: Any) -> tuple[Row, ...]:
-    """An answer as generic records: one for each element of a list, one for anything else. What is nested stays JSON."""
+    """An answer as generic records: one for each element of a list, one for anything else. What is
+    nested stays JSON."""
     if isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
         content = content[OWN_RESULT]
     rows = content if isinstance(content, list) else [content]
@@ -124,24 +159,48 @@ def rows_of(content: Any) -> tuple[Row, ...]:
 
 def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:
     named = row if isinstance(row, Mapping) else {"text" if isinstance(row, str) else "value": row}
-    return tuple((text_or_empty(str(name)), _scalar(value)) for name, value in named.items() if value is not None and value != "")
+    return tuple(
+        (text_or_empty(str(name)), _scalar(value))
+        for name, value in named.items()
+        if value is not None and value != ""
+    )
 
 
 def _scalar(value: Any) -> str | float:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # with its line breaks: it may be a whole text
-    if not isinstance(value, bool) and isinstance(value, int | float) and number_or_none(value) is not None:
+        # with its line breaks: it may be a whole text
+        return value.encode("utf-8", "replace").decode()
+    if (
+        not isinstance(value, bool)
+        and isinstance(value, int | float)
+        and number_or_none(value) is not None
+    ):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    return (
+        json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        .encode("utf-8", "replace")
+        .decode()
+    )
 
 
 def _path(dotted: str) -> list[str | int]:
-    return [int(step) if step.lstrip("-").isdecimal() else step for step in dotted.split(".")] if dotted else []
+    return (
+        [int(step) if step.lstrip("-").isdecimal() else step for step in dotted.split(".")]
+        if dotted
+        else []
+    )
 
 
 def _minutes(row: Any, paths: list[str]) -> int | None:
-    """Between two moments that state their offsets; local times of two places say nothing about it."""
+    """Between two moments that state their offsets; local times of two places say nothing about
+    it."""
     begins, ends = (moment_or_none(text_or_empty(at(row, *_path(path)))) for path in paths)
-    if begins is None or ends is None or begins.tzinfo is None or ends.tzinfo is None or ends < begins:
+    if (
+        begins is None
+        or ends is None
+        or begins.tzinfo is None
+        or ends.tzinfo is None
+        or ends < begins
+    ):
         return None
     return round((ends - begins).total_seconds() / 60)

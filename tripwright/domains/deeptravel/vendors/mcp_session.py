@@ -1,7 +1,8 @@
 """One connection to an MCP server, kept open between calls and used from any thread.
 
-Built on the official client, package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra `mcp`): Streamable HTTP for a URL, stdio for a
-command. Its event loop runs in a thread of ours. A connection that breaks is closed and the next call opens another one.
+Built on the official client, package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra
+`mcp`): Streamable HTTP for a URL, stdio for a command. Its event loop runs in a thread of ours. A
+connection that breaks is closed and the next call opens another one.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class McpServer:
-    """Where the server is: a URL, or a command that speaks over stdin and stdout. Keys are named, and read from the environment.
+    """Where the server is: a URL, or a command that speaks over stdin and stdout. Keys are named,
+    and read from the environment.
 
-    `token_env` names the variable whose value is sent as a bearer token; `env` names variables that the command gets (besides PATH, HOME
-    and the like, it gets no others). Raises UserError.
+    `token_env` names the variable whose value is sent as a bearer token; `env` names variables that
+    the command gets (besides PATH, HOME and the like, it gets no others). Raises UserError.
     """
 
     url: str = ""
@@ -46,22 +48,36 @@ class McpServer:
 
     def __post_init__(self) -> None:
         if bool(self.url) == bool(self.command):
-            raise UserError(f"An MCP server has either a url or a command: found url '{self.url}' and command {list(self.command)}.")
+            raise UserError(
+                f"An MCP server has either a url or a command: found url '{self.url}' and command"
+                f" {list(self.command)}."
+            )
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise UserError(f"The url of an MCP server is one like https://example.org/mcp: found '{self.url}'.")
+            raise UserError(
+                f"The url of an MCP server is one like https://example.org/mcp: found '{self.url}'."
+            )
         if self.timeout_s <= 0:
             raise UserError(f"timeout_s of an MCP server is above 0: found {self.timeout_s:g}.")
         if self.token_env and self.command or self.env and self.url:
-            raise UserError("An MCP server with a url takes token_env, one with a command takes env: found the other one.")
+            raise UserError(
+                "An MCP server with a url takes token_env, one with a command takes env: found the"
+                " other one."
+            )
         names = [name for name in (self.token_env, *self.env) if name]
         if missing := [name for name in names if not os.environ.get(name, "").strip()]:
-            raise UserError(f"An MCP server needs the environment variable {missing[0]}, which is not set.")
+            raise UserError(
+                f"An MCP server needs the environment variable {missing[0]}, which is not set."
+            )
         object.__setattr__(self, "secrets", tuple(os.environ[name].strip() for name in names))
 
     @property
     def label(self) -> str:
         """For messages: no arguments of a command and no query of a URL, which may hold keys."""
-        return self.url.partition("?")[0].rpartition("@")[2] if self.url else os.path.basename(self.command[0])
+        return (
+            self.url.partition("?")[0].rpartition("@")[2]
+            if self.url
+            else os.path.basename(self.command[0])
+        )
 
     def shown(self, message: object) -> str:
         """One short line of a foreign message, without keys."""
@@ -81,10 +97,12 @@ class McpSession:
         self._portal: BlockingPortal | None = None
         self._client: Client | None = None
         self._pid = os.getpid()
-        self._problem: tuple[int, float | None] | None = None  # the last HTTP status that was an error: the package keeps it to itself
+        # the last HTTP status that was an error: the package keeps it to itself
+        self._problem: tuple[int, float | None] | None = None
 
     def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """What `work` finds out. Raises ProviderFault, and MCPError where the server says that the parameters are wrong."""
+        """What `work` finds out. Raises ProviderFault, and MCPError where the server says that the
+        parameters are wrong."""
         client = None
         try:
             portal, client = self._connected()
@@ -110,10 +128,13 @@ class McpSession:
                 self._close()
 
     def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
-        return ProviderFault(kind, f"MCP server {self.server.label}: {self.server.shown(message)}", wait_s)
+        return ProviderFault(
+            kind, f"MCP server {self.server.label}: {self.server.shown(message)}", wait_s
+        )
 
     def _explained(self, cause: BaseException, client: Client | None) -> Exception:
-        """Errors that the protocol states leave the connection whole; after anything else the next call begins anew."""
+        """Errors that the protocol states leave the connection whole; after anything else the next
+        call begins anew."""
         import httpx2
         from mcp import MCPError
 
@@ -123,16 +144,23 @@ class McpSession:
             if (kind := kind_of_error(cause.code, cause.message)) == "connection":
                 self._drop(client)
             problem, self._problem = self._problem, None
-            if problem is not None and kind == "server_error":  # what the package says instead of an HTTP status
-                return self.fault(_kind_of_status(problem[0]), f"answered {problem[0]}: {cause}", problem[1])
+            # what the package says instead of an HTTP status
+            if problem is not None and kind == "server_error":
+                return self.fault(
+                    _kind_of_status(problem[0]), f"answered {problem[0]}: {cause}", problem[1]
+                )
             return self.fault(kind, cause) if kind is not None else cause
         self._drop(client)
         if isinstance(cause, FutureTimeout | TimeoutError | httpx2.TimeoutException):
             return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s")
-        gone = isinstance(cause, RuntimeError) and "portal" in str(cause)  # another thread closed what this one had just been given
-        if gone or isinstance(cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | CancelledError):
+        # another thread closed what this one had just been given
+        gone = isinstance(cause, RuntimeError) and "portal" in str(cause)
+        if gone or isinstance(
+            cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | CancelledError
+        ):
             return self.fault("connection", f"cannot be reached: {cause}")
-        # The package checks answers against schemas in many places, and each has its own exceptions.
+        # The package checks answers against schemas in many places, and each has its own
+        # exceptions.
         return self.fault("bad_response", f"{type(cause).__name__}: {cause}")
 
     def _connected(self) -> tuple[BlockingPortal, Client]:
@@ -148,7 +176,9 @@ class McpSession:
             _silence()
             self._problem = None
             info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
-            client = Client(self._transport(), read_timeout_seconds=self.server.timeout_s, client_info=info)
+            client = Client(
+                self._transport(), read_timeout_seconds=self.server.timeout_s, client_info=info
+            )
             with ExitStack() as stack:
                 portal = stack.enter_context(start_blocking_portal())
                 stack.enter_context(portal.wrap_async_context_manager(client))
@@ -161,7 +191,9 @@ class McpSession:
             try:
                 stack.close()
             except Exception as error:  # it is being closed because it broke: how is known already
-                logging.getLogger(__name__).debug("closing an MCP connection: %s", self.server.shown(_first(error)))
+                logging.getLogger(__name__).debug(
+                    "closing an MCP connection: %s", self.server.shown(_first(error))
+                )
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         if self.server.url:
@@ -194,7 +226,9 @@ async def _over_stdio(server: McpServer) -> Any:
     from mcp import StdioServerParameters, stdio_client
 
     env = {name: os.environ[name] for name in server.env}
-    parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
+    parameters = StdioServerParameters(
+        command=server.command[0], args=list(server.command[1:]), env=env
+    )
     with open(os.devnull, "w") as nowhere:  # what a server writes to stderr may hold its keys
         async with stdio_client(parameters, errlog=nowhere) as streams:
             yield streams
@@ -206,7 +240,8 @@ def kind_of_error(code: int, message: str) -> FaultKind | None:
 
     if code == INVALID_PARAMS:
         return None
-    if code == CONNECTION_CLOSED or "session terminated" in message.lower():  # a server that was started again knows no old session
+    # a server that was started again knows no old session
+    if code == CONNECTION_CLOSED or "session terminated" in message.lower():
         return "connection"
     kinds: dict[int, FaultKind] = {REQUEST_TIMEOUT: "timeout", INTERNAL_ERROR: "server_error"}
     return kinds.get(code, "bad_response")
@@ -226,7 +261,8 @@ def _first(error: BaseException) -> BaseException:
 
 
 def _silence() -> None:
-    """The package logs answers that it cannot read, word by word; here they become faults, which are short and hold no keys."""
+    """The package logs answers that it cannot read, word by word; here they become faults, which
+    are short and hold no keys."""
     for name in ("mcp.client.streamable_http", "mcp.client.stdio"):
         logger = logging.getLogger(name)
         if _unread not in logger.filters:

@@ -1,9 +1,10 @@
 """Nominatim: places of OpenStreetMap by name, `GET /search?format=jsonv2`.
 
-Interface: https://nominatim.org/release-docs/latest/api/Search/ and …/api/Output/, whose example answers are in the tests.
-Terms of the public server: https://operations.osmfoundation.org/policies/nominatim/, at most one request a second for the whole
-application, a User-Agent that names it, attribution under the ODbL, no bulk geocoding, answers to be cached. They do not bind a server
-of one's own. Never called live here.
+Interface: https://nominatim.org/release-docs/latest/api/Search/ and …/api/Output/, whose example
+answers are in the tests. Terms of the public server:
+https://operations.osmfoundation.org/policies/nominatim/, at most one request a second for the whole
+application, a User-Agent that names it, attribution under the ODbL, no bulk geocoding, answers to
+be cached. They do not bind a server of one's own. Never called live here.
 
 It finds what has a name. For all places of a kind ("museums") its own manual points to Overpass.
 """
@@ -19,7 +20,8 @@ from tripwright.domains.deeptravel.vendors.place_search import PlaceSearch
 from tripwright.domains.deeptravel.vendors.reading import position_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
 
-SETTLEMENTS = ("city", "town", "village", "municipality")  # the first that an address has is its city
+# the first that an address has is its city
+SETTLEMENTS = ("city", "town", "village", "municipality")
 
 
 class Nominatim(PlaceSearch):
@@ -36,14 +38,25 @@ class Nominatim(PlaceSearch):
         return {"format": "jsonv2", "language": self.language, "max_results": self.max_results}
 
     def parameters(self, text: str) -> Mapping[str, Any]:
-        return {"q": text, "format": "jsonv2", "addressdetails": 1, "limit": self.max_results, "accept-language": self.language}
+        return {
+            "q": text,
+            "format": "jsonv2",
+            "addressdetails": 1,
+            "limit": self.max_results,
+            "accept-language": self.language,
+        }
 
     def place(self, entry: Any, city: str) -> Place | None:
         """None for what has no name."""
         address = text_at(entry, "display_name")
-        name = text_at(entry, "name") or address.partition(",")[0]  # before version 4.3 there is no 'name'
+        # before version 4.3 there is no 'name'
+        name = text_at(entry, "name") or address.partition(",")[0]
         if not name:
             return None
-        settlement = next((found for part in SETTLEMENTS if (found := text_at(entry, "address", part))), city)
+        settlement = next(
+            (found for part in SETTLEMENTS if (found := text_at(entry, "address", part))), city
+        )
         latitude, longitude = position_at(entry, "lat", "lon") or (None, None)
-        return Place(name, settlement, address, text_at(entry, "type").replace("_", " "), latitude, longitude)
+        return Place(
+            name, settlement, address, text_at(entry, "type").replace("_", " "), latitude, longitude
+        )

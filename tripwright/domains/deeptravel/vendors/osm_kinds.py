@@ -1,4 +1,5 @@
-"""Which tags of OpenStreetMap stand for a kind of place: https://wiki.openstreetmap.org/wiki/Map_features. Data only."""
+"""Which tags of OpenStreetMap stand for a kind of place:
+https://wiki.openstreetmap.org/wiki/Map_features. Data only."""
 
 from __future__ import annotations
 
@@ -56,6 +57,7 @@ KINDS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 # Words that a query has around a kind and that no map answers.
 IGNORED_WORDS = frozenset(
-    "a an and around best big center central centre city cheap close do downtown famous good historic historical in interesting local main "
-    "major many most must near nearby nice notable of old popular see some the to top tourist visit well-known".split()
+    "a an and around best big center central centre city cheap close do downtown famous good"
+    " historic historical in interesting local main major many most must near nearby nice notable"
+    " of old popular see some the to top tourist visit well-known".split()
 )

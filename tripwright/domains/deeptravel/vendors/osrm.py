@@ -1,11 +1,13 @@
 """OSRM: ways by road, `GET /route/v1/{profile}/{lon},{lat};{lon},{lat}`.
 
-Interface: https://github.com/Project-OSRM/osrm-backend/blob/master/docs/http.md, the example answers in the tests are from there.
-Terms of the public server (FOSSGIS): https://github.com/Project-OSRM/osrm-backend/wiki/Demo-server, at most one request a second,
+Interface: https://github.com/Project-OSRM/osrm-backend/blob/master/docs/http.md, the example
+answers in the tests are from there. Terms of the public server (FOSSGIS):
+https://github.com/Project-OSRM/osrm-backend/wiki/Demo-server, at most one request a second,
 non-commercial, no guarantees, a User-Agent and attribution. Never called live here.
 
-A server knows one mode, the one its data was prepared for, and ignores the profile in the URL. So the mode decides on the server: the
-public one has three, and a server of one's own has to be the right one for `mode`.
+A server knows one mode, the one its data was prepared for, and ignores the profile in the URL. So
+the mode decides on the server: the public one has three, and a server of one's own has to be the
+right one for `mode`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ PUBLIC_URLS = {
     "cycling": "https://routing.openstreetmap.de/routed-bike",
 }
 PROFILES = {"driving": "driving", "walking": "foot", "cycling": "bike"}
-NO_WAY = ("NoRoute", "NoSegment")  # an answer about the road; every other code is about the request, and that is ours
+# an answer about the road; every other code is about the request, and that is ours
+NO_WAY = ("NoRoute", "NoSegment")
 
 
 class Osrm(RouteVendor):
@@ -41,7 +44,9 @@ class Osrm(RouteVendor):
     def way(self, origin: Position, destination: Position) -> tuple[float, float] | None:
         ends = ";".join(f"{end.longitude:.6f},{end.latitude:.6f}" for end in (origin, destination))
         try:
-            answer = self._http.get(f"/route/v1/{PROFILES[self.mode]}/{ends}", {"overview": "false"})
+            answer = self._http.get(
+                f"/route/v1/{PROFILES[self.mode]}/{ends}", {"overview": "false"}
+            )
         except Refused as refusal:
             if at(refusal.body, "code") in NO_WAY:
                 return None

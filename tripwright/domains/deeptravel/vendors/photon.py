@@ -1,9 +1,10 @@
 """Photon: places of OpenStreetMap by name and address, `GET /api`.
 
-Interface: https://github.com/komoot/photon/blob/master/docs/api-v1.md, whose example answer is in the tests.
-Terms of the public server: https://photon.komoot.io/, fair use without a published figure, heavy use is throttled and a User-Agent is
-asked for (https://github.com/komoot/photon/issues/479 and …/883); one request a second is our reading of that. The data is
-OpenStreetMap's, under the ODbL. Never called live here.
+Interface: https://github.com/komoot/photon/blob/master/docs/api-v1.md, whose example answer is in
+the tests. Terms of the public server: https://photon.komoot.io/, fair use without a published
+figure, heavy use is throttled and a User-Agent is asked for
+(https://github.com/komoot/photon/issues/479 and …/883); one request a second is our reading of
+that. The data is OpenStreetMap's, under the ODbL. Never called live here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ class Photon(PlaceSearch):
     path: ClassVar[str] = "/api"
     entries: ClassVar[tuple[str, ...]] = ("features",)
     published_terms: ClassVar[Terms] = Terms(
-        requests_per_second=1.0, attribution=f"Photon, komoot; {OSM_ATTRIBUTION}", terms_url="https://photon.komoot.io/"
+        requests_per_second=1.0,
+        attribution=f"Photon, komoot; {OSM_ATTRIBUTION}",
+        terms_url="https://photon.komoot.io/",
     )
 
     def settings(self) -> dict[str, object]:
@@ -42,12 +45,22 @@ class Photon(PlaceSearch):
             return None
         town = _joined(" ", text_at(stated, "postcode"), text_at(stated, "city"))
         itself = name if text_at(stated, "osm_key") == "place" else ""
-        point = {"lon": at(entry, "geometry", "coordinates", 0), "lat": at(entry, "geometry", "coordinates", 1)}
+        point = {
+            "lon": at(entry, "geometry", "coordinates", 0),
+            "lat": at(entry, "geometry", "coordinates", 1),
+        }
         latitude, longitude = position_at(point, "lat", "lon") or (None, None)
         return Place(
             name,
             text_at(stated, "city") or itself or city,
-            _joined(", ", street, text_at(stated, "district"), town, text_at(stated, "state"), text_at(stated, "country")),
+            _joined(
+                ", ",
+                street,
+                text_at(stated, "district"),
+                town,
+                text_at(stated, "state"),
+                text_at(stated, "country"),
+            ),
             text_at(stated, "osm_value").replace("_", " "),
             latitude,
             longitude,

@@ -1,4 +1,5 @@
-"""What the two searches for a place by its name share: their settings, the text that is sent, how an answer is read entry by entry."""
+"""What the two searches for a place by its name share: their settings, the text that is sent, how
+an answer is read entry by entry."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_res
 
 
 class PlaceSearch(HttpVendor):
-    """A subclass names the address (`public_url`, `path`), what is sent, and where an answer holds its entries (`entries`)."""
+    """A subclass names the address (`public_url`, `path`), what is sent, and where an answer holds
+    its entries (`entries`)."""
 
     tools: ClassVar[frozenset[str]] = frozenset(("poi_search",))
     public_url: ClassVar[str]
@@ -32,7 +34,9 @@ class PlaceSearch(HttpVendor):
         timeout_s: float = 20.0,
         now: Callable[[], datetime] = utc_now,
     ):
-        super().__init__(base_url or self.public_url, contact=contact, terms=terms, timeout_s=timeout_s, now=now)
+        super().__init__(
+            base_url or self.public_url, contact=contact, terms=terms, timeout_s=timeout_s, now=now
+        )
         self.language, self.max_results = language, checked_results(self.name, max_results)
 
     @abstractmethod

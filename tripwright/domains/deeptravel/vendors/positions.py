@@ -1,4 +1,5 @@
-"""From a name to a position, by asking a provider of places. What was found is remembered: vendors of open data ask for that."""
+"""From a name to a position, by asking a provider of places. What was found is remembered: vendors
+of open data ask for that."""
 
 from __future__ import annotations
 
@@ -22,11 +23,17 @@ class Position(NamedTuple):
 class Positions:
     """Threads may share one. Faults of the provider of places pass through and are not remembered.
 
-    A sandbox in front of a provider of routes cannot see what that provider asks a provider of places. So the turns are kept here: give
-    the sandbox's `limits` (its store), and both draw on one budget.
+    A sandbox in front of a provider of routes cannot see what that provider asks a provider of
+    places. So the turns are kept here: give the sandbox's `limits` (its store), and both draw on
+    one budget.
     """
 
-    def __init__(self, places: Provider, limits: Limits | None = None, sleep: Callable[[float], None] = time.sleep):
+    def __init__(
+        self,
+        places: Provider,
+        limits: Limits | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ):
         self.places = places
         self._limits = limits or LocalLimits()
         self._sleep = sleep
@@ -42,7 +49,8 @@ class Positions:
         with self._lock:
             if key in self._found:
                 return self._found[key]
-        position = self._asked(name, city)  # outside of the lock: a slow answer for one name must not hold up the others
+        # outside of the lock: a slow answer for one name must not hold up the others
+        position = self._asked(name, city)
         with self._lock:
             if len(self._found) >= REMEMBERED:
                 self._found.pop(next(iter(self._found)))
@@ -57,7 +65,9 @@ class Positions:
             if fault.retry_after_s:
                 self._limits.pause(self.places.name, fault.retry_after_s)
             raise
-        return next((place for record in found.records if (place := _position(record)) is not None), None)
+        return next(
+            (place for record in found.records if (place := _position(record)) is not None), None
+        )
 
 
 def _position(record: object) -> Position | None:

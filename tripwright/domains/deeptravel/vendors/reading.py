@@ -1,7 +1,8 @@
 """Reading a vendor's JSON without trusting its shape.
 
-A part that is missing or of another type reads as nothing (None, ""). What an answer cannot do without is asked for with `rows_at`, and a
-list of which no row is readable is a fault (`readable`): an interface that has changed must not look like "nothing found".
+A part that is missing or of another type reads as nothing (None, ""). What an answer cannot do
+without is asked for with `rows_at`, and a list of which no row is readable is a fault (`readable`):
+an interface that has changed must not look like "nothing found".
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def rows_at(vendor: str, body: Any, *path: str | int) -> list[Any]:
     """The list at the path. Raises ProviderFault where there is none."""
     rows = at(body, *path)
     if not isinstance(rows, list):
-        raise ProviderFault("bad_response", f"{vendor} answered JSON without the list {'.'.join(map(str, path)) or 'of results'}.")
+        raise ProviderFault(
+            "bad_response",
+            f"{vendor} answered JSON without the list {'.'.join(map(str, path)) or 'of results'}.",
+        )
     return rows
 
 
@@ -53,17 +57,26 @@ def readable(vendor: str, rows: Sequence[Any], read: Callable[[Any], _R | None])
     """Every row that can be read. Raises ProviderFault where there are rows and none can be."""
     found = [record for row in rows if (record := read(row)) is not None]
     if rows and not found:
-        raise ProviderFault("bad_response", f"{vendor} answered {len(rows)} rows, and none has the fields that its documentation names.")
+        raise ProviderFault(
+            "bad_response",
+            f"{vendor} answered {len(rows)} rows, and none has the fields that its documentation"
+            " names.",
+        )
     return found
 
 
 def text_or_empty(value: Any) -> str:
     """One line of text that can be sent on: JSON may hold line breaks and lone surrogates."""
-    return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""
+    return (
+        " ".join(value.encode("utf-8", "replace").decode().split())
+        if isinstance(value, str)
+        else ""
+    )
 
 
 def number_or_none(value: Any) -> float | None:
-    """A finite number, also where it is written as text, as Nominatim writes positions and Duffel amounts."""
+    """A finite number, also where it is written as text, as Nominatim writes positions and Duffel
+    amounts."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:

@@ -1,4 +1,5 @@
-"""What OSRM and Valhalla share: a way from a named place to another one, in minutes and kilometres."""
+"""What OSRM and Valhalla share: a way from a named place to another one, in minutes and
+kilometres."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MODES = ("driving", "walking", "cycling")
 
 
 class RouteVendor(HttpVendor):
-    """route_planning of row D1. `positions` finds the names; the answer carries its provider's attribution too."""
+    """route_planning of row D1. `positions` finds the names; the answer carries its provider's
+    attribution too."""
 
     tools: ClassVar[frozenset[str]] = frozenset(("route_planning",))
     public_urls: ClassVar[Mapping[str, str]]  # by mode
@@ -34,14 +36,25 @@ class RouteVendor(HttpVendor):
         now: Callable[[], datetime] = utc_now,
     ):
         if mode not in MODES:
-            raise UserError(f"The mode of '{self.name}' is one of {', '.join(MODES)}: found '{mode}'.")
-        super().__init__(base_url or self.public_urls[mode], contact=contact, terms=terms, timeout_s=timeout_s, now=now)
+            raise UserError(
+                f"The mode of '{self.name}' is one of {', '.join(MODES)}: found '{mode}'."
+            )
+        super().__init__(
+            base_url or self.public_urls[mode],
+            contact=contact,
+            terms=terms,
+            timeout_s=timeout_s,
+            now=now,
+        )
         self.terms = with_attribution(self.terms, positions.places.terms)
         self.mode = mode
         self._positions = positions
 
     def settings(self) -> dict[str, object]:
-        return {"mode": self.mode, "places": f"{self._positions.places.name} {self._positions.places.version}"}
+        return {
+            "mode": self.mode,
+            "places": f"{self._positions.places.name} {self._positions.places.version}",
+        }
 
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
         city = said(arguments, "city_name")
@@ -54,13 +67,21 @@ class RouteVendor(HttpVendor):
         for name in names:
             position = self._positions.of_place(name, city)
             if position is None:
-                return self.found((), f"No place named '{name}'{f' in {city}' if city else ''} is known.", refused=True)
+                return self.found(
+                    (),
+                    f"No place named '{name}'{f' in {city}' if city else ''} is known.",
+                    refused=True,
+                )
             ends.append(position)
         way = self.way(ends[0], ends[1])
         if way is None:
-            return self.found((), f"There is no way ({self.mode}) from '{names[0]}' to '{names[1]}'.")
+            return self.found(
+                (), f"There is no way ({self.mode}) from '{names[0]}' to '{names[1]}'."
+            )
         seconds, kilometres = way
-        return self.found((RouteLeg(*names, city, self.mode, round(seconds / 60, 1), round(kilometres, 2)),))
+        return self.found(
+            (RouteLeg(*names, city, self.mode, round(seconds / 60, 1), round(kilometres, 2)),)
+        )
 
     @abstractmethod
     def way(self, origin: Position, destination: Position) -> tuple[float, float] | None:

@@ -1,8 +1,10 @@
 """SearXNG: a search of the web through an instance of one's own, `GET /search?format=json`.
 
-Interface: https://docs.searxng.org/dev/search_api.html. An instance answers JSON only where its settings.yml has `json` under
-`search: formats:` (https://docs.searxng.org/admin/settings/settings_search.html); everywhere else this is a 403, on most public instances
-too. The software sets no terms on what it finds; the engines behind an instance and its operator may. Never called live here.
+Interface: https://docs.searxng.org/dev/search_api.html. An instance answers JSON only where its
+settings.yml has `json` under `search: formats:`
+(https://docs.searxng.org/admin/settings/settings_search.html); everywhere else this is a 403, on
+most public instances too. The software sets no terms on what it finds; the engines behind an
+instance and its operator may. Never called live here.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_res
 class Searxng(HttpVendor):
     name: ClassVar[str] = "searxng"
     tools: ClassVar[frozenset[str]] = frozenset(("web_search",))
-    published_terms: ClassVar[Terms] = Terms(attribution="SearXNG", terms_url="https://docs.searxng.org/")
+    published_terms: ClassVar[Terms] = Terms(
+        attribution="SearXNG", terms_url="https://docs.searxng.org/"
+    )
 
     def __init__(
         self,
@@ -48,18 +52,28 @@ class Searxng(HttpVendor):
         pages = readable(self.name, rows_at(self.name, answer, "results"), web_page)
         silent = at(answer, "unresponsive_engines")
         if not pages and isinstance(silent, list) and silent:
-            # Nothing found and nobody answered are not the same: the engines' fault must not become "there is no such page".
+            # Nothing found and nobody answered are not the same: the engines' fault must not become
+            # "there is no such page".
             names = ", ".join(name for engine in silent if (name := text_at(engine, 0)))
-            raise ProviderFault("server_error", f"{self._http.base_url} found nothing, its engines did not answer: {names or 'unnamed'}.")
+            raise ProviderFault(
+                "server_error",
+                f"{self._http.base_url} found nothing, its engines did not answer:"
+                f" {names or 'unnamed'}.",
+            )
         return self.found(tuple(pages[: self.max_results]), f"No page found for '{query}'.")
 
     def _search(self, query: str) -> Any:
         try:
-            return self._http.get("/search", {"q": query, "format": "json", "language": self.language})
+            return self._http.get(
+                "/search", {"q": query, "format": "json", "language": self.language}
+            )
         except ProviderFault as fault:
             if fault.kind != "unauthorized":
                 raise
-            advice = "An instance answers JSON only with 'json' under 'search: formats:' in its settings.yml."
+            advice = (
+                "An instance answers JSON only with 'json' under 'search: formats:' in its"
+                " settings.yml."
+            )
             raise ProviderFault(fault.kind, f"{fault} {advice}") from None
 
 

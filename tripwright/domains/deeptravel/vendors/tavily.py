@@ -1,8 +1,10 @@
-"""Tavily: a search of the web, `POST /search`, with a key from the environment variable TAVILY_API_KEY.
+"""Tavily: a search of the web, `POST /search`, with a key from the environment variable
+TAVILY_API_KEY.
 
-Interface: https://docs.tavily.com/documentation/api-reference/endpoint/search, whose example answer is in the tests; its errors:
-https://help.tavily.com/articles/8645538886-understanding-http-errors. Limits: https://docs.tavily.com/documentation/rate-limits, 100
-requests a minute with a development key. Terms: https://tavily.com/terms. Whether they allow keeping what was found we could not read
+Interface: https://docs.tavily.com/documentation/api-reference/endpoint/search, whose example answer
+is in the tests; its errors: https://help.tavily.com/articles/8645538886-understanding-http-errors.
+Limits: https://docs.tavily.com/documentation/rate-limits, 100 requests a minute with a development
+key. Terms: https://tavily.com/terms. Whether they allow keeping what was found we could not read
 there, so it is not kept unless `may_store` says that you have made sure. Never called live here.
 """
 
@@ -34,7 +36,10 @@ class Tavily(HttpVendor):
     name: ClassVar[str] = "tavily"
     tools: ClassVar[frozenset[str]] = frozenset(("web_search",))
     published_terms: ClassVar[Terms] = Terms(
-        requests_per_second=100 / 60, may_store=False, attribution="Tavily", terms_url="https://tavily.com/terms"
+        requests_per_second=100 / 60,
+        may_store=False,
+        attribution="Tavily",
+        terms_url="https://tavily.com/terms",
     )
 
     def __init__(
@@ -50,15 +55,33 @@ class Tavily(HttpVendor):
     ):
         key = os.environ.get(KEY_VARIABLE, "").strip()
         if not key:
-            raise UserError(f"'tavily' needs a key: the environment variable {KEY_VARIABLE} is not set.")
-        if not key.isascii() or not key.isprintable() or " " in key:  # no HTTP library takes it, and its complaint would quote it
-            raise UserError(f"The environment variable {KEY_VARIABLE} holds no key: expected one word of plain ASCII.")
+            raise UserError(
+                f"'tavily' needs a key: the environment variable {KEY_VARIABLE} is not set."
+            )
+        # no HTTP library takes it, and its complaint would quote it
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise UserError(
+                f"The environment variable {KEY_VARIABLE} holds no key: expected one word of plain"
+                " ASCII."
+            )
         if search_depth not in DEPTHS:
-            raise UserError(f"search_depth of 'tavily' is one of {', '.join(DEPTHS)}: found '{search_depth}'.")
+            raise UserError(
+                f"search_depth of 'tavily' is one of {', '.join(DEPTHS)}: found '{search_depth}'."
+            )
         if max_results > MAX_TAVILY_RESULTS:
-            raise UserError(f"max_results of 'tavily' is from 1 to {MAX_TAVILY_RESULTS}: found {max_results}.")
+            raise UserError(
+                f"max_results of 'tavily' is from 1 to {MAX_TAVILY_RESULTS}: found {max_results}."
+            )
         headers = {"authorization": f"Bearer {key}"}
-        super().__init__(base_url, contact=contact, terms=terms, timeout_s=timeout_s, headers=headers, secrets=(key,), now=now)
+        super().__init__(
+            base_url,
+            contact=contact,
+            terms=terms,
+            timeout_s=timeout_s,
+            headers=headers,
+            secrets=(key,),
+            now=now,
+        )
         self.search_depth, self.max_results = search_depth, checked_results(self.name, max_results)
 
     def settings(self) -> dict[str, object]:
@@ -70,11 +93,17 @@ class Tavily(HttpVendor):
         if refusal is not None:
             return refusal
         try:
-            body = {"query": query, "search_depth": self.search_depth, "max_results": self.max_results}
+            body = {
+                "query": query,
+                "search_depth": self.search_depth,
+                "max_results": self.max_results,
+            }
             answer = self._http.post("/search", body)
         except Refused as problem:
             if problem.status in LIMIT_REACHED:
-                raise ProviderFault("unauthorized", f"{self._http.base_url} answered {problem.status}: {problem}") from None
+                raise ProviderFault(
+                    "unauthorized", f"{self._http.base_url} answered {problem.status}: {problem}"
+                ) from None
             raise
         pages = readable(self.name, rows_at(self.name, answer, "results"), web_page)
         return self.found(tuple(pages[: self.max_results]), f"No page found for '{query}'.")

@@ -1,8 +1,9 @@
 """Valhalla: ways by road, `POST /route`.
 
-Interface: https://valhalla.github.io/valhalla/api/turn-by-turn/api-reference/, its error codes are at the end of that page.
-Terms of the public server (FOSSGIS): https://github.com/valhalla/valhalla/discussions/3373, one request a second and user, for trying
-out and for development, a User-Agent and attribution. Never called live here.
+Interface: https://valhalla.github.io/valhalla/api/turn-by-turn/api-reference/, its error codes are
+at the end of that page. Terms of the public server (FOSSGIS):
+https://github.com/valhalla/valhalla/discussions/3373, one request a second and user, for trying out
+and for development, a User-Agent and attribution. Never called live here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tripwright.tools.http import Refused
 PUBLIC_URL = "https://valhalla1.openstreetmap.de"
 COSTINGS = {"driving": "auto", "walking": "pedestrian", "cycling": "bicycle"}
 KILOMETRES = {"kilometers": 1.0, "miles": 1.609344}
-# Too far for this mode, regions without connection, no road near a place, unreachable, no path: about the road, not about the request.
+# Too far for this mode, regions without connection, no road near a place, unreachable, no path:
+# about the road, not about the request.
 NO_WAY = (154, 170, 171, 441, 442, 443)
 
 
@@ -35,7 +37,9 @@ class Valhalla(RouteVendor):
 
     def way(self, origin: Position, destination: Position) -> tuple[float, float] | None:
         body = {
-            "locations": [{"lat": end.latitude, "lon": end.longitude} for end in (origin, destination)],
+            "locations": [
+                {"lat": end.latitude, "lon": end.longitude} for end in (origin, destination)
+            ],
             "costing": COSTINGS[self.mode],
             "units": "kilometers",
             "directions_type": "none",  # no manoeuvres: only the summary is read
@@ -46,8 +50,12 @@ class Valhalla(RouteVendor):
             if at(refusal.body, "error_code") in NO_WAY:
                 return None
             raise
-        kilometres = next((factor for units, factor in KILOMETRES.items() if units == at(trip, "units")), None)
+        kilometres = next(
+            (factor for units, factor in KILOMETRES.items() if units == at(trip, "units")), None
+        )
         seconds, length = number_at(trip, "summary", "time"), number_at(trip, "summary", "length")
         if kilometres is None or seconds is None or length is None or seconds < 0 or length < 0:
-            raise self.undocumented("'trip' has no 'units', or its 'summary' no 'time' or no 'length'")
+            raise self.undocumented(
+                "'trip' has no 'units', or its 'summary' no 'time' or no 'length'"
+            )
         return seconds, length * kilometres

@@ -1,4 +1,5 @@
-"""What the clients of web services share: who asked when, what a blank query is, and how trouble becomes a ProviderFault."""
+"""What the clients of web services share: who asked when, what a blank query is, and how trouble
+becomes a ProviderFault."""
 
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ def utc_now() -> datetime:
 class HttpVendor(ABC):
     """One vendor's interface, one attempt a call. Threads may share one.
 
-    `terms` replaces what the vendor publishes for its public server, for a server of one's own. `contact` (an address or a page) goes
-    into the User-Agent: servers of open data want to know whom to write to. Raises UserError for a base URL that is none.
+    `terms` replaces what the vendor publishes for its public server, for a server of one's own.
+    `contact` (an address or a page) goes into the User-Agent: servers of open data want to know
+    whom to write to. Raises UserError for a base URL that is none.
     """
 
     name: ClassVar[str]
     tools: ClassVar[frozenset[str]]
     published_terms: ClassVar[Terms]
-    client_version: ClassVar[int] = 1  # of our reading of the answers: another one is another key in a snapshot
+    # of our reading of the answers: another one is another key in a snapshot
+    client_version: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -50,19 +53,29 @@ class HttpVendor(ABC):
     ):
         check_base_url(self.name, base_url)
         if not 0 < timeout_s < float("inf"):
-            raise UserError(f"timeout_s of '{self.name}' is a number of seconds above 0: found {timeout_s:g}.")
+            raise UserError(
+                f"timeout_s of '{self.name}' is a number of seconds above 0: found {timeout_s:g}."
+            )
         agent = f"{USER_AGENT} ({contact})" if contact else USER_AGENT
         if not agent.isascii() or not agent.isprintable():
-            raise UserError(f"The contact of '{self.name}' goes into a header of HTTP: expected plain ASCII, found {contact!a}.")
+            raise UserError(
+                f"The contact of '{self.name}' goes into a header of HTTP: expected plain ASCII,"
+                f" found {contact!a}."
+            )
         self.terms = terms or self.published_terms
-        self._http = HttpCaller(base_url, {"user-agent": agent, **(headers or {})}, timeout_s, secrets)
+        self._http = HttpCaller(
+            base_url, {"user-agent": agent, **(headers or {})}, timeout_s, secrets
+        )
         self._now = now
 
     @property
     def version(self) -> str:
-        """With the server and every setting that changes the answers: another one is another key in a snapshot."""
+        """With the server and every setting that changes the answers: another one is another key in
+        a snapshot."""
         settings = {"server": self._http.base_url, **self.settings()}
-        return "; ".join([str(self.client_version), *(f"{name}={value}" for name, value in settings.items())])
+        return "; ".join(
+            [str(self.client_version), *(f"{name}={value}" for name, value in settings.items())]
+        )
 
     def settings(self) -> dict[str, object]:
         return {}
@@ -70,11 +83,16 @@ class HttpVendor(ABC):
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
         """Raises ProviderFault and nothing else."""
         if tool not in self.tools:
-            raise ProviderFault("bad_response", f"{self.name} does not answer {tool}, only {', '.join(sorted(self.tools))}.")
+            raise ProviderFault(
+                "bad_response",
+                f"{self.name} does not answer {tool}, only {', '.join(sorted(self.tools))}.",
+            )
         try:
             return self.answer(tool, arguments)
         except Refused as refusal:
-            raise ProviderFault("bad_response", f"{self._http.base_url} answered {refusal.status}: {refusal}") from None
+            raise ProviderFault(
+                "bad_response", f"{self._http.base_url} answered {refusal.status}: {refusal}"
+            ) from None
 
     @abstractmethod
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
@@ -85,18 +103,25 @@ class HttpVendor(ABC):
 
     def undocumented(self, what: str) -> ProviderFault:
         """For an answer without what it cannot do without."""
-        return ProviderFault("bad_response", f"{self._http.base_url} answered otherwise than documented: {what}.")
+        return ProviderFault(
+            "bad_response", f"{self._http.base_url} answered otherwise than documented: {what}."
+        )
 
     def source(self) -> Source:
         fetched_at = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Source(self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store)
+        return Source(
+            self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store
+        )
 
     def refusal_of(self, query: str, what: str = "query") -> Found | None:
         """What is wrong with an argument before anyone is asked."""
         if not query:
             return self.found((), f"The {what} is empty: write what to look for.", refused=True)
         if len(query) > QUERY_CHARACTERS:
-            note = f"The {what} is too long: found {len(query)} characters, expected at most {QUERY_CHARACTERS}."
+            note = (
+                f"The {what} is too long: found {len(query)} characters, expected at most"
+                f" {QUERY_CHARACTERS}."
+            )
             return self.found((), note, refused=True)
         if not any(letter.isalnum() for letter in query):
             return self.found((), f"The {what} '{query}' holds no word.", refused=True)
@@ -107,17 +132,28 @@ class HttpVendor(ABC):
 
 
 def check_base_url(name: str, base_url: str) -> None:
-    """Raises UserError for what is no URL, and for one that may hold a secret: it is written into every snapshot."""
+    """Raises UserError for what is no URL, and for one that may hold a secret: it is written into
+    every snapshot."""
     if not is_address(base_url):
-        raise UserError(f"The base_url of '{name}' is no URL: expected one like https://example.org.")
+        raise UserError(
+            f"The base_url of '{name}' is no URL: expected one like https://example.org."
+        )
     parts = urlsplit(base_url)
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise UserError(f"The base_url of '{name}' is a plain address like https://example.org: found one with a user or a query.")
+        raise UserError(
+            f"The base_url of '{name}' is a plain address like https://example.org: found one with"
+            " a user or a query."
+        )
 
 
 def said(arguments: Mapping[str, Any], name: str) -> str:
-    """An argument as one line without control characters: what a model writes must not look like our fault to a vendor."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text_at(arguments, name)).split())
+    """An argument as one line without control characters: what a model writes must not look like
+    our fault to a vendor."""
+    return " ".join(
+        "".join(
+            letter if letter.isprintable() else " " for letter in text_at(arguments, name)
+        ).split()
+    )
 
 
 def checked_results(name: str, max_results: int) -> int:
@@ -127,7 +163,12 @@ def checked_results(name: str, max_results: int) -> int:
 
 
 def with_attribution(terms: Terms, *others: Terms) -> Terms:
-    """Of an answer made with the help of other vendors: it may be kept only if all allow it, and names them all."""
+    """Of an answer made with the help of other vendors: it may be kept only if all allow it, and
+    names them all."""
     lines = [terms.attribution, *(other.attribution for other in others)]
     attribution = "; ".join(dict.fromkeys(line for line in lines if line))
-    return replace(terms, attribution=attribution, may_store=terms.may_store and all(other.may_store for other in others))
+    return replace(
+        terms,
+        attribution=attribution,
+        may_store=terms.may_store and all(other.may_store for other in others),
+    )

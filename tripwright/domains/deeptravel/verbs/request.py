@@ -1,4 +1,5 @@
-"""`tripwright request`: make travellers' requests from atomic intents, have people look at them, measure how hard they are."""
+"""`tripwright request`: make travellers' requests from atomic intents, have people look at them,
+measure how hard they are."""
 
 from __future__ import annotations
 
@@ -12,9 +13,20 @@ import typer
 from tripwright.cli.shares import read_levels
 from tripwright.domains.deeptravel.requests import difficulty as request_difficulty
 from tripwright.domains.deeptravel.requests import review as request_review
-from tripwright.domains.deeptravel.requests.file import lines_of, proofs_beside, read_requests, write_requests
+from tripwright.domains.deeptravel.requests.file import (
+    lines_of,
+    proofs_beside,
+    read_requests,
+    write_requests,
+)
 from tripwright.domains.deeptravel.requests.intents import request_key, spread
-from tripwright.domains.deeptravel.requests.intents_make import LEVELS, Constraints, Made, Tally, make_requests
+from tripwright.domains.deeptravel.requests.intents_make import (
+    LEVELS,
+    Constraints,
+    Made,
+    Tally,
+    make_requests,
+)
 from tripwright.domains.deeptravel.verbs.request_source import field_of
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
@@ -23,57 +35,114 @@ from tripwright.progress import StatusLine
 
 REVIEW_FORMS = (".md", ".csv")
 
-Requests = Annotated[Path, typer.Argument(metavar="REQUESTS.jsonl", help="Requests, as 'request make' writes them.")]
+Requests = Annotated[
+    Path, typer.Argument(metavar="REQUESTS.jsonl", help="Requests, as 'request make' writes them.")
+]
 
 
 def make(  # long: each option is a parameter with its help
-    out: Annotated[Path, typer.Option(help="JSONL file to write. The proofs go beside it: requests.proofs.jsonl.")],
-    world: Annotated[Path | None, typer.Option(help="World folder the requests are for.", show_default=False)] = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="JSONL file to write. The proofs go beside it: requests.proofs.jsonl."),
+    ],
+    world: Annotated[
+        Path | None, typer.Option(help="World folder the requests are for.", show_default=False)
+    ] = None,
     nano_seed: Annotated[
-        int | None, typer.Option(help="Instead of --world: the nano world of this seed, built in memory.", min=0, show_default=False)
+        int | None,
+        typer.Option(
+            help="Instead of --world: the nano world of this seed, built in memory.",
+            min=0,
+            show_default=False,
+        ),
     ] = None,
     services: Annotated[
-        Path | None, typer.Option(help="Instead of a world: a TOML file of live services, with --cities and --days.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Instead of a world: a TOML file of live services, with --cities and --days.",
+            show_default=False,
+        ),
     ] = None,
-    cities: Annotated[str | None, typer.Option(help="Live: the cities, as 'London,Paris,Berlin'.", show_default=False)] = None,
+    cities: Annotated[
+        str | None,
+        typer.Option(help="Live: the cities, as 'London,Paris,Berlin'.", show_default=False),
+    ] = None,
     days: Annotated[
-        str | None, typer.Option(help="Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False
+        ),
     ] = None,
     store: Annotated[
-        str | None, typer.Option(help="Live: keep the services' answers in this SQLite file or database.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Live: keep the services' answers in this SQLite file or database.",
+            show_default=False,
+        ),
     ] = None,
-    snapshot: Annotated[str | None, typer.Option(help="Live, with --store: the day they are kept under.", show_default="today")] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Live, with --store and --snapshot: ask nobody.")] = False,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(help="Live, with --store: the day they are kept under.", show_default="today"),
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Live, with --store and --snapshot: ask nobody.")
+    ] = False,
     n: Annotated[int, typer.Option("--n", help="How many.", min=1)] = 100,
-    constraints: Annotated[str, typer.Option(help="Personal wishes: with, without or mixed.")] = "with",
+    constraints: Annotated[
+        str, typer.Option(help="Personal wishes: with, without or mixed.")
+    ] = "with",
     levels: Annotated[
-        str | None, typer.Option(help="Weights of easy, medium, hard.  [default: with 156:45:299, without 222:78:200, mixed their sum]")
+        str | None,
+        typer.Option(
+            help=(
+                "Weights of easy, medium, hard.  [default: with 156:45:299, without 222:78:200,"
+                " mixed their sum]"
+            )
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.", min=0)] = 0,
-    not_in: Annotated[list[Path] | None, typer.Option(help="Request file whose trips are not repeated. May be given again.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Replace the file that is there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="What was made as one JSON object.")] = False,
+    not_in: Annotated[
+        list[Path] | None,
+        typer.Option(help="Request file whose trips are not repeated. May be given again."),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Replace the file that is there.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="What was made as one JSON object.")
+    ] = False,
 ) -> None:
-    """Make different requests of travellers: atomic intents combined, each request proved to be possible, then worded.
+    """Make different requests of travellers: atomic intents combined, each request proved to be
+    possible, then worded.
 
-    The intents are origin, destination, days or nights, party, means of transport, four times of day, two budgets, a hotel or chain, a
-    place to be near, places to visit. The proof is the rows of the tools' answers that meet them. No two requests ask for the same.
+    The intents are origin, destination, days or nights, party, means of transport, four times of
+    day, two budgets, a hotel or chain, a place to be near, places to visit. The proof is the rows
+    of the tools' answers that meet them. No two requests ask for the same.
 
-    Live services are asked within their limits. With --store their answers are kept, so that the same command goes on where it was, and
-    'tripwright run --replay' plays the requests against the answers that prove them.
+    Live services are asked within their limits. With --store their answers are kept, so that the
+    same command goes on where it was, and 'tripwright run --replay' plays the requests against the
+    answers that prove them.
 
     Examples:
-      tripwright request make --world worlds/nano --n 500 --constraints with --seed 1 --out with.jsonl
-      tripwright request make --world worlds/nano --n 500 --constraints without --not-in with.jsonl --out without.jsonl
-      tripwright request make --nano-seed 7 --n 60 --constraints mixed --levels 4:3:3 --out few.jsonl
-      tripwright request make --services live.toml --cities 'London,Paris,Ghent' --days 2026-06-26..2026-07-05 \
+      tripwright request make --world worlds/nano --n 500 --constraints with --seed 1 \\
+        --out with.jsonl
+      tripwright request make --world worlds/nano --n 500 --constraints without \\
+        --not-in with.jsonl --out without.jsonl
+      tripwright request make --nano-seed 7 --n 60 --constraints mixed --levels 4:3:3 \\
+        --out few.jsonl
+      tripwright request make --services live.toml --cities 'London,Paris,Ghent' \\
+        --days 2026-06-26..2026-07-05 \
         --store runs/live.sqlite --snapshot 2026-06-20 --n 40 --out live.jsonl
     """
     if constraints not in get_args(Constraints):
-        raise UserError(f"--constraints '{constraints}' is none of {', '.join(get_args(Constraints))}.")
+        raise UserError(
+            f"--constraints '{constraints}' is none of {', '.join(get_args(Constraints))}."
+        )
     weights = read_levels(levels) if levels is not None else None
     _check_new(out, restart)
-    excluded = frozenset(request_key(request) for path in not_in or () for request in read_requests(path))
+    excluded = frozenset(
+        request_key(request) for path in not_in or () for request in read_requests(path)
+    )
     options, line = PlaceOptions(None, services, store, snapshot, replay), StatusLine(log_seconds=5)
     with field_of(world, nano_seed, options, cities, days) as found:
 
@@ -94,29 +163,51 @@ def make(  # long: each option is a parameter with its help
     line.end()
     _write(out, made)
     summary = {"out": str(out), "proofs": str(proofs_beside(out)), **_summary(made, tally)}
-    summary |= {"seconds": round(line.seconds, 2), **found.identity, "seed": seed, "asked": found.survey.asked}
+    summary |= {
+        "seconds": round(line.seconds, 2),
+        **found.identity,
+        "seed": seed,
+        "asked": found.survey.asked,
+    }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
 def difficulty(
     requests: Requests,
-    transcripts: Annotated[list[Path], typer.Option(help="Run folder, or its transcripts.jsonl. May be given again.")],
-    out: Annotated[Path, typer.Option(help="Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")],
-    least: Annotated[int, typer.Option(help="Scored attempts that a request must have to be measured.", min=1)] = 2,
+    transcripts: Annotated[
+        list[Path], typer.Option(help="Run folder, or its transcripts.jsonl. May be given again.")
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")
+    ],
+    least: Annotated[
+        int, typer.Option(help="Scored attempts that a request must have to be measured.", min=1)
+    ] = 2,
     share: Annotated[
-        float, typer.Option(help="Hard requests among those for SFT, and easy ones among those for RL.", min=0, max=0.5)
+        float,
+        typer.Option(
+            help="Hard requests among those for SFT, and easy ones among those for RL.",
+            min=0,
+            max=0.5,
+        ),
     ] = 0.1,
     seed: Annotated[int, typer.Option(help="Of the dice that choose this share.", min=0)] = 0,
-    restart: Annotated[bool, typer.Option("--restart", help="Replace the files that are there.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Replace the files that are there.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The counts as one JSON object.")] = False,
 ) -> None:
-    """Measure how hard requests are: 1 minus the share of attempts that passed. Easy ones go to SFT, hard ones to RL, some the other way.
+    """Measure how hard requests are: 1 minus the share of attempts that passed. Easy ones go to
+    SFT, hard ones to RL, some the other way.
 
-    Levels become those measured: easy up to a difficulty of 0.25, hard from 0.75 on. Attempts without a verdict are not counted.
+    Levels become those measured: easy up to a difficulty of 0.25, hard from 0.75 on. Attempts
+    without a verdict are not counted.
 
     Examples:
-      tripwright request difficulty requests.jsonl --transcripts runs/k1 --transcripts runs/k2 --transcripts runs/k3 --out staged
-      tripwright request difficulty requests.jsonl --transcripts runs/pool --least 8 --share 0.05 --out staged
+      tripwright request difficulty requests.jsonl --transcripts runs/k1 --transcripts runs/k2 \\
+        --transcripts runs/k3 --out staged
+      tripwright request difficulty requests.jsonl --transcripts runs/pool --least 8 --share 0.05 \\
+        --out staged
     """
     asked = read_requests(requests)
     if out.exists() and not out.is_dir():
@@ -128,25 +219,40 @@ def difficulty(
     tried = request_difficulty.measured(asked, request_difficulty.read_attempts(transcripts), least)
     stages = request_difficulty.staged(asked, tried, share, seed)
     out.mkdir(parents=True, exist_ok=True)
-    measured = ({"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed} for name, one in tried.items())
+    measured = (
+        {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
+        for name, one in tried.items()
+    )
     write_atomically(files["difficulty"], lines_of(measured))
     write_requests(files["sft"], stages.sft)
     write_requests(files["rl"], stages.rl)
     levels = Counter(one.level for one in tried.values())
-    counts = {"requests": len(asked), "measured": len(tried), "levels": {level: levels[level] for level in LEVELS if levels[level]}}
+    counts = {
+        "requests": len(asked),
+        "measured": len(tried),
+        "levels": {level: levels[level] for level in LEVELS if levels[level]},
+    }
     counts |= {"sft": len(stages.sft), "rl": len(stages.rl), "not_measured": len(stages.left)}
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(out)}))
         return
     told = ", ".join(f"{levels[level]} {level}" for level in LEVELS)
     typer.echo(f"{out}: {len(tried)} of {len(asked)} requests measured ({told})")
-    typer.echo(f"  {len(stages.sft)} for SFT, {len(stages.rl)} for RL, {len(stages.left)} tried fewer than {least} times")
+    typer.echo(
+        f"  {len(stages.sft)} for SFT, {len(stages.rl)} for RL, {len(stages.left)} tried fewer than"
+        f" {least} times"
+    )
 
 
 def review(
     requests: Requests,
-    out: Annotated[Path, typer.Option(help="File to write: .md to read and edit as text, .csv for a spreadsheet.")],
-    restart: Annotated[bool, typer.Option("--restart", help="Replace the file that is there.")] = False,
+    out: Annotated[
+        Path,
+        typer.Option(help="File to write: .md to read and edit as text, .csv for a spreadsheet."),
+    ],
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Replace the file that is there.")
+    ] = False,
 ) -> None:
     """Write a file in which people tick the requests that are sensible, and may better their words.
 
@@ -159,18 +265,25 @@ def review(
     _check_new(out, restart, "ticks")
     asked = read_requests(requests)
     write_atomically(out, request_review.write_review(asked, out.suffix.lower().removeprefix(".")))
-    typer.echo(f"{out}: {len(asked)} requests to look at; then: tripwright request accept {requests} {out} --out accepted.jsonl")
+    typer.echo(
+        f"{out}: {len(asked)} requests to look at; then: tripwright request accept {requests} {out}"
+        " --out accepted.jsonl"
+    )
 
 
 def accept(
     requests: Requests,
     reviewed: Annotated[Path, typer.Argument(metavar="REVIEW", help="The review file, ticked.")],
     out: Annotated[Path, typer.Option(help="JSONL file for the requests that were accepted.")],
-    restart: Annotated[bool, typer.Option("--restart", help="Replace the file that is there.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The counts and refusals as one JSON object.")] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Replace the file that is there.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The counts and refusals as one JSON object.")
+    ] = False,
 ) -> None:
-    """Take over the requests that were ticked, with the words as edited. Edits that ask for another trip are named, and the exit code is
-    then 1. With --json, those not ticked are named too.
+    """Take over the requests that were ticked, with the words as edited. Edits that ask for another
+    trip are named, and the exit code is then 1. With --json, those not ticked are named too.
 
     Examples:
       tripwright request accept requests.jsonl review.md --out accepted.jsonl
@@ -179,21 +292,37 @@ def accept(
     asked = read_requests(requests)
     found = request_review.accept(asked, request_review.read_review(reviewed), reviewed)
     if not found.accepted:
-        raise UserError(f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written.")
+        raise UserError(
+            f"No request in '{reviewed}' is ticked and can be accepted; '{out}' is not written."
+        )
     write_requests(out, found.accepted)
     unread = [entry for entry in found.refused if entry[2] != "not ticked"]
     if as_json:
         refused = [{"line": line, "id": name, "why": why} for line, name, why in found.refused]
-        typer.echo(json.dumps({"out": str(out), "accepted": len(found.accepted), "edited": found.edited, "refused": refused}))
+        typer.echo(
+            json.dumps(
+                {
+                    "out": str(out),
+                    "accepted": len(found.accepted),
+                    "edited": found.edited,
+                    "refused": refused,
+                }
+            )
+        )
     else:
         for line, name, why in unread:
             typer.echo(f"{reviewed}:{line}: {name} refused: {why}")
         others = ", ".join(
-            f"{number} {how}" for number, how in ((len(found.refused) - len(unread), "not ticked"), (len(unread), "refused")) if number
+            f"{number} {how}"
+            for number, how in (
+                (len(found.refused) - len(unread), "not ticked"),
+                (len(unread), "refused"),
+            )
+            if number
         )
         typer.echo(
-            f"{out}: {len(found.accepted)} of {len(asked)} requests accepted, {found.edited} with other words"
-            + (f"; {others}" if others else "")
+            f"{out}: {len(found.accepted)} of {len(asked)} requests accepted, {found.edited} with"
+            " other words" + (f"; {others}" if others else "")
         )
     if unread:
         raise typer.Exit(1)
@@ -209,14 +338,20 @@ def _check_new(path: Path, restart: bool, what: str = "requests") -> None:
     if path.is_dir():
         raise UserError(f"'{path}' is a folder. Name a file.")
     if path.exists() and not restart:
-        raise UserError(f"'{path}' is there already, perhaps with {what}. Name another file, or replace it with --restart.")
+        raise UserError(
+            f"'{path}' is there already, perhaps with {what}. Name another file, or replace it with"
+            " --restart."
+        )
     if not path.parent.is_dir():
         raise UserError(f"There is no folder '{path.parent}'. Name a file in a folder that exists.")
 
 
 def _write(out: Path, made: list[Made]) -> None:
     """The proofs first: where there are requests, there are proofs of them."""
-    write_atomically(proofs_beside(out), lines_of({"id": request.id, **proof.record()} for request, proof in made))
+    write_atomically(
+        proofs_beside(out),
+        lines_of({"id": request.id, **proof.record()} for request, proof in made),
+    )
     write_requests(out, [request for request, _ in made])
 
 
@@ -232,9 +367,21 @@ def _summary(made: list[Made], tally: Tally) -> dict[str, Any]:
 
 def _told(summary: dict[str, Any]) -> str:
     levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
-    lines = [f"{summary['out']}: {summary['requests']} requests ({levels}), {summary['with_wishes']} with wishes, each proved"]
-    lines.append("  intents: " + ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in summary["intents"].items()))
+    lines = [
+        f"{summary['out']}: {summary['requests']} requests ({levels}), {summary['with_wishes']}"
+        " with wishes, each proved"
+    ]
+    lines.append(
+        "  intents: "
+        + ", ".join(
+            f"{name.replace('_', ' ')} {count}" for name, count in summary["intents"].items()
+        )
+    )
     total = sum(summary["rejected"].values())
-    often = ", ".join(f"{reason} {count}" for reason, count in list(summary["rejected"].items())[:4])
-    lines.append(f"  {total} drafts rejected{': ' * bool(often)}{often}; proofs in {summary['proofs']}")
+    often = ", ".join(
+        f"{reason} {count}" for reason, count in list(summary["rejected"].items())[:4]
+    )
+    lines.append(
+        f"  {total} drafts rejected{': ' * bool(often)}{often}; proofs in {summary['proofs']}"
+    )
     return "\n".join(lines)

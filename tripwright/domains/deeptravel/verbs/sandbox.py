@@ -1,4 +1,5 @@
-"""`tripwright sandbox`: what a store of live answers holds, a new day asked anew, and a day as a file."""
+"""`tripwright sandbox`: what a store of live answers holds, a new day asked anew, and a day as a
+file."""
 
 from __future__ import annotations
 
@@ -15,19 +16,31 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.refreshing import DAILY, Refreshed, refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.domains.deeptravel.sandbox.snapshot import Snapshot, check_file, describe, export_snapshot, import_snapshot
+from tripwright.domains.deeptravel.sandbox.snapshot import (
+    Snapshot,
+    check_file,
+    describe,
+    export_snapshot,
+    import_snapshot,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.errors import UserError
 from tripwright.progress import StatusLine
 
-StoreName = Annotated[str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")]
-Day = Annotated[str, typer.Option("--snapshot", metavar="DAY", help="The day, for instance 2026-06-20.")]
+StoreName = Annotated[
+    str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")
+]
+Day = Annotated[
+    str, typer.Option("--snapshot", metavar="DAY", help="The day, for instance 2026-06-20.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")]
 
 
 def info(
     store: StoreName,
-    snapshot: Annotated[str | None, typer.Option(metavar="DAY", show_default=False, help="Only this day.")] = None,
+    snapshot: Annotated[
+        str | None, typer.Option(metavar="DAY", show_default=False, help="Only this day.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a store holds: days, answers by tool and vendor, and each day's content hash.
@@ -52,30 +65,58 @@ def info(
 
 def refresh_day(
     store: StoreName,
-    from_day: Annotated[str, typer.Option("--from", metavar="DAY", help="The day whose questions are asked again.")],
+    from_day: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="The day whose questions are asked again.")
+    ],
     to_day: Annotated[str, typer.Option("--to", metavar="DAY", help="The new day.")],
-    services: Annotated[Path, typer.Option(help="The TOML file that says which vendor answers which tool.")],
-    tool: Annotated[list[str] | None, typer.Option(help=f"Ask these again; the others are copied. Default: {', '.join(DAILY)}.")] = None,
-    threads: Annotated[int, typer.Option(min=1, max=64, help="Questions under way at once; each vendor's limit holds for all.")] = 8,
+    services: Annotated[
+        Path, typer.Option(help="The TOML file that says which vendor answers which tool.")
+    ],
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Ask these again; the others are copied. Default: {', '.join(DAILY)}."),
+    ] = None,
+    threads: Annotated[
+        int,
+        typer.Option(
+            min=1, max=64, help="Questions under way at once; each vendor's limit holds for all."
+        ),
+    ] = 8,
     as_json: AsJson = False,
 ) -> None:
-    """Ask every flight, train and hotel question of one day again and keep the answers as a new day.
+    """Ask every flight, train and hotel question of one day again and keep the answers as a new
+    day.
 
-    Answers of other tools are copied, so that the new day is whole. Stopped at any moment, the same command goes on where it was.
-    Exit code 1 if a vendor left questions unanswered: run it again later.
+    Answers of other tools are copied, so that the new day is whole. Stopped at any moment, the same
+    command goes on where it was. Exit code 1 if a vendor left questions unanswered: run it again
+    later.
 
     Examples:
-      tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 --services live.toml
-      tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 --services live.toml --tool flight_search
+      tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 \\
+        --services live.toml
+      tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 \\
+        --services live.toml --tool flight_search
     """
     with _opened(store) as opened:
         sandbox = Sandbox(load_services(services, opened), opened, "record", to_day)
         line = StatusLine()
         try:
-            found = refresh(sandbox, from_day, tool or DAILY, threads, lambda so_far: line.show(_progress(so_far, line.seconds)))
+            found = refresh(
+                sandbox,
+                from_day,
+                tool or DAILY,
+                threads,
+                lambda so_far: line.show(_progress(so_far, line.seconds)),
+            )
         finally:
             line.end()
-    figures = {"store": opened.name, "from": from_day, "to": to_day, **asdict(found), "calls": sandbox.counts.as_dict()}
+    figures = {
+        "store": opened.name,
+        "from": from_day,
+        "to": to_day,
+        **asdict(found),
+        "calls": sandbox.counts.as_dict(),
+    }
     typer.echo(json.dumps(figures) if as_json else "\n".join(_refreshed(found, from_day, to_day)))
     if found.unanswered:
         raise typer.Exit(1)
@@ -87,10 +128,12 @@ def export_day(
     out: Annotated[Path, typer.Option(help="The file to write, for instance 2026-06-20.jsonl.gz.")],
     as_json: AsJson = False,
 ) -> None:
-    """Write one day as one file. The same answers give the same bytes, whichever store they come from.
+    """Write one day as one file. The same answers give the same bytes, whichever store they come
+    from.
 
     Examples:
-      tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 --out 2026-06-20.jsonl.gz
+      tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
+        --out 2026-06-20.jsonl.gz
     """
     with _opened(store) as opened:
         _say(export_snapshot(opened, snapshot, out), f"wrote {out}", as_json)
@@ -101,7 +144,8 @@ def import_day(
     store: StoreName,
     as_json: AsJson = False,
 ) -> None:
-    """Add the day in a file to a store, after checking the file against its hash: all of it or nothing.
+    """Add the day in a file to a store, after checking the file against its hash: all of it or
+    nothing.
 
     Examples:
       tripwright sandbox import 2026-06-20.jsonl.gz --store runs/live.sqlite
@@ -141,17 +185,28 @@ def _say(found: Snapshot, done: str, as_json: bool) -> None:
 
 def _described(day: Snapshot) -> list[str]:
     lines = [f"snapshot {day.snapshot}: {day.answers:,} answers"]
-    lines += [f"  {tool:<16} {answers:>9,}  {vendor}" for tool, vendors in day.tools.items() for vendor, answers in vendors.items()]
+    lines += [
+        f"  {tool:<16} {answers:>9,}  {vendor}"
+        for tool, vendors in day.tools.items()
+        for vendor, answers in vendors.items()
+    ]
     return [*lines, f"  content hash {day.content_hash}"]
 
 
 def _progress(found: Refreshed, seconds: float) -> str:
-    return f"{found.done:,} of {found.questions:,} questions, {found.unanswered.total():,} unanswered, {seconds:.0f} s"
+    return (
+        f"{found.done:,} of {found.questions:,} questions, {found.unanswered.total():,} unanswered,"
+        f" {seconds:.0f} s"
+    )
 
 
 def _refreshed(found: Refreshed, from_day: str, to_day: str) -> list[str]:
     lines = [
-        f"{found.questions:,} questions of {from_day} asked again for {to_day}: {found.answered:,} answered now, {found.known:,} known "
-        f"before, {found.unanswered.total():,} unanswered; {found.carried:,} answers copied"
+        f"{found.questions:,} questions of {from_day} asked again for {to_day}: {found.answered:,}"
+        f" answered now, {found.known:,} known before, {found.unanswered.total():,} unanswered;"
+        f" {found.carried:,} answers copied"
     ]
-    return lines + [f"  {tool}: {found.unanswered[tool]:,} unanswered, the first because: {why}" for tool, why in found.problems.items()]
+    return lines + [
+        f"  {tool}: {found.unanswered[tool]:,} unanswered, the first because: {why}"
+        for tool, why in found.problems.items()
+    ]

@@ -1,7 +1,9 @@
-"""An answer's text as a reader would see it, and whatever a reader would not see: hidden text, look-alike letters, quoted tool output.
+"""An answer's text as a reader would see it, and whatever a reader would not see: hidden text,
+look-alike letters, quoted tool output.
 
-Both sides of every comparison go through `plain`: the answer and the tool answers. It makes typography alike and nothing else; letters of
-another script stay what they are, so a look-alike never equals a name.
+Both sides of every comparison go through `plain`: the answer and the tool answers. It makes
+typography alike and nothing else; letters of another script stay what they are, so a look-alike
+never equals a name.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ _TYPOGRAPHY = str.maketrans(
 )
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"<!|</?[a-zA-Z][^<>\n]{0,200}>|<\?|&(?:#\d+|#x[0-9a-f]+|[a-z]+);", re.IGNORECASE)
-_COMMENT_LINK = re.compile(r"^\s*\[[^\]\n]*\]:\s", re.MULTILINE)  # a link definition: markdown never shows it
+# a link definition: markdown never shows it
+_COMMENT_LINK = re.compile(r"^\s*\[[^\]\n]*\]:\s", re.MULTILINE)
 _DIGITS = re.compile(r"\d[\d,]{17,}")
 _ENDLESS = re.compile(r"\S{300,}")
-_RAW = re.compile(r'"(?:rows|row|departs_at|arrives_at|checkin_date|price|minutes)"\s*:|\[\s*\[\s*["\d]')
+_RAW = re.compile(
+    r'"(?:rows|row|departs_at|arrives_at|checkin_date|price|minutes)"\s*:|\[\s*\[\s*["\d]'
+)
 
 
 def plain(text: str) -> str:
@@ -49,7 +54,9 @@ def visible(answer: str) -> tuple[str, list[tuple[str, str]]]:
             wrong.append(("hidden_text", f"{what}: {found[0].strip()[:40]}"))
     if found := _RAW.search(text):
         wrong.append(("raw_tool_output", f"the tools' own notation: {found[0]}"))
-    odd = sorted({c for c in text if c.isnumeric() and c not in "0123456789½¼¾" and not _emoji_digit(c)})
+    odd = sorted(
+        {c for c in text if c.isnumeric() and c not in "0123456789½¼¾" and not _emoji_digit(c)}
+    )
     if odd:
         wrong.append(("look_alike", f"digits of another script: {' '.join(odd[:5])}"))
     if found := _DIGITS.search(text):
@@ -69,7 +76,10 @@ def _unseen(text: str, place: int) -> bool:
     category = unicodedata.category(character)
     if character == "\n" or (category[0] != "C" and not unicodedata.combining(character)):
         return character == "\u3164" or character == "\u115f"  # fillers: letters that show nothing
-    return not (character == "\u200d" and place and unicodedata.category(text[place - 1]) in ("So", "Mn"))  # within an emoji
+    # within an emoji
+    return not (
+        character == "\u200d" and place and unicodedata.category(text[place - 1]) in ("So", "Mn")
+    )
 
 
 def _emoji_digit(character: str) -> bool:
@@ -77,5 +87,10 @@ def _emoji_digit(character: str) -> bool:
 
 
 def look_alike(word: str) -> bool:
-    """Whether a word has letters that are not Latin. Of a tool answer or the request it would have been recognised as what it is."""
-    return any(c.isalpha() and not unicodedata.name(c, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO")) for c in word)
+    """Whether a word has letters that are not Latin. Of a tool answer or the request it would have
+    been recognised as what it is."""
+    return any(
+        c.isalpha()
+        and not unicodedata.name(c, "").startswith(("LATIN", "FEMININE", "MASCULINE", "MICRO"))
+        for c in word
+    )

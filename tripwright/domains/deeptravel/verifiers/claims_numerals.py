@@ -1,16 +1,23 @@
-"""How numbers are written: digits with separators, fractions, words; currencies, months, weekdays and hours as parts of patterns."""
+"""How numbers are written: digits with separators, fractions, words; currencies, months, weekdays
+and hours as parts of patterns."""
 
 from __future__ import annotations
 
 import re
 
-from tripwright.domains.deeptravel.verifiers.claims_words import MONTHS, NUMBERS, WEEKDAYS, small_numbers
+from tripwright.domains.deeptravel.verifiers.claims_words import (
+    MONTHS,
+    NUMBERS,
+    WEEKDAYS,
+    small_numbers,
+)
 
 WORD_VALUES = {re.sub(r"\[ -\]", " ", word): value for word, value in small_numbers()}
 WORDS = "|".join(word for word, _ in small_numbers())
 NUM = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
 SPOKEN = (  # "a hundred and five", "one thousand two hundred"
-    rf"(?:\b(?:{WORDS}|an?|\d{{1,3}})[ -](?:hundred|thousand)(?:(?:,? and|,)?[ -](?:{WORDS}|hundred|thousand)\b)*(?![a-z]))"
+    rf"(?:\b(?:{WORDS}|an?|\d{{1,3}})[ -](?:hundred|thousand)(?:(?:,? and|,)?["
+    rf" -](?:{WORDS}|hundred|thousand)\b)*(?![a-z]))"
 )
 FRACTION = r"(?:\d*\s?[½¼¾])"
 FRACTIONS = {"½": 0.5, "¼": 0.25, "¾": 0.75}
@@ -52,14 +59,25 @@ CURRENCIES = {
     "mxn": "MXN",
 }
 CURRENCY = "|".join(sorted((re.escape(name) for name in CURRENCIES), key=len, reverse=True))
-SIGN = "|".join(sorted((re.escape(name) for name in CURRENCIES if len(name) < 4), key=len, reverse=True))  # what stands before a number
+# what stands before a number
+SIGN = "|".join(
+    sorted((re.escape(name) for name in CURRENCIES if len(name) < 4), key=len, reverse=True)
+)
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 WEEKDAY = "|".join(sorted((name for name in WEEKDAYS if len(name) > 5), key=len, reverse=True))
-SHORT_WEEKDAY = "|".join(sorted((name for name in WEEKDAYS if len(name) <= 5), key=len, reverse=True))
+SHORT_WEEKDAY = "|".join(
+    sorted((name for name in WEEKDAYS if len(name) <= 5), key=len, reverse=True)
+)
 HOUR = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-HOURS = rf"(?:{HOUR}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty[ -](?:one|two|three)|twenty)"
+HOURS = (
+    rf"(?:{HOUR}|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty["
+    r" -](?:one|two|three)|twenty)"
+)
 MINUTES = "|".join(word for word, value in small_numbers() if 10 <= value <= 59)
-HALF = r"(?:\s*(?P<half>a\.m\.|p\.m\.|a\.m\b|p\.m\b|am\b|pm\b)|,?\s*(?:in the (?P<part>morning|afternoon|evening)|(?P<night>at night)))"
+HALF = (
+    r"(?:\s*(?P<half>a\.m\.|p\.m\.|a\.m\b|p\.m\b|am\b|pm\b)|,?\s*(?:in the"
+    r" (?P<part>morning|afternoon|evening)|(?P<night>at night)))"
+)
 
 
 def number(text: str) -> float:

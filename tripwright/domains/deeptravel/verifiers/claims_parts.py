@@ -1,7 +1,9 @@
-"""An answer's lines: which part of the trip each is about, what is a title, what is a sentence, what is a clause.
+"""An answer's lines: which part of the trip each is about, what is a title, what is a sentence,
+what is a clause.
 
-The parts of row D11 are told by headings where there are headings ("### Outbound recommendations", "**Getting there**"), by labels
-("Out:", "Hotel:") where there are labels, and otherwise by what is recommended there.
+The parts of row D11 are told by headings where there are headings ("### Outbound recommendations",
+"**Getting there**"), by labels ("Out:", "Hotel:") where there are labels, and otherwise by what is
+recommended there.
 """
 
 from __future__ import annotations
@@ -23,34 +25,57 @@ _LABEL = re.compile(r"^\s*([A-Za-z][^:.|\d]{0,40}?)\s*(\([^)]{0,40}\))?\s*:\s")
 _PART_WORDS: tuple[tuple[Part, str], ...] = (
     (
         "risks",
-        r"risks?|alternatives?|backup|back-up|plan b|fall-?back|contingency|if (?:something|it|things)|what if|good to know|watch out|"
-        r"go(?:es)? wrong|precautions?|tips?|notes?|caveats?|emergency|reminders?|before you go|fully booked",
+        r"risks?|alternatives?|backup|back-up|plan b|fall-?back|contingency|if"
+        r" (?:something|it|things)|what if|good to know|watch out|"
+        r"go(?:es)? wrong|precautions?|tips?|notes?|caveats?|emergency|reminders?|before you"
+        r" go|fully booked",
     ),
     (
         "return",
-        r"return|getting back|get(?:ting)? home|coming home|homeward|homebound|way (?:home|back)|inbound|back|head(?:ing)? home",
+        (
+            r"return|getting back|get(?:ting)? home|coming home|homeward|homebound|way"
+            r" (?:home|back)|inbound|back|head(?:ing)? home"
+        ),
     ),
-    ("outbound", r"outbound|outward|getting there|get there|going out|way (?:there|out)|out|departure|onward|there|go"),
+    (
+        "outbound",
+        (
+            r"outbound|outward|getting there|get there|going out|way"
+            r" (?:there|out)|out|departure|onward|there|go"
+        ),
+    ),
     ("stay", r"stays?|staying|hotels?|accommodation|lodging|sleep|overnight|nights?|room"),
-    ("visits", r"visits?|visiting|sights?|sightseeing|see|attractions?|things to do|explore|places"),
+    (
+        "visits",
+        r"visits?|visiting|sights?|sightseeing|see|attractions?|things to do|explore|places",
+    ),
     ("cost", r"costs?|budget|total|summary|price breakdown"),
 )
 _PARTS = [(part, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for part, words in _PART_WORDS]
 # A sentence with one of these speaks of what to do if the recommendation fails.
 _SPARE = re.compile(
-    r"\b(?:if|should|in case|in the event)\b.{0,60}\b(?:sold|full|cancel\w*|delay\w*|miss\w*|run out|book\w*|unavailable|wrong|seats)\b"
+    r"\b(?:if|should|in case|in the event)\b.{0,60}\b(?:sold|full|cancel\w*|delay\w*|miss\w*|run"
+    r" out|book\w*|unavailable|wrong|seats)\b"
     r"|\b(?:miss(?:ed)?|sold.out|booked|full|delayed|cancell?ed)\b[^.?!]{0,30}\?"
-    r"|\b(?:fall-?back|back-?up|plan b|safety net|precaution|alternative|as a spare|also runs|in mind|sold.out|cancell?ed|disrupt\w*)\b",
+    r"|\b(?:fall-?back|back-?up|plan b|safety net|precaution|alternative|as a spare|also runs|in"
+    r" mind|sold.out|cancell?ed|disrupt\w*)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[^\sa-z])|(?<=\bSTOP)\s+(?=[A-Z\d])")  # as telegrams end theirs, too
-_ABBREVIATED = re.compile(r"\b(?:dep|arr|approx|ca|no|nr|ref|st|mt|e\.g|i\.e|etc|incl|min|mins|hrs?|tel|vs|dr|av|dept)\.$", re.IGNORECASE)
-_CLAUSE = re.compile(r"[,;:()|·•]|(?<=\s)-(?=\s)|\s(?=(?:and|but|while|whereas|or|so|which|then)\s)")
+# as telegrams end theirs, too
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[^\sa-z])|(?<=\bSTOP)\s+(?=[A-Z\d])")
+_ABBREVIATED = re.compile(
+    r"\b(?:dep|arr|approx|ca|no|nr|ref|st|mt|e\.g|i\.e|etc|incl|min|mins|hrs?|tel|vs|dr|av|dept)\.$",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(
+    r"[,;:()|·•]|(?<=\s)-(?=\s)|\s(?=(?:and|but|while|whereas|or|so|which|then)\s)"
+)
 
 
 @dataclass(frozen=True)
 class Line:
-    """`title` is a heading, or a line that is bold as a whole; `level` 1 to 6 of a heading, 7 of a bold line, 9 of any other."""
+    """`title` is a heading, or a line that is bold as a whole; `level` 1 to 6 of a heading, 7 of a
+    bold line, 9 of any other."""
 
     text: str
     part: Part
@@ -67,7 +92,14 @@ def part_of(words: str) -> Part:
     """'Outbound recommendations (2026-06-26)' → "outbound"; "" for what names no part."""
     if re.match(r"\W*(?:day|leg|step)\s*\d", words, re.IGNORECASE):
         return ""
-    first = min(((found.start(), n) for n, (_, pattern) in enumerate(_PARTS) if (found := pattern.search(words))), default=None)
+    first = min(
+        (
+            (found.start(), n)
+            for n, (_, pattern) in enumerate(_PARTS)
+            if (found := pattern.search(words))
+        ),
+        default=None,
+    )
     if first is None:
         return ""
     risky = _PARTS[0][1].search(words)
@@ -79,7 +111,8 @@ def is_spare(sentence: str) -> bool:
 
 
 def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
-    """`is_item` finds a name of the tool answers: a title that holds one is about that, and names no part of its own."""
+    """`is_item` finds a name of the tool answers: a title that holds one is about that, and names
+    no part of its own."""
     lines: list[Line] = []
     part: Part = ""
     header: list[str] = []
@@ -127,7 +160,8 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
 
 # A label within an item, not one that opens a part.
 _FIELD = re.compile(
-    r"^(?:price|why|evidence|recommend\w*|address|room|way there|getting there|how (?:long|much)|where|source|rating|duration"
+    r"^(?:price|why|evidence|recommend\w*|address|room|way there|getting there|how"
+    r" (?:long|much)|where|source|rating|duration"
     r"|fare|total|note|reason)",
     re.IGNORECASE,
 )
@@ -135,38 +169,57 @@ _FIELD = re.compile(
 
 # How a letter begins and ends: whom it greets and who signs it are no items.
 _GREETING = re.compile(
-    r"\s*(?:(?:my )?dear|hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:,? [^\W\d_]+\.?){0,4}[,!]\s*$", re.IGNORECASE
+    r"\s*(?:(?:my )?dear|hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:,?"
+    r" [^\W\d_]+\.?){0,4}[,!]\s*$",
+    re.IGNORECASE,
 )
 _CLOSING = re.compile(
     r"\s*(?:with )?(?:(?:kind|kindest|best|warm|many|yours|all the)\W+)?"
-    r"(?:regards|wishes|cheers|sincerely|faithfully|truly|best|thanks|greetings|love|hugs|yours|take care)\W*$",
+    r"(?:regards|wishes|cheers|sincerely|faithfully|truly|best|thanks|greetings|love|hugs|yours|take"
+    r" care)\W*$",
     re.IGNORECASE,
 )
 _SIGNATURE = re.compile(r"\W*[^\W\d_]+(?:[ .]+[^\W\d_]+){0,3}\W*$")
-_OF_THE_WHOLE = ("date", "weekday", "nights", "days", "people")  # what a heading may count; any other number tells of an item
+# what a heading may count; any other number tells of an item
+_OF_THE_WHOLE = ("date", "weekday", "nights", "days", "people")
 _LONGEST_HEADING = 80
 
 
 def _is_courtesy(raws: list[str], place: int) -> bool:
-    """A greeting's line, or a name under "Kind regards" with which the answer ends. What makes the name of a hotel or a sight is nobody's
-    name, and a line that claims anything is read."""
+    """A greeting's line, or a name under "Kind regards" with which the answer ends. What makes the
+    name of a hotel or a sight is nobody's name, and a line that claims anything is read."""
     raw = raws[place]
-    if not MAKES_A_NAME.isdisjoint(re.findall(r"[^\W\d_]+", raw.lower())) or len(raw) > _LONGEST_HEADING or read_numbers(raw):
+    if (
+        not MAKES_A_NAME.isdisjoint(re.findall(r"[^\W\d_]+", raw.lower()))
+        or len(raw) > _LONGEST_HEADING
+        or read_numbers(raw)
+    ):
         return False
     if _GREETING.match(raw):
         return True
     above = [each for each in raws[:place] if each.strip()][-1:]
     last = not any(each.strip() for each in raws[place + 1 :])
-    return last and bool(above) and _CLOSING.match(above[0]) is not None and _SIGNATURE.match(raw) is not None
+    return (
+        last
+        and bool(above)
+        and _CLOSING.match(above[0]) is not None
+        and _SIGNATURE.match(raw) is not None
+    )
 
 
 def _stands_above(raws: list[str], place: int, text: str, is_item: re.Pattern[str] | None) -> bool:
-    """A line that nothing marks as a heading but its place: it opens a paragraph that goes on, and says no more than a part and its days
-    ("Hotel, May 20th to May 25th", "OUTBOUND", "Getting there (Fri 24 July):")."""
+    """A line that nothing marks as a heading but its place: it opens a paragraph that goes on, and
+    says no more than a part and its days ("Hotel, May 20th to May 25th", "OUTBOUND", "Getting there
+    (Fri 24 July):")."""
     opens = place == 0 or not raws[place - 1].strip()
     goes_on = place + 1 < len(raws) and bool(raws[place + 1].strip())
     shouts = text.isupper() and len(text) < 40
-    if not goes_on or not (opens or text.endswith(":")) or len(text) > _LONGEST_HEADING or (is_item is not None and is_item.search(text)):
+    if (
+        not goes_on
+        or not (opens or text.endswith(":"))
+        or len(text) > _LONGEST_HEADING
+        or (is_item is not None and is_item.search(text))
+    ):
         return False
     if _tells(text) or re.search(r"[.!?](?:\s|$)|:\s", text) or "|" in text:
         return False
@@ -201,35 +254,46 @@ def _cells(raw: str) -> list[str]:
 
 
 def _turned_tables(raws: list[str]) -> Iterator[tuple[int, list[Line]]]:
-    """Tables whose rows are labels and whose columns are what is told of: the first cell of the header is empty, or all but the first are.
-    By the place of each of their lines: all of the table's with the first, nothing with the others."""
+    """Tables whose rows are labels and whose columns are what is told of: the first cell of the
+    header is empty, or all but the first are. By the place of each of their lines: all of the
+    table's with the first, nothing with the others."""
     begin = 0
     while begin < len(raws):
         end = begin
         while end < len(raws) and _is_table_row(raws[end]):
             end += 1
         rows = [_cells(raw) for raw in raws[begin:end] if not _RULE.match(raw)]
-        if len(rows) > 2 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and (not rows[0][0] or not any(rows[0][1:])):
+        if (
+            len(rows) > 2
+            and len({len(row) for row in rows}) == 1
+            and len(rows[0]) > 1
+            and (not rows[0][0] or not any(rows[0][1:]))
+        ):
             yield begin, list(_turned(rows))
             yield from ((place, []) for place in range(begin + 1, end))
         begin = max(end, begin + 1)
 
 
 def _turned(rows: list[list[str]]) -> Iterator[Line]:
-    """Column by column: its heading as a title, then a line for each label with the column's cell."""
+    """Column by column: its heading as a title, then a line for each label with the column's
+    cell."""
     header = rows[0]
     for place in range(1, len(header)):
         title = _bare(header[place] or header[0])
         part = part_of(title)
         if title:
             yield Line(title, part, 7)
-        yield from (Line(f"{_bare(row[0])}: {_bare(row[place])}", part) for row in rows[1:] if row[place])
+        yield from (
+            Line(f"{_bare(row[0])}: {_bare(row[place])}", part) for row in rows[1:] if row[place]
+        )
 
 
 def _table_row(header: list[str], cells: list[str], part: Part) -> Line:
     """Each cell behind its column's heading: what is said of a row is said cell by cell."""
     own = next((named for cell in cells[:1] if (named := part_of(cell))), part)
-    return Line(" | ".join(f"{name}: {_bare(cell)}" for name, cell in zip(header, cells, strict=True)), own)
+    return Line(
+        " | ".join(f"{name}: {_bare(cell)}" for name, cell in zip(header, cells, strict=True)), own
+    )
 
 
 def sentences(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -241,14 +305,22 @@ def clauses(text: str, spans: list[tuple[int, int]], begin: int, end: int) -> li
     return _split(text, spans, _CLAUSE, begin, end)
 
 
-def _split(text: str, spans: list[tuple[int, int]], pattern: re.Pattern[str], begin: int, end: int) -> list[tuple[int, int]]:
+def _split(
+    text: str, spans: list[tuple[int, int]], pattern: re.Pattern[str], begin: int, end: int
+) -> list[tuple[int, int]]:
     found, start = [], begin
     for match in pattern.finditer(text, begin, end):
         if any(low < match.end() and match.start() < high for low, high in spans):
             continue
-        if pattern is _SENTENCE and any(low < match.start() <= high for low, high in spans) and not text[match.end()].isupper():
+        if (
+            pattern is _SENTENCE
+            and any(low < match.start() <= high for low, high in spans)
+            and not text[match.end()].isupper()
+        ):
             continue  # the full stop is that of "6:30 p.m."
-        if pattern is _SENTENCE and _ABBREVIATED.search(text, max(0, match.start() - 8), match.start()):
+        if pattern is _SENTENCE and _ABBREVIATED.search(
+            text, max(0, match.start() - 8), match.start()
+        ):
             continue
         if (
             "-" in match[0]

@@ -1,7 +1,9 @@
-"""Words by what they are worth to a verifier: which may be capitalised without being a name, and which make a name of what stands beside.
+"""Words by what they are worth to a verifier: which may be capitalised without being a name, and
+which make a name of what stands beside.
 
-A capitalised word that is neither of a tool answer, nor of the request, nor in these lists is taken for a name, and a name needs a row.
-So a missing word costs a sound answer, never the other way round.
+A capitalised word that is neither of a tool answer, nor of the request, nor in these lists is taken
+for a name, and a name needs a row. So a missing word costs a sound answer, never the other way
+round.
 """
 
 from __future__ import annotations
@@ -34,7 +36,15 @@ MONTHS = {
 WEEKDAYS = {
     name: number
     for number, names in enumerate(
-        ("monday mon", "tuesday tue tues", "wednesday wed", "thursday thu thur thurs", "friday fri", "saturday sat", "sunday sun")
+        (
+            "monday mon",
+            "tuesday tue tues",
+            "wednesday wed",
+            "thursday thu thur thurs",
+            "friday fri",
+            "saturday sat",
+            "sunday sun",
+        )
     )
     for name in names.split()
 }
@@ -42,46 +52,56 @@ WEEKDAYS = {
 NUMBERS: dict[str, int] = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-        "nineteen".split()
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+        " fifteen sixteen seventeen eighteen nineteen".split()
     )
-} | {word: 10 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
+} | {
+    word: 10 * n
+    for n, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
 
-# A run of capitalised words that holds one of these and another word is the name of something that can be booked or visited.
+# A run of capitalised words that holds one of these and another word is the name of something that
+# can be booked or visited.
 MAKES_A_NAME = set(
-    "hotel inn hostel lodge suites suite resort motel guesthouse hostal pension villa palace residence residences apartments "
-    "plaza tower towers "
-    "airport airlines airways air railways railway museum park garden gardens cathedral church temple castle market square bridge gallery "
-    "theatre theater cafe café restaurant bistro bar pavilion lighthouse zoo aquarium stadium beach terminal university "
-    "library avenue street "
-    "road lane boulevard".split()
+    "hotel inn hostel lodge suites suite resort motel guesthouse hostal pension villa palace"
+    " residence residences apartments plaza tower towers airport airlines airways air railways"
+    " railway museum park garden gardens cathedral church temple castle market square bridge"
+    " gallery theatre theater cafe café restaurant bistro bar pavilion lighthouse zoo aquarium"
+    " stadium beach terminal university library avenue street road lane boulevard".split()
 )
 
 # In small letters a word beside one of these may be a name: houses, and what they stand at.
 LODGINGS = frozenset("hotel inn hostel lodge suites resort motel guesthouse hostal".split())
 SITES = frozenset(
-    "plaza palace park garden gardens tower towers castle cathedral villa residence pavilion market bridge lighthouse".split()
+    "plaza palace park garden gardens tower towers castle cathedral villa residence pavilion market"
+    " bridge lighthouse".split()
 )
 VENUES = (
     LODGINGS
     | SITES
-    | frozenset("museum gallery theatre theater cafe café restaurant bistro bar church temple zoo aquarium airlines airways".split())
+    | frozenset(
+        "museum gallery theatre theater cafe café restaurant bistro bar church temple zoo aquarium"
+        " airlines airways".split()
+    )
 )
-FORENAMES = frozenset("hotel hostal café cafe restaurant bistro bar".split())  # a name may follow them: "hotel lumina"
+# a name may follow them: "hotel lumina"
+FORENAMES = frozenset("hotel hostal café cafe restaurant bistro bar".split())
 NAME_LIKE = frozenset(
-    "grand royal imperial golden silver continental majestic excelsior metropole ambassador splendid astoria bristol ritz".split()
+    "grand royal imperial golden silver continental majestic excelsior metropole ambassador"
+    " splendid astoria bristol ritz".split()
 )
 
 # Capitalised anywhere without being a name: labels, currencies, what counts and cites.
 LABELS = set(
-    "i ok am pm tv wifi wi-fi usd eur gbp cny jpy us day option options plan call calls row rows evidence source sources price "
-    "prices why where "
-    "recommendation recommendations recommended outbound return stay stays visit visits risk risks alternative alternatives "
-    "flight flights train "
-    "trains hotel hotels note notes tip tips step leg legs total outward homeward inbound accommodation transport transportation itinerary "
-    "summary budget backup fallback route address room rating duration departure departs arrival arrives check-in check-out "
-    "checkin checkout "
-    "service q a b c dep arr dest mr mrs ms mx dr pp nr ref approx incl eta etd tl tldr".split()
+    "i ok am pm tv wifi wi-fi usd eur gbp cny jpy us day option options plan call calls row rows"
+    " evidence source sources price prices why where recommendation recommendations recommended"
+    " outbound return stay stays visit visits risk risks alternative alternatives flight flights"
+    " train trains hotel hotels note notes tip tips step leg legs total outward homeward inbound"
+    " accommodation transport transportation itinerary summary budget backup fallback route address"
+    " room rating duration departure departs arrival arrives check-in check-out checkin checkout"
+    " service q a b c dep arr dest mr mrs ms mx dr pp nr ref approx incl eta etd tl tldr".split()
     + list(MONTHS)
     + list(WEEKDAYS)
 )
@@ -114,9 +134,11 @@ AMENITIES = (
 
 @cache
 def common_words() -> frozenset[str]:
-    """English words that may begin a sentence or a label, or stand in a title. From a file that was counted from technical prose and filled
-    up with words of travel; read on first use."""
-    return frozenset((Path(__file__).parent / "common_words.txt").read_text(encoding="utf-8").split())
+    """English words that may begin a sentence or a label, or stand in a title. From a file that was
+    counted from technical prose and filled up with words of travel; read on first use."""
+    return frozenset(
+        (Path(__file__).parent / "common_words.txt").read_text(encoding="utf-8").split()
+    )
 
 
 def small_numbers() -> Iterator[tuple[str, int]]:

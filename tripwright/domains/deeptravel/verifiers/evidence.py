@@ -1,7 +1,9 @@
-"""The rows that the tools of a transcript have shown: what an answer's words may rest on (rows D3 and D4).
+"""The rows that the tools of a transcript have shown: what an answer's words may rest on (rows D3
+and D4).
 
-What counts is what the model was shown, which a call's rows hold. Those of the six tools of row D1 are known by their fields; of anything
-else (a server's own tools, plain text) names, numbers and times are taken as they stand. Instructions in tool data are data.
+What counts is what the model was shown, which a call's rows hold. Those of the six tools of row D1
+are known by their fields; of anything else (a server's own tools, plain text) names, numbers and
+times are taken as they stand. Instructions in tool data are data.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _PROSE_CHARACTERS = 80  # a longer value is text to quote from, no name
 
 @dataclass(frozen=True)
 class Row:
-    """One row of one answer. `values` has the labels of `domains/deeptravel/tools/answers.py`; what was not said is not there."""
+    """One row of one answer. `values` has the labels of `domains/deeptravel/tools/answers.py`; what
+    was not said is not there."""
 
     call: int  # from 1
     row: int  # from 1
@@ -45,14 +48,28 @@ class Row:
     def number(self, label: str) -> float | None:
         """None where it is not said, or no number."""
         value = self.values.get(label)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return (
+            float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        )
 
     @property
     def name(self) -> str:
-        """What an answer calls it: a ride's number, a hotel's or place's name; '' for a route, which is known by its ends."""
+        """What an answer calls it: a ride's number, a hotel's or place's name; '' for a route,
+        which is known by its ends."""
         if self.kind == "other":
-            return next((self.text(label) for label in ("name", "title", "number", "id") if self.text(label)), "")
-        return self.text({"ride": "number", "hotel": "name", "place": "name", "page": "title", "route": ""}[self.kind])
+            return next(
+                (
+                    self.text(label)
+                    for label in ("name", "title", "number", "id")
+                    if self.text(label)
+                ),
+                "",
+            )
+        return self.text(
+            {"ride": "number", "hotel": "name", "place": "name", "page": "title", "route": ""}[
+                self.kind
+            ]
+        )
 
     @property
     def is_flight(self) -> bool:
@@ -61,13 +78,19 @@ class Row:
     @property
     def said(self) -> tuple[str, ...]:
         """Its short texts that are no times: names, cities, stations, addresses, rooms."""
-        values = (self.text(label) for label in self.values if label.rpartition(".")[2] != "currency")
-        return tuple(v for v in values if v and len(v) <= _PROSE_CHARACTERS and not _MOMENT.fullmatch(v))
+        values = (
+            self.text(label) for label in self.values if label.rpartition(".")[2] != "currency"
+        )
+        return tuple(
+            v for v in values if v and len(v) <= _PROSE_CHARACTERS and not _MOMENT.fullmatch(v)
+        )
 
     @property
     def prose(self) -> str:
         """All its text, lower case: what a quotation may come from."""
-        return " ".join(str(value) for value in self.values.values() if isinstance(value, str)).lower()
+        return " ".join(
+            str(value) for value in self.values.values() if isinstance(value, str)
+        ).lower()
 
 
 @dataclass(frozen=True)
@@ -101,7 +124,11 @@ def _rows(call: ToolCall, number: int, shown: str) -> tuple[Row, ...]:
     if call.rows is None:
         return ()
     if kind == "other" and not call.rows.values:
-        return (Row(number, 1, kind, call.name, {"text": shown}, call.arguments),) if shown.strip() else ()
+        return (
+            (Row(number, 1, kind, call.name, {"text": shown}, call.arguments),)
+            if shown.strip()
+            else ()
+        )
     return tuple(
         Row(number, row, kind, call.name, _completed(values, call), call.arguments)
         for row, values in enumerate(call.rows.records(), start=call.rows.first)
@@ -109,16 +136,25 @@ def _rows(call: ToolCall, number: int, shown: str) -> tuple[Row, ...]:
 
 
 def _completed(shown: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
-    """What an answer says. The compact face leaves out what the call says itself, and shows times as clocks of the day that was asked."""
+    """What an answer says. The compact face leaves out what the call says itself, and shows times
+    as clocks of the day that was asked."""
     values = {name: value for name, value in shown.items() if value is not None and value != ""}
     for name, argument in _COMPLETED.get(call.name, {}).items():
         if name not in shown and isinstance(call.arguments.get(argument), str):
             values[name] = call.arguments[argument]
-    clocks = [name for name in ("departs_at", "arrives_at") if re.fullmatch(r"\d{2}:\d{2}", str(values.get(name)))]
+    clocks = [
+        name
+        for name in ("departs_at", "arrives_at")
+        if re.fullmatch(r"\d{2}:\d{2}", str(values.get(name)))
+    ]
     day = call.arguments.get("depart_date")
     if isinstance(day, str):
         values |= {name: f"{day}T{values[name]}" for name in clocks}
-    if clocks and "arrives_at" in values and str(values["arrives_at"]) < str(values.get("departs_at", "")):
+    if (
+        clocks
+        and "arrives_at" in values
+        and str(values["arrives_at"]) < str(values.get("departs_at", ""))
+    ):
         values["arrives_at"] = _a_day_later(str(values["arrives_at"]))  # as the face has it
     if "currency" not in shown and call.name in ("flight_search", "train_search", "hotel_search"):
         values["currency"] = "USD"  # the face leaves out what is always the same
@@ -135,7 +171,15 @@ def _a_day_later(stamp: str) -> str:
 _COMPLETED = {
     "flight_search": {"depart_city": "depart_city_name", "arrive_city": "arrival_city_name"},
     "train_search": {"depart_city": "depart_city_name", "arrive_city": "arrival_city_name"},
-    "hotel_search": {"city": "city_name", "checkin_date": "checkin_date", "checkout_date": "checkout_date"},
+    "hotel_search": {
+        "city": "city_name",
+        "checkin_date": "checkin_date",
+        "checkout_date": "checkout_date",
+    },
     "poi_search": {"city": "city_name"},
-    "route_planning": {"origin": "origin_name", "destination": "destination_name", "city": "city_name"},
+    "route_planning": {
+        "origin": "origin_name",
+        "destination": "destination_name",
+        "city": "city_name",
+    },
 }

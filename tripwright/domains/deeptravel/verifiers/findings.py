@@ -1,7 +1,8 @@
 """What a verifier says, whichever form it has: rules or an LLM judge (rows D3 to D5).
 
-Facts, then weights (law 2): a verifier returns findings with evidence; the joint reward of row D5 only reads them. A judge that could not
-be asked gives no finding: `unscored`, our side's fault (law 4).
+Facts, then weights (law 2): a verifier returns findings with evidence; the joint reward of row D5
+only reads them. A judge that could not be asked gives no finding: `unscored`, our side's fault (law
+4).
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.transcript import Transcript
 
 # A.2.2, in its order: the six rubrics, and the six conclusions with what each says.
-RUBRICS = ("complete", "main_requirement", "logic", "other_constraints", "specific_requirements", "backup_plan")
+RUBRICS = (
+    "complete",
+    "main_requirement",
+    "logic",
+    "other_constraints",
+    "specific_requirements",
+    "backup_plan",
+)
 Conclusion = Literal[
     "very_satisfied",
     "very_satisfied_without_backup",
@@ -23,14 +31,16 @@ Conclusion = Literal[
     "dissatisfied_main_requirement",
     "dissatisfied_incomplete",
 ]
-PASSING_CONCLUSIONS: tuple[Conclusion, ...] = ("very_satisfied", "very_satisfied_without_backup")  # not printed in the paper
+# not printed in the paper
+PASSING_CONCLUSIONS: tuple[Conclusion, ...] = ("very_satisfied", "very_satisfied_without_backup")
 # A.2.3.
 TurnConclusion = Literal["satisfied", "inconsistent_with_response", "tool_call_logic_error"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: `kind` for counting, `said` the words of the answer it is about, `message` for people, with the evidence."""
+    """One thing that is wrong: `kind` for counting, `said` the words of the answer it is about,
+    `message` for people, with the evidence."""
 
     kind: str
     message: str
@@ -41,7 +51,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class TrajectoryFinding:
-    """Row D3. `rubrics` holds, for each of RUBRICS, True, False, or None where the request does not ask for it."""
+    """Row D3. `rubrics` holds, for each of RUBRICS, True, False, or None where the request does not
+    ask for it."""
 
     conclusion: Conclusion
     rubrics: dict[str, bool | None] = field(default_factory=dict)
@@ -71,7 +82,8 @@ class Unscored(Exception):
 
 
 class Verifier(Protocol):
-    """Both forms. `transcript` is a finished episode with an answer; calls are `transcript.calls`, in order."""
+    """Both forms. `transcript` is a finished episode with an answer; calls are `transcript.calls`,
+    in order."""
 
     @property
     def name(self) -> str: ...

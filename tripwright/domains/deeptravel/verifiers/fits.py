@@ -1,4 +1,5 @@
-"""What the request asks of one row, from its fields alone: direction, day, times, price. Used by both levels of the rule form."""
+"""What the request asks of one row, from its fields alone: direction, day, times, price. Used by
+both levels of the rule form."""
 
 from __future__ import annotations
 
@@ -53,33 +54,54 @@ def last_night_ends(request: TravelRequest) -> str:
 
 
 def wrong_way(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
-    """What is wrong with the cities, the day or the means of a ride that is recommended for `part`."""
+    """What is wrong with the cities, the day or the means of a ride that is recommended for
+    `part`."""
     yield from (what for _, what in wrong_journey([row], part, request))
 
 
-def wrong_journey(legs: Sequence[Row], part: Part, request: TravelRequest) -> Iterator[tuple[Row, str]]:
-    """The same of a ride or of the legs of a journey: where it begins and ends, the day it begins, every leg's means."""
-    ends = (request.origin, request.destination) if part == "outbound" else (request.destination, request.origin)
+def wrong_journey(
+    legs: Sequence[Row], part: Part, request: TravelRequest
+) -> Iterator[tuple[Row, str]]:
+    """The same of a ride or of the legs of a journey: where it begins and ends, the day it begins,
+    every leg's means."""
+    ends = (
+        (request.origin, request.destination)
+        if part == "outbound"
+        else (request.destination, request.origin)
+    )
     for row, label, city in ((legs[0], "depart_city", ends[0]), (legs[-1], "arrive_city", ends[1])):
         if not same_place(row.text(label), city):
-            yield row, f"{label.partition('_')[0]}s {row.text(label) or 'nowhere said'}, asked was {city}"
+            yield (
+                row,
+                f"{label.partition('_')[0]}s {row.text(label) or 'nowhere said'}, asked was {city}",
+            )
     asked = request.depart_date if part == "outbound" else request.return_date
     departs = legs[0].text("departs_at")[:10]
     if asked is not None and departs != asked:
         yield legs[0], f"goes on {departs or 'no day said'}, asked was {asked}"
     for row in legs:
-        if request.transport is not None and request.transport != ("flight" if row.is_flight else "train"):
+        if request.transport is not None and request.transport != (
+            "flight" if row.is_flight else "train"
+        ):
             yield row, f"is no {request.transport}"
 
 
 def is_chain(rides: Sequence[Row]) -> bool:
     """Two rides with a change between them are one journey, not two recommendations."""
-    return len(rides) == 2 and rides[0].text("arrive_city") != "" and same_place(rides[0].text("arrive_city"), rides[1].text("depart_city"))
+    return (
+        len(rides) == 2
+        and rides[0].text("arrive_city") != ""
+        and same_place(rides[0].text("arrive_city"), rides[1].text("depart_city"))
+    )
 
 
 def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
     """Which of the request's times a ride does not keep. The times are of the day asked for."""
-    after, by = (request.depart_after, request.arrive_by) if part == "outbound" else (request.return_after, request.return_by)
+    after, by = (
+        (request.depart_after, request.arrive_by)
+        if part == "outbound"
+        else (request.return_after, request.return_by)
+    )
     asked = request.depart_date if part == "outbound" else (request.return_date or "")
     departs, arrives = row.text("departs_at")[:16], row.text("arrives_at")[:16]
     if after is not None and not departs >= f"{asked}T{after}":
@@ -93,7 +115,8 @@ def fits_ride(row: Row, part: Part, request: TravelRequest) -> bool:
 
 
 _GUESTS = re.compile(
-    r"\b(?:up to|for|sleeps|max\.?|maximum(?: of)?|occupancy:?)\s+(\d{1,2}|one|two|three|four)\b(?!\s*-?(?:nights?|days?|hours?|%))"
+    r"\b(?:up to|for|sleeps|max\.?|maximum(?:"
+    r" of)?|occupancy:?)\s+(\d{1,2}|one|two|three|four)\b(?!\s*-?(?:nights?|days?|hours?|%))"
     r"|\b(\d{1,2}|one|two|three|four)[ -](?:guests?|persons?|people|adults?)\b",
     re.IGNORECASE,
 )
@@ -103,7 +126,8 @@ _COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4}
 
 
 def guests_in(room: str) -> int | None:
-    """How many a room is for, by what the row calls it; None where that does not say ("deluxe room", "2 single beds")."""
+    """How many a room is for, by what the row calls it; None where that does not say ("deluxe
+    room", "2 single beds")."""
     if found := _GUESTS.search(room):
         count = (found[1] or found[2]).lower()
         return _COUNTS.get(count) or int(count)

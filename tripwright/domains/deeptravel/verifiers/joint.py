@@ -1,4 +1,5 @@
-"""Row D5: both levels as one reward. The trajectory comes first; where it fails, the turns are not looked at: that is the saving."""
+"""Row D5: both levels as one reward. The trajectory comes first; where it fails, the turns are not
+looked at: that is the saving."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from tripwright.transcript import Transcript
 
 @dataclass(frozen=True)
 class JointFinding:
-    """`reward` is 1.0, 0.0, or None where the verifier itself failed: unscored, never 0 (law 4). `turns` holds those that were judged."""
+    """`reward` is 1.0, 0.0, or None where the verifier itself failed: unscored, never 0 (law 4).
+    `turns` holds those that were judged."""
 
     reward: float | None
     trajectory: TrajectoryFinding | None = None
@@ -46,13 +48,19 @@ def joint(
 ) -> JointFinding:
     """The reward of one finished episode, by either form of verifier.
 
-    It also stops at the first turn that fails, since that decides; with `all_turns` every turn is judged, which a report may want. Without
-    `early_stop` the turns are judged where the trajectory failed, too; the reward is 0 all the same. An answer that rests on no call at all
-    has nothing it could be grounded in: 0. Raises nothing; a verifier's Unscored is told in `unscored`.
+    It also stops at the first turn that fails, since that decides; with `all_turns` every turn is
+    judged, which a report may want. Without `early_stop` the turns are judged where the trajectory
+    failed, too; the reward is 0 all the same. An answer that rests on no call at all has nothing it
+    could be grounded in: 0. Raises nothing; a verifier's Unscored is told in `unscored`.
     """
     calls = len(transcript.calls)
     if transcript.fault is not None:
-        return JointFinding(None, turns_saved=calls, unscored=transcript.fault, reason="The episode itself has no verdict.")
+        return JointFinding(
+            None,
+            turns_saved=calls,
+            unscored=transcript.fault,
+            reason="The episode itself has no verdict.",
+        )
     if not (transcript.answer or "").strip():
         return JointFinding(0.0, turns_saved=calls, reason="There is no answer.")
     trajectory: TrajectoryFinding | None = None
@@ -67,9 +75,18 @@ def joint(
             if not turns[-1].passes and not all_turns:
                 break
     except Unscored as fault:
-        return JointFinding(None, trajectory, tuple(turns), calls - len(turns), str(fault) or "The verifier failed.", "Unscored.")
+        return JointFinding(
+            None,
+            trajectory,
+            tuple(turns),
+            calls - len(turns),
+            str(fault) or "The verifier failed.",
+            "Unscored.",
+        )
     if not passes:
-        return JointFinding(0.0, trajectory, tuple(turns), calls - len(turns), reason=trajectory.reason)
+        return JointFinding(
+            0.0, trajectory, tuple(turns), calls - len(turns), reason=trajectory.reason
+        )
     failed = next((turn for turn in turns if not turn.passes), None)
     if failed is not None:
         return JointFinding(0.0, trajectory, tuple(turns), calls - len(turns), reason=failed.reason)

@@ -1,7 +1,9 @@
-"""judgements.jsonl: every vote that was paid for, in a journal; so a killed run repeats no paid call.
+"""judgements.jsonl: every vote that was paid for, in a journal; so a killed run repeats no paid
+call.
 
-Two kinds of lines: a vote of an item ("vote", from 1) or a fault in its place, and an item once it is decided ("votes", "agreement").
-A line belongs to its `key`, a hash of the whole question and of who is asked, so several files of transcripts may share one log.
+Two kinds of lines: a vote of an item ("vote", from 1) or a fault in its place, and an item once it
+is decided ("votes", "agreement"). A line belongs to its `key`, a hash of the whole question and of
+who is asked, so several files of transcripts may share one log.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from tripwright.files import Journal
 
 
 class JudgementLog:
-    """Written by one process at a time, by many threads. Without a path it remembers for as long as it lives."""
+    """Written by one process at a time, by many threads. Without a path it remembers for as long as
+    it lives."""
 
     def __init__(self, path: Path | None = None):
         self.path = path
@@ -29,17 +32,26 @@ class JudgementLog:
                 path,
                 self._take_up,
                 "not a judgement. Remove this line, or name another file for --judgements.",
-                in_use=f"'{path}' is in use: another process judges with it now. Wait for it, or name another --judgements.",
+                in_use=(
+                    f"'{path}' is in use: another process judges with it now. Wait for it, or name"
+                    " another --judgements."
+                ),
             )
 
     def __enter__(self) -> JudgementLog:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
-        """Threads that are left alone with a request in flight may still come: what they bring is then remembered by nobody."""
+        """Threads that are left alone with a request in flight may still come: what they bring is
+        then remembered by nobody."""
         with self._lock:
             if self._journal:
                 self._journal.close()

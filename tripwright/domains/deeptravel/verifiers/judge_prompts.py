@@ -1,8 +1,11 @@
-"""What an LLM judge is asked (A.2.2, A.2.3): the task, the rubrics, and what is judged, as quoted data.
+"""What an LLM judge is asked (A.2.2, A.2.3): the task, the rubrics, and what is judged, as quoted
+data.
 
-The subtle thing is the quoting. The answer was written by a model that is rewarded for passing, and tool data by strangers. So every "<"
-in it is written "&lt;", which leaves no tag and no special token of a chat template; characters that do not show are spelt out; and it
-stands between tags whose number is a hash of the text, taken anew until the text does not hold it. No text can close its own fence.
+The subtle thing is the quoting. The answer was written by a model that is rewarded for passing, and
+tool data by strangers. So every "<" in it is written "&lt;", which leaves no tag and no special
+token of a chat template; characters that do not show are spelt out; and it stands between tags
+whose number is a hash of the text, taken anew until the text does not hold it. No text can close
+its own fence.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from tripwright.domains.deeptravel.verifiers.rubrics import Level, LevelName, Ru
 from tripwright.transcript import ToolCall, Transcript
 
 Form = Literal["schema", "object", "line"]
-FORMS: tuple[Form, ...] = ("schema", "object", "line")  # how the reply is asked for, in the order tried
+# how the reply is asked for, in the order tried
+FORMS: tuple[Form, ...] = ("schema", "object", "line")
 MET_WORDS: dict[str, bool | None] = {"met": True, "not_met": False, "not_asked": None}
 
 QUOTED = """[Quoted data]
@@ -46,12 +50,14 @@ Final Conclusion: one of these, word by word:
 {meanings}"""
 
 CLOSING = "Let's get started! Return the evaluation reason and final conclusion."
-_CONTROL_WORDS = re.compile(r"\[(/?[A-Z_]{3,}\])")  # [INST] and its kin: control tokens of some chat templates
+# [INST] and its kin: control tokens of some chat templates
+_CONTROL_WORDS = re.compile(r"\[(/?[A-Z_]{3,}\])")
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to judge: an answer, or one call (`call`, from 1) with what the model was shown of its answer."""
+    """One thing to judge: an answer, or one call (`call`, from 1) with what the model was shown of
+    its answer."""
 
     level: LevelName
     request: TravelRequest
@@ -78,29 +84,58 @@ def messages(rubrics: Rubrics, case: Case, form: Form) -> list[dict[str, str]]:
     level = rubrics.level(case.level)
     parts = _parts(case)
     fence = _fence([text for _, _, text in parts])
-    numbered = [f"{place}. [{each.title}] {' '.join(each.text.split())}" for place, each in enumerate(level.rubric, start=1)]
+    numbered = [
+        f"{place}. [{each.title}] {' '.join(each.text.split())}"
+        for place, each in enumerate(level.rubric, start=1)
+    ]
     tools = [f"[Available Tools]\n{rubrics.tools.strip()}"] if rubrics.tools.strip() else []
-    told = [level.task.strip(), "[Evaluation Rubrics]\n" + "\n".join(numbered), *tools, QUOTED.format(fence=fence), _output(level, form)]
-    quoted = [f"{title}\n<{tag}-{fence}>\n{shown_text(text)}\n</{tag}-{fence}>" for title, tag, text in parts]
-    return [{"role": "system", "content": "\n\n".join(told)}, {"role": "user", "content": "\n\n".join([*quoted, CLOSING])}]
+    told = [
+        level.task.strip(),
+        "[Evaluation Rubrics]\n" + "\n".join(numbered),
+        *tools,
+        QUOTED.format(fence=fence),
+        _output(level, form),
+    ]
+    quoted = [
+        f"{title}\n<{tag}-{fence}>\n{shown_text(text)}\n</{tag}-{fence}>"
+        for title, tag, text in parts
+    ]
+    return [
+        {"role": "system", "content": "\n\n".join(told)},
+        {"role": "user", "content": "\n\n".join([*quoted, CLOSING])},
+    ]
 
 
 def response_format(level: Level) -> dict[str, Any]:
-    """For endpoints with structured output: the reason comes first, so that the conclusion can follow from it."""
+    """For endpoints with structured output: the reason comes first, so that the conclusion can
+    follow from it."""
     rubrics = {each.key: {"type": "string", "enum": list(MET_WORDS)} for each in level.rubric}
-    problem = {"rubric": {"type": "string", "enum": list(rubrics)}, "said": {"type": "string"}, "message": {"type": "string"}}
+    problem = {
+        "rubric": {"type": "string", "enum": list(rubrics)},
+        "said": {"type": "string"},
+        "message": {"type": "string"},
+    }
     body = {
         "reason": {"type": "string"},
         "rubrics": _object(rubrics),
         "problems": {"type": "array", "items": _object(problem)},
         "conclusion": {"type": "string", "enum": list(level.scale)},
     }
-    return {"type": "json_schema", "json_schema": {"name": "judgement", "strict": True, "schema": _object(body)}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "judgement", "strict": True, "schema": _object(body)},
+    }
 
 
 def shown_text(text: str) -> str:
-    """The text as quoted: every character that shows stays, but for "<"; the others are spelt out."""
-    seen = "".join(c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp") else _spelt(c) for c in text)
+    """The text as quoted: every character that shows stays, but for "<"; the others are spelt
+    out."""
+    seen = "".join(
+        c
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
+        else _spelt(c)
+        for c in text
+    )
     return _CONTROL_WORDS.sub(r"[ \1", seen.replace("<", "&lt;"))
 
 
@@ -110,7 +145,11 @@ def _spelt(character: str) -> str:
 
 def _parts(case: Case) -> list[tuple[str, str, str]]:
     """(heading, tag, text) of everything that is quoted."""
-    intents = {name: value for name, value in case.request.record().items() if name not in ("id", "query", "level")}
+    intents = {
+        name: value
+        for name, value in case.request.record().items()
+        if name not in ("id", "query", "level")
+    }
     fields = json.dumps(intents, ensure_ascii=False)
     parts = [("[Query]", "query", case.request.query or fields)]
     if case.request.query:
@@ -119,12 +158,15 @@ def _parts(case: Case) -> list[tuple[str, str, str]]:
     if case.tool is not None:
         arguments = json.dumps(case.tool.arguments, ensure_ascii=False)
         parts.append((f"[Tool call {case.call}]", "tool_call", f"{case.tool.name}({arguments})"))
-        parts.append(("[Tool response used for agent's response generation]", "tool_response", case.shown))
+        parts.append(
+            ("[Tool response used for agent's response generation]", "tool_response", case.shown)
+        )
     return parts
 
 
 def _fence(texts: Sequence[str]) -> str:
-    """A number that stands in none of the texts, and follows from them: equal questions are equal bytes, and a server may keep them."""
+    """A number that stands in none of the texts, and follows from them: equal questions are equal
+    bytes, and a server may keep them."""
     told = "\0".join(texts)
     number = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:16]
     while number in told:
@@ -141,4 +183,9 @@ def _output(level: Level, form: Form) -> str:
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,8 +1,10 @@
-"""A judge's reply → one vote. JSON wherever it stands in the text, else A.2.2's line "Final Conclusion: …".
+"""A judge's reply → one vote. JSON wherever it stands in the text, else A.2.2's line "Final
+Conclusion: …".
 
-Nothing is guessed. A conclusion in other words, two that differ, a rubric without a verdict, a reply that was cut off: all of these are
-`Unreadable`, and the judge is asked again. The one thing that is decided here: where the rubrics lead to a worse conclusion than the judge
-drew, the worse one counts (law 3).
+Nothing is guessed. A conclusion in other words, two that differ, a rubric without a verdict, a
+reply that was cut off: all of these are `Unreadable`, and the judge is asked again. The one thing
+that is decided here: where the rubrics lead to a worse conclusion than the judge drew, the worse
+one counts (law 3).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True)
 class Vote:
-    """`said` is the conclusion in the judge's reply, `conclusion` the one that counts: the worse of it and of what the rubrics lead to."""
+    """`said` is the conclusion in the judge's reply, `conclusion` the one that counts: the worse of
+    it and of what the rubrics lead to."""
 
     conclusion: str
     said: str
@@ -62,7 +65,11 @@ def read_reply(completion: Completion, level: Level, call: int | None = None) ->
     if "<think>" in text:
         raise Unreadable("the reply ended within its thoughts")
     if not text.strip():
-        raise Unreadable("the reply is empty" if completion.finish_reason != "content_filter" else "the endpoint withheld the reply")
+        raise Unreadable(
+            "the reply is empty"
+            if completion.finish_reason != "content_filter"
+            else "the endpoint withheld the reply"
+        )
     found = [each for each in _objects(text) if "conclusion" in each]
     if not found:
         return _read_line(text, level)
@@ -106,7 +113,15 @@ def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
     keys = list(body)
     first = not stated or keys.index("conclusion") < keys.index("reason")
     problems = tuple(_problems(body.get("problems"), level, call))
-    return Vote(worst([said, *led_to], level.scale), said, rubrics, stated[:LONGEST_REASON], problems, "object", first)
+    return Vote(
+        worst([said, *led_to], level.scale),
+        said,
+        rubrics,
+        stated[:LONGEST_REASON],
+        problems,
+        "object",
+        first,
+    )
 
 
 def _conclusion(said: Any, level: Level) -> str:
@@ -138,7 +153,12 @@ def _problems(said: Any, level: Level, call: int | None) -> Iterator[Problem]:
             words = each.get("said")
             kind = each.get("rubric")
             known = kind if isinstance(kind, str) and kind in level.unmet else "other"
-            yield Problem(known, each["message"][:LONGEST_REASON], words[:LONGEST_REASON] if isinstance(words, str) else "", call)
+            yield Problem(
+                known,
+                each["message"][:LONGEST_REASON],
+                words[:LONGEST_REASON] if isinstance(words, str) else "",
+                call,
+            )
 
 
 # ---- A.2.2's plain form
@@ -158,7 +178,9 @@ def _read_line(text: str, level: Level) -> Vote:
             words = lines[place]
         said.append(_conclusion(words, level))
     if not said:
-        raise Unreadable('the reply has neither a JSON object with "conclusion" nor a line "Final Conclusion: …"')
+        raise Unreadable(
+            'the reply has neither a JSON object with "conclusion" nor a line "Final Conclusion: …"'
+        )
     if len(set(said)) > 1:
         raise Unreadable("the reply holds two different conclusions")
     before = [_REASON.sub("", line) for line in lines[: places[0]]]

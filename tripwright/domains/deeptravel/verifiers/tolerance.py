@@ -1,7 +1,9 @@
-"""How far a said number may be from the true one: as far as its own rounding goes, and never in what a thing is.
+"""How far a said number may be from the true one: as far as its own rounding goes, and never in
+what a thing is.
 
-"120 dollars" may be 119.5 (whole units). "About 120" may be 123 (the nearest 5 or 10, or 2%), but never a tenth off. "Two hours" is 118 to
-122 minutes, "about four hours" may be 4 h 8 min. "7 pm" is 19:00; "about 7 pm" is within five minutes of it.
+"120 dollars" may be 119.5 (whole units). "About 120" may be 123 (the nearest 5 or 10, or 2%), but
+never a tenth off. "Two hours" is 118 to 122 minutes, "about four hours" may be 4 h 8 min. "7 pm" is
+19:00; "about 7 pm" is within five minutes of it.
 """
 
 from __future__ import annotations
@@ -15,11 +17,15 @@ _TINY = 1e-6
 
 def number_fits(claim: Claim, true: float) -> bool:
     """Prices, distances, ratings and other plain numbers."""
-    return any(isinstance(said, float) and _fits(said, true, claim.step, claim.hedge) for said in claim.values)
+    return any(
+        isinstance(said, float) and _fits(said, true, claim.step, claim.hedge)
+        for said in claim.values
+    )
 
 
 def minutes_fit(claim: Claim, true: float) -> bool:
-    """Durations. Without a hedge, hours stand for minutes to 2%; with one, for what rounds to them."""
+    """Durations. Without a hedge, hours stand for minutes to 2%; with one, for what rounds to
+    them."""
     for said in claim.values:
         if not isinstance(said, float) or not _on_its_side(said, true, claim.hedge):
             continue
@@ -46,7 +52,9 @@ def clock_fits(claim: Claim, true: float) -> bool:
 
 
 def _fits(said: float, true: float, step: float, hedge: str) -> bool:
-    return abs(said - true) <= _room(said, true, step, hedge) + _TINY and _on_its_side(said, true, hedge)
+    return abs(said - true) <= _room(said, true, step, hedge) + _TINY and _on_its_side(
+        said, true, hedge
+    )
 
 
 def _room(said: float, true: float, step: float, hedge: str) -> float:
@@ -58,4 +66,10 @@ def _room(said: float, true: float, step: float, hedge: str) -> float:
 
 
 def _on_its_side(said: float, true: float, hedge: str) -> bool:
-    return true >= said - _TINY if hedge == "over" else true <= said + _TINY if hedge == "under" else True
+    return (
+        true >= said - _TINY
+        if hedge == "over"
+        else true <= said + _TINY
+        if hedge == "under"
+        else True
+    )

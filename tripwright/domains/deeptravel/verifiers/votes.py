@@ -1,11 +1,13 @@
 """Several votes of a judge → one verdict (rows D3, D4).
 
-The scale of conclusions is ordered, so the verdict is the middle vote, counted from the best: the best conclusion that more than half
-of the votes reach. It has two properties that the most frequent vote lacks. A verdict passes exactly if more than half of the votes pass,
-wherever on the scale the line of passing is drawn; and one worse vote never makes a verdict better. Where more than half agree, it is what
-they say. An even split falls to the worse side (law 3).
+The scale of conclusions is ordered, so the verdict is the middle vote, counted from the best: the
+best conclusion that more than half of the votes reach. It has two properties that the most frequent
+vote lacks. A verdict passes exactly if more than half of the votes pass, wherever on the scale the
+line of passing is drawn; and one worse vote never makes a verdict better. Where more than half
+agree, it is what they say. An even split falls to the worse side (law 3).
 
-Worked example, best to worst a b c:  a a c → a;  a c → c;  a a b c → b;  a a b c c → b, though only one said so: 3 of 5 reach it.
+Worked example, best to worst a b c:  a a c → a;  a c → c;  a a b c → b;  a a b c c → b, though only
+one said so: 3 of 5 reach it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ MET: tuple[bool | None, ...] = (True, None, False)  # of a rubric: met, not aske
 
 
 def middle(votes: Sequence[Value], best_to_worst: Sequence[Value]) -> Value:
-    """The verdict of one vote or more. Raises ValueError where there is none, or one that is not on the scale."""
+    """The verdict of one vote or more. Raises ValueError where there is none, or one that is not on
+    the scale."""
     if not votes:
         raise ValueError("no votes to decide by")
     places = list(best_to_worst)

@@ -1,7 +1,8 @@
 """What people said of transcripts, one JSON object a line, to hold a judge against.
 
-{"id": "…", "trajectory": true} says that the answer passes (row D3). Optional: "turns", a list of true and false in the order of the calls
-or an object {"2": false} for some of them (row D4); "rubrics", {"logic": true, "backup_plan": null}, null where it is not asked for.
+{"id": "…", "trajectory": true} says that the answer passes (row D3). Optional: "turns", a list of
+true and false in the order of the calls or an object {"2": false} for some of them (row D4);
+"rubrics", {"logic": true, "backup_plan": null}, null where it is not asked for.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tripwright.domains.deeptravel.verifiers.findings import PASSING_CONCLUSIONS, Conclusion, Unscored, Verifier
+from tripwright.domains.deeptravel.verifiers.findings import (
+    PASSING_CONCLUSIONS,
+    Conclusion,
+    Unscored,
+    Verifier,
+)
 from tripwright.domains.deeptravel.verifying.verified import Asked, Verdict
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.statistics.agreement import Agreement, agreement
 
-EXPECTED = 'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
+EXPECTED = (
+    'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
+)
 
 
 @dataclass(frozen=True)
@@ -51,40 +59,71 @@ def read_labels(path: Path) -> dict[str, Label]:
             record = read_json(line)
         except NotJson as problem:
             raise UserError(f"{where}: not JSON ({problem}).") from None
-        if not isinstance(record, dict) or "id" not in record or not isinstance(record.get("trajectory"), bool):
+        if (
+            not isinstance(record, dict)
+            or "id" not in record
+            or not isinstance(record.get("trajectory"), bool)
+        ):
             raise UserError(f"{where}: expected {EXPECTED}, found {described(record)}.")
         if str(record["id"]) in labels:
-            raise UserError(f"{where}: a second label of '{record['id']}'. Expected one line for each id.")
-        labels[str(record["id"])] = Label(record["trajectory"], _turns(record.get("turns"), where), _rubrics(record.get("rubrics"), where))
+            raise UserError(
+                f"{where}: a second label of '{record['id']}'. Expected one line for each id."
+            )
+        labels[str(record["id"])] = Label(
+            record["trajectory"],
+            _turns(record.get("turns"), where),
+            _rubrics(record.get("rubrics"), where),
+        )
     if not labels:
         raise UserError(f"No labels in '{path}'. Expected {EXPECTED} per line.")
     return labels
 
 
 def _turns(said: Any, where: str) -> dict[int, bool]:
-    given = list(enumerate(said, start=1)) if isinstance(said, list) else list(said.items()) if isinstance(said, dict) else []
-    right = all(str(call).isdecimal() and int(call) >= 1 and isinstance(passes, bool) for call, passes in given)
+    given = (
+        list(enumerate(said, start=1))
+        if isinstance(said, list)
+        else list(said.items())
+        if isinstance(said, dict)
+        else []
+    )
+    right = all(
+        str(call).isdecimal() and int(call) >= 1 and isinstance(passes, bool)
+        for call, passes in given
+    )
     if not right or not isinstance(said, list | dict | None):
-        raise UserError(f"{where}: 'turns' must be a list of true and false, or an object from call numbers to them.")
+        raise UserError(
+            f"{where}: 'turns' must be a list of true and false, or an object from call numbers to"
+            " them."
+        )
     return {int(call): passes for call, passes in given}
 
 
 def _rubrics(said: Any, where: str) -> dict[str, bool | None]:
     if said is None:
         return {}
-    if not isinstance(said, dict) or not all(met is None or isinstance(met, bool) for met in said.values()):
-        raise UserError(f"{where}: 'rubrics' must be an object with true, false or null for each rubric.")
+    if not isinstance(said, dict) or not all(
+        met is None or isinstance(met, bool) for met in said.values()
+    ):
+        raise UserError(
+            f"{where}: 'rubrics' must be an object with true, false or null for each rubric."
+        )
     return dict(said)
 
 
-def labelled_by(verifier: Verifier, asked: Iterable[Asked], passing: Sequence[Conclusion] = PASSING_CONCLUSIONS) -> dict[str, Label]:
-    """Another verifier's verdicts as labels, every turn judged; what it leaves unscored has none."""
+def labelled_by(
+    verifier: Verifier, asked: Iterable[Asked], passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
+) -> dict[str, Label]:
+    """Another verifier's verdicts as labels, every turn judged; what it leaves unscored has
+    none."""
     labels: dict[str, Label] = {}
     for each in asked:
         try:
             found = verifier.trajectory(each.request, each.transcript)
             calls = range(1, len(each.transcript.calls) + 1)
-            turns = {call: verifier.turn(each.request, each.transcript, call).passes for call in calls}
+            turns = {
+                call: verifier.turn(each.request, each.transcript, call).passes for call in calls
+            }
         except Unscored:
             continue
         labels[each.id] = Label(found.passes(passing), turns, found.rubrics)
@@ -92,21 +131,43 @@ def labelled_by(verifier: Verifier, asked: Iterable[Asked], passing: Sequence[Co
 
 
 def check_labels(asked: Iterable[Asked], labels: Mapping[str, Label] | None) -> None:
-    """Before anything is paid for. Raises UserError where no label is of these transcripts, or an id stands on two of them."""
+    """Before anything is paid for. Raises UserError where no label is of these transcripts, or an
+    id stands on two of them."""
     ids = Counter(each.id for each in asked)
     if doubled := next((each for each, count in ids.items() if count > 1), None):
-        raise UserError(f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an id of its own.")
+        raise UserError(
+            f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an"
+            " id of its own."
+        )
     if labels is not None and not any(each in labels for each in ids):
-        raise UserError(f"No label is of these transcripts: labels are of {_some(labels)}, transcripts are {_some(ids)}.")
+        raise UserError(
+            f"No label is of these transcripts: labels are of {_some(labels)}, transcripts are"
+            f" {_some(ids)}."
+        )
 
 
-def calibrate(verdicts: Iterable[Verdict], labels: Mapping[str, Label], seed: int = 0) -> Calibration:
+def calibrate(
+    verdicts: Iterable[Verdict], labels: Mapping[str, Label], seed: int = 0
+) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
     given = list(verdicts)
-    both = [(verdict, labels[verdict.id]) for verdict in given if verdict.passes is not None and verdict.id in labels]
+    both = [
+        (verdict, labels[verdict.id])
+        for verdict in given
+        if verdict.passes is not None and verdict.id in labels
+    ]
     trajectories = [[(verdict.passes, label.trajectory)] for verdict, label in both]
-    turns = [[(turn.passes, label.turns[turn.call]) for turn in verdict.turns if turn.call in label.turns] for verdict, label in both]
-    stated = [(verdict.trajectory.rubrics, label.rubrics) for verdict, label in both if verdict.trajectory]
+    turns = [
+        [
+            (turn.passes, label.turns[turn.call])
+            for turn in verdict.turns
+            if turn.call in label.turns
+        ]
+        for verdict, label in both
+    ]
+    stated = [
+        (verdict.trajectory.rubrics, label.rubrics) for verdict, label in both if verdict.trajectory
+    ]
     rubrics = dict.fromkeys(key for judged, said in stated for key in judged if key in said)
     return {
         "compared": len(both),
@@ -116,7 +177,13 @@ def calibrate(verdicts: Iterable[Verdict], labels: Mapping[str, Label], seed: in
         "turns": agreement(turns, seed=seed),
         "rubrics": {
             key: agreement(
-                [[(judged[key], said[key])] for judged, said in stated if key in judged and key in said], (True, False, None), seed
+                [
+                    [(judged[key], said[key])]
+                    for judged, said in stated
+                    if key in judged and key in said
+                ],
+                (True, False, None),
+                seed,
             )
             for key in rubrics
         },

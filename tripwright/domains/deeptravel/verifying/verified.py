@@ -1,7 +1,8 @@
-"""Transcripts of a run → the verifiers' verdict on each, by rules or by a judge, and what they come to (rows D3 to D5).
+"""Transcripts of a run → the verifiers' verdict on each, by rules or by a judge, and what they come
+to (rows D3 to D5).
 
-An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and past 1% of all a rate comes with its
-worst case (law 4).
+An episode that could not be judged is unscored: it leaves the rates, is counted beside them, and
+past 1% of all a rate comes with its worst case (law 4).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ EXPECTED = 'expected an object with "request" (a traveller\'s request) and "tran
 
 @dataclass(frozen=True)
 class Asked:
-    """One line of a file of transcripts. `id` is the line's own, else the request's, else "line N"."""
+    """One line of a file of transcripts. `id` is the line's own, else the request's, else "line
+    N"."""
 
     line: int
     id: str
@@ -47,8 +49,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`reward` is None where it is `unscored`. `trajectory` is None there, and where there was no answer to judge. `turns_saved` were not
-    judged, because what came before had decided."""
+    """`reward` is None where it is `unscored`. `trajectory` is None there, and where there was no
+    answer to judge. `turns_saved` were not judged, because what came before had decided."""
 
     line: int
     id: str
@@ -67,9 +69,12 @@ class Verdict:
 
 
 def read_episodes(path: Path) -> list[Asked]:
-    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier reads them."""
+    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
+    reads them."""
     if not path.is_file():
-        raise UserError(f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line.")
+        raise UserError(
+            f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line."
+        )
     found = list(map(_asked, episode_lines(path)))
     if not found:
         raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
@@ -78,19 +83,29 @@ def read_episodes(path: Path) -> list[Asked]:
 
 def _asked(line: EpisodeLine) -> Asked:
     record, number = line.record(), line.place.number
-    if not isinstance(record.get("transcript"), dict) or not isinstance(record.get("request"), dict):
+    if not isinstance(record.get("transcript"), dict) or not isinstance(
+        record.get("request"), dict
+    ):
         raise UserError(f"{line.where}: {EXPECTED}, found {described(record)}.")
     try:
         request = TravelRequest.model_validate(record["request"])
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{line.where}: request: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise UserError(
+            f"{line.where}: request: {'.'.join(map(str, first['loc']))}: {first['msg']}."
+        ) from None
     try:
         transcript = Transcript.from_json(record["transcript"])
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{line.where}: 'transcript' is not one of a run ({type(error).__name__}: {error}).") from None
-    transcript.segments = [replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments]
-    return Asked(number, str(record.get("id") or request.id or f"line {number}"), request, transcript)
+        raise UserError(
+            f"{line.where}: 'transcript' is not one of a run ({type(error).__name__}: {error})."
+        ) from None
+    transcript.segments = [
+        replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments
+    ]
+    return Asked(
+        number, str(record.get("id") or request.id or f"line {number}"), request, transcript
+    )
 
 
 def verify_all(
@@ -100,10 +115,11 @@ def verify_all(
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
 ) -> Iterator[Verdict]:
-    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without asking.
+    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without
+    asking.
 
-    With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0, and a calibration sees the turns of bad
-    trajectories too.
+    With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0,
+    and a calibration sees the turns of bad trajectories too.
     """
     waiting, faults = iter(asked), 0
 
@@ -115,18 +131,31 @@ def verify_all(
         return each, verify_one(verifier, each, every_turn, passing)
 
     for each, verdict in map_unordered(work, while_it_lives(), concurrency):
-        if each.transcript.stop_reason is not StopReason.UNSCORED:  # those say nothing about the verifier
+        # those say nothing about the verifier
+        if each.transcript.stop_reason is not StopReason.UNSCORED:
             faults = faults + 1 if verdict.unscored else 0
         yield verdict
     for each in waiting:
-        yield Verdict(each.line, each.id, None, unscored=f"not asked: {MOST_FAULTS} in a row were unscored")
+        yield Verdict(
+            each.line, each.id, None, unscored=f"not asked: {MOST_FAULTS} in a row were unscored"
+        )
 
 
-def verify_one(verifier: Verifier, asked: Asked, every_turn: bool = False, passing: Sequence[Conclusion] = PASSING_CONCLUSIONS) -> Verdict:
+def verify_one(
+    verifier: Verifier,
+    asked: Asked,
+    every_turn: bool = False,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> Verdict:
     """The joint reward of row D5, with what it rests on."""
     line, id, transcript = asked.line, asked.id, asked.transcript
     if transcript.stop_reason is StopReason.UNSCORED:
-        return Verdict(line, id, None, unscored=f"the episode is unscored: {transcript.fault or 'no reason given'}")
+        return Verdict(
+            line,
+            id,
+            None,
+            unscored=f"the episode is unscored: {transcript.fault or 'no reason given'}",
+        )
     found = joint(verifier, asked.request, transcript, passing=passing, all_turns=every_turn)
     if found.unscored is not None:
         return Verdict(line, id, None, unscored=found.unscored)
@@ -137,11 +166,21 @@ def verify_one(verifier: Verifier, asked: Asked, every_turn: bool = False, passi
             turns = tuple(verifier.turn(asked.request, transcript, call) for call in calls)
         except Unscored as fault:
             return Verdict(line, id, None, unscored=str(fault))
-    return Verdict(line, id, found.reward, found.trajectory, passes, turns, len(calls) - len(turns), reason=found.reason)
+    return Verdict(
+        line,
+        id,
+        found.reward,
+        found.trajectory,
+        passes,
+        turns,
+        len(calls) - len(turns),
+        reason=found.reason,
+    )
 
 
 def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop saved."""
+    """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop
+    saved."""
     scored = [verdict for verdict in verdicts if verdict.unscored is None]
     rewarded = sum(verdict.reward == 1 for verdict in scored)
     unscored = len(verdicts) - len(scored)
@@ -150,7 +189,12 @@ def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "n": len(verdicts),
         "unscored": unscored,
         "reward": rate(rewarded, len(scored)),
-        "trajectory": dict(Counter(verdict.trajectory.conclusion if verdict.trajectory else NO_ANSWER for verdict in scored).most_common()),
+        "trajectory": dict(
+            Counter(
+                verdict.trajectory.conclusion if verdict.trajectory else NO_ANSWER
+                for verdict in scored
+            ).most_common()
+        ),
         "turn": dict(Counter(turn.conclusion for turn in turns).most_common()),
         "turns": len(turns) + sum(verdict.turns_saved for verdict in scored),
         "turns_saved": sum(verdict.turns_saved for verdict in scored),

@@ -1,4 +1,5 @@
-"""Web pages about a closed world, made from its facts, so that `web_search` has something true to find offline."""
+"""Web pages about a closed world, made from its facts, so that `web_search` has something true to
+find offline."""
 
 from __future__ import annotations
 
@@ -14,23 +15,32 @@ from tripwright.world.texts import road_distance_km
 SITE = "https://guide.example"
 SHOWN = 5  # names in a snippet
 TOPICS = {  # what a page is about → the words that ask for it
-    "sights": "sights sight attractions attraction museum museums park visit see do things tourist itinerary",
+    "sights": (
+        "sights sight attractions attraction museum museums park visit see do things tourist"
+        " itinerary"
+    ),
     "food": "food eat restaurant restaurants dinner lunch breakfast cuisine",
     "stay": "stay hotel hotels accommodation accommodations sleep room",
-    "arrive": "arrive get reach travel way train trains flight flights airport station road drive transport",
+    "arrive": (
+        "arrive get reach travel way train trains flight flights airport station road drive"
+        " transport"
+    ),
 }
 _ASKED = {word: topic for topic, words in TOPICS.items() for word in words.split()}
 
 
 def search(world: World, ways: Ways, maps: Mapping[str, CityMap], query: str) -> list[WebPage]:
-    """Pages about the cities that the query names, those first that it asks for; about two cities, the way between them before all."""
+    """Pages about the cities that the query names, those first that it asks for; about two cities,
+    the way between them before all."""
     cities = _named(world, query)
     asked = {_ASKED[word] for word in re.findall(r"[a-z]+", query.casefold()) if word in _ASKED}
     pages: list[tuple[bool, WebPage]] = []
     if len(cities) > 1:
         pages.append((False, _way(ways, cities[0], cities[1])))
     for city in cities:
-        pages += [(bool(asked) and topic not in asked, page) for topic, page in _about(world, maps[city])]
+        pages += [
+            (bool(asked) and topic not in asked, page) for topic, page in _about(world, maps[city])
+        ]
     return [page for _, page in sorted(pages, key=lambda entry: entry[0])]
 
 
@@ -39,7 +49,9 @@ def _named(world: World, query: str) -> list[str]:
     folded = query.casefold()
     found: list[tuple[int, int, str]] = []
     for city in world.cities:
-        if city.casefold() in folded and (at := re.search(rf"(?<!\w){re.escape(city.casefold())}(?!\w)", folded)):
+        if city.casefold() in folded and (
+            at := re.search(rf"(?<!\w){re.escape(city.casefold())}(?!\w)", folded)
+        ):
             found.append((at.start(), -len(city), city))
     return [city for _, _, city in sorted(found)][:2]
 
@@ -51,14 +63,37 @@ def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
     stays = sorted(world.accommodations(city), key=lambda stay: -stay.rating)
     where = f"{city} lies in {world.cities[city]}."
     if sights:
-        many = f"Among the {len(sights)} sights of {city}" if len(sights) > SHOWN else f"The sights of {city}"
-        yield "sights", WebPage(f"What to see in {city}", f"{SITE}/{slug}/sights", f"{where} {many}: {_listed(sights)}.")
+        many = (
+            f"Among the {len(sights)} sights of {city}"
+            if len(sights) > SHOWN
+            else f"The sights of {city}"
+        )
+        yield (
+            "sights",
+            WebPage(
+                f"What to see in {city}",
+                f"{SITE}/{slug}/sights",
+                f"{where} {many}: {_listed(sights)}.",
+            ),
+        )
     if meals:
         said = _listed([f"{meal.name} ({meal.cuisines})" for meal in meals])
-        yield "food", WebPage(f"Where to eat in {city}", f"{SITE}/{slug}/food", f"Well liked in {city}: {said}.")
+        yield (
+            "food",
+            WebPage(
+                f"Where to eat in {city}", f"{SITE}/{slug}/food", f"Well liked in {city}: {said}."
+            ),
+        )
     if stays:
         said = _listed([stay.name for stay in stays])
-        yield "stay", WebPage(f"Where to stay in {city}", f"{SITE}/{slug}/stay", f"Guests of {city} rate these best: {said}.")
+        yield (
+            "stay",
+            WebPage(
+                f"Where to stay in {city}",
+                f"{SITE}/{slug}/stay",
+                f"Guests of {city} rate these best: {said}.",
+            ),
+        )
     said = f"Trains stop at {place.station}. Planes land at {place.airport}, outside the city."
     yield "arrive", WebPage(f"How to get to {city}", f"{SITE}/{slug}/arrive", said)
 
@@ -66,13 +101,26 @@ def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
 def _way(ways: Ways, origin: str, destination: str) -> WebPage:
     road, trains = ways.world.ground(origin, destination), ways.timetable(origin, destination)
     km = (road_distance_km(road.distance) if road else None) or ways.road_km(origin, destination)
-    said = [f"By road it is {round(km):,} km from {origin} to {destination}." if km else f"No road joins {origin} and {destination}."]
+    said = [
+        (
+            f"By road it is {round(km):,} km from {origin} to {destination}."
+            if km
+            else f"No road joins {origin} and {destination}."
+        )
+    ]
     if trains:
         fastest = min(trains, key=lambda run: run.minutes)
-        said.append(f"{len(trains)} direct trains a day; the fastest, {fastest.number}, takes {fastest.minutes} minutes.")
+        said.append(
+            f"{len(trains)} direct trains a day; the fastest, {fastest.number}, takes"
+            f" {fastest.minutes} minutes."
+        )
     else:
         said.append("No direct train.")
-    return WebPage(f"From {origin} to {destination}", f"{SITE}/{_slug(origin)}/to/{_slug(destination)}", " ".join(said))
+    return WebPage(
+        f"From {origin} to {destination}",
+        f"{SITE}/{_slug(origin)}/to/{_slug(destination)}",
+        " ".join(said),
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -1,8 +1,9 @@
 """Flights and trains between the cities of a closed world, by the clock.
 
-Flights are the world's own rows. Trains are drawn for each pair of cities from the world's content and the length of the road between
-them, there and back alike: none where there is no road, none over LONGEST_KM, none faster than FASTEST_KMH. Every day has the same
-timetable; fares go with the day.
+Flights are the world's own rows. Trains are drawn for each pair of cities from the world's content
+and the length of the road between them, there and back alike: none where there is no road, none
+over LONGEST_KM, none faster than FASTEST_KMH. Every day has the same timetable; fares go with the
+day.
 """
 
 from __future__ import annotations
@@ -54,14 +55,20 @@ class Ways:
         if rows is None:
             return None
         offers = (self._flight(row, origin, destination) for row in rows)
-        return sorted((offer for offer in offers if offer is not None), key=lambda offer: (offer.departs_at, offer.number))
+        return sorted(
+            (offer for offer in offers if offer is not None),
+            key=lambda offer: (offer.departs_at, offer.number),
+        )
 
     def _flight(self, row: Flight, origin: CityMap, destination: CityMap) -> FlightOffer | None:
-        """A row says clock times at both ends and how long it takes: the day of arrival is the one that fits. None where the times are
-        none that a clock shows."""
+        """A row says clock times at both ends and how long it takes: the day of arrival is the one
+        that fits. None where the times are none that a clock shows."""
         minutes = duration_minutes(row.duration)
         try:
-            departs, arrives = (datetime.fromisoformat(f"{row.date}T{time}") for time in (row.departure_time, row.arrival_time))
+            departs, arrives = (
+                datetime.fromisoformat(f"{row.date}T{time}")
+                for time in (row.departure_time, row.arrival_time)
+            )
         except ValueError:
             return None
         if minutes is None:
@@ -69,9 +76,12 @@ class Ways:
             minutes = int((arrives - departs).total_seconds() // 60)
         else:
             arrives = min(
-                (arrives + timedelta(days=day) for day in (-1, 0, 1)), key=lambda at: abs(at - departs - timedelta(minutes=minutes))
+                (arrives + timedelta(days=day) for day in (-1, 0, 1)),
+                key=lambda at: abs(at - departs - timedelta(minutes=minutes)),
             )
-        home = dice_of(self.world, "carrier", *sorted((origin.city, destination.city)), row.number).choice((origin, destination))
+        home = dice_of(
+            self.world, "carrier", *sorted((origin.city, destination.city)), row.number
+        ).choice((origin, destination))
         return FlightOffer(
             number=row.number,
             carrier=f"{self.world.cities.get(home.city, home.city)} Airlines",
@@ -85,9 +95,14 @@ class Ways:
             price=Money(row.price_usd, CURRENCY),
         )
 
-    def trains(self, origin: CityMap, destination: CityMap, date: str, transfers: bool) -> list[TrainOffer]:
+    def trains(
+        self, origin: CityMap, destination: CityMap, date: str, transfers: bool
+    ) -> list[TrainOffer]:
         """By departure; journeys with a change come among the direct trains, if `transfers`."""
-        found = [self._train(run, origin, destination, date) for run in self.timetable(origin.city, destination.city)]
+        found = [
+            self._train(run, origin, destination, date)
+            for run in self.timetable(origin.city, destination.city)
+        ]
         if transfers:
             found += self._with_changes(origin, destination, date)
         return sorted(found, key=lambda offer: (offer.departs_at, offer.minutes, offer.number))
@@ -110,7 +125,8 @@ class Ways:
         count = max(2, round(line.uniform(5, 8) - 4 * km / LONGEST_KM))
         number = line.randrange(100, 8900, 2) + (origin != first)  # even there, odd back
         speeds = [line.uniform(SLOWEST_KMH, FASTEST_KMH) for _ in range(count)]
-        fares = [line.uniform(0.9, 1.1) * (6 + km * (0.05 + 0.0006 * kmh)) for kmh in speeds]  # the fast ones are the dear ones
+        # the fast ones are the dear ones
+        fares = [line.uniform(0.9, 1.1) * (6 + km * (0.05 + 0.0006 * kmh)) for kmh in speeds]
         dice = dice_of(self.world, "trains", origin, destination)
         between = (22 * 60 - 330) / count  # from half past five to ten in the evening
         return tuple(
@@ -126,7 +142,9 @@ class Ways:
 
     def _train(self, run: Run, origin: CityMap, destination: CityMap, date: str) -> TrainOffer:
         departs = datetime.fromisoformat(date) + timedelta(minutes=run.left)
-        arrives = departs + timedelta(minutes=run.minutes + self._shift_minutes(origin.city, destination.city, date))
+        arrives = departs + timedelta(
+            minutes=run.minutes + self._shift_minutes(origin.city, destination.city, date)
+        )
         return TrainOffer(
             number=run.number,
             operator=run.operator,
@@ -141,21 +159,36 @@ class Ways:
         )
 
     def _clock_shift(self, origin: str, destination: str, date: str) -> int:
-        """Minutes by which the clock at the destination is ahead; 0 where nothing says where the cities lie."""
-        here, there = (clock_of(self.world.cities.get(city), CityMap(self.world, city).middle) for city in (origin, destination))
+        """Minutes by which the clock at the destination is ahead; 0 where nothing says where the
+        cities lie."""
+        here, there = (
+            clock_of(self.world.cities.get(city), CityMap(self.world, city).middle)
+            for city in (origin, destination)
+        )
         if here is None or there is None:
             return 0
-        return there.utc_minutes - here.utc_minutes + saving_minutes(date) * (there.saves_daylight - here.saves_daylight)
+        return (
+            there.utc_minutes
+            - here.utc_minutes
+            + saving_minutes(date) * (there.saves_daylight - here.saves_daylight)
+        )
 
     def _with_changes(self, origin: CityMap, destination: CityMap, date: str) -> list[TrainOffer]:
         found = []
         for city in self._changes_at(origin.city, destination.city):
             between = CityMap(self.world, city)
-            seconds = [self._train(run, between, destination, date) for run in self.timetable(city, destination.city)]
+            seconds = [
+                self._train(run, between, destination, date)
+                for run in self.timetable(city, destination.city)
+            ]
             for run in self.timetable(origin.city, city):
                 one = self._train(run, origin, between, date)
                 waits = [(_minutes_between(one.arrives_at, two.departs_at), two) for two in seconds]
-                fitting = [(wait, two) for wait, two in waits if CHANGE_MINUTES[0] <= wait <= CHANGE_MINUTES[1]]
+                fitting = [
+                    (wait, two)
+                    for wait, two in waits
+                    if CHANGE_MINUTES[0] <= wait <= CHANGE_MINUTES[1]
+                ]
                 if fitting:
                     found.append(_joined(one, *min(fitting, key=lambda pair: pair[0])))
         return sorted(found, key=lambda offer: (offer.minutes, offer.number))[:MOST_CHANGES]
@@ -167,7 +200,11 @@ class Ways:
             return ()
         ways = []
         for city in self.world.cities:
-            if city not in (origin, destination) and self.timetable(origin, city) and self.timetable(city, destination):
+            if (
+                city not in (origin, destination)
+                and self.timetable(origin, city)
+                and self.timetable(city, destination)
+            ):
                 km = (self.road_km(origin, city) or 0.0) + (self.road_km(city, destination) or 0.0)
                 if km <= min(MOST_DETOUR * direct, LONGEST_KM):
                     ways.append((km, city))
@@ -184,7 +221,9 @@ def _joined(one: TrainOffer, wait: float, two: TrainOffer) -> TrainOffer:
     assert one.price is not None and two.price is not None
     return TrainOffer(
         number=f"{one.number}, {two.number}",
-        operator=one.operator if one.operator == two.operator else f"{one.operator}, {two.operator}",
+        operator=one.operator
+        if one.operator == two.operator
+        else f"{one.operator}, {two.operator}",
         depart_city=one.depart_city,
         depart_station=one.depart_station,
         arrive_city=two.arrive_city,

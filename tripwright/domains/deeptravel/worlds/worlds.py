@@ -1,7 +1,9 @@
-"""A closed world behind the six tools of row D1, so that everything works offline and the same everywhere.
+"""A closed world behind the six tools of row D1, so that everything works offline and the same
+everywhere.
 
-Flights, places to stay, sights and restaurants are the world's own rows. What the world has no table for (trains, routes in a city,
-airports, addresses) is made from its content alone: the same world gives the same answers in every process and on every day.
+Flights, places to stay, sights and restaurants are the world's own rows. What the world has no
+table for (trains, routes in a city, airports, addresses) is made from its content alone: the same
+world gives the same answers in every process and on every day.
 """
 
 from __future__ import annotations
@@ -13,9 +15,25 @@ from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, HotelOffer, Money, Place, Record, RouteLeg, Source
+from tripwright.domains.deeptravel.tools.answers import (
+    Found,
+    HotelOffer,
+    Money,
+    Place,
+    Record,
+    RouteLeg,
+    Source,
+)
 from tripwright.domains.deeptravel.worlds import pages as worlds_pages
-from tripwright.domains.deeptravel.worlds.city import AIRPORT, HOTEL, RESTAURANT, SIGHT, STATION, CityMap, Spot
+from tripwright.domains.deeptravel.worlds.city import (
+    AIRPORT,
+    HOTEL,
+    RESTAURANT,
+    SIGHT,
+    STATION,
+    CityMap,
+    Spot,
+)
 from tripwright.domains.deeptravel.worlds.ways import CURRENCY, Ways
 from tripwright.world.records import Accommodation
 from tripwright.world.store import World
@@ -42,7 +60,8 @@ class Wrong(Exception):
 
 
 class WorldProvider:
-    """`day` is today in this world: answers carry it as the day they were fetched on. Without one it is the first day with flights.
+    """`day` is today in this world: answers carry it as the day they were fetched on. Without one
+    it is the first day with flights.
 
     Raises UserError for a day that is none.
     """
@@ -53,7 +72,9 @@ class WorldProvider:
     def __init__(self, world: World, day: str | None = None):
         self.world = world
         filled = world.filled_dates
-        self.day = checked_day(day or (world.dates[0] if world.dates else filled[0] if filled else "2022-03-01"))
+        self.day = checked_day(
+            day or (world.dates[0] if world.dates else filled[0] if filled else "2022-03-01")
+        )
         self._source = Source(self.name, self.version, f"{self.day}T00:00:00Z")
         self._ways = Ways(world)
         self._maps: dict[str, CityMap] = {}
@@ -77,7 +98,9 @@ class WorldProvider:
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
         """Raises ProviderFault for what is none of the six tools, and nothing else."""
         if tool not in self._answers:
-            raise ProviderFault("bad_response", f"A closed world answers {', '.join(self._answers)}, not '{tool}'.")
+            raise ProviderFault(
+                "bad_response", f"A closed world answers {', '.join(self._answers)}, not '{tool}'."
+            )
         try:
             _check_days(arguments)
             return self._answers[tool](**arguments)
@@ -96,7 +119,9 @@ class WorldProvider:
     def _map(self, city: str) -> CityMap:
         if city not in self.world.cities:
             near = nearest_name(city, tuple(self.world.cities))
-            raise Wrong(f"Unknown city {_quoted(city)}.{f' Did you mean {near!r}?' if near else ''}")
+            raise Wrong(
+                f"Unknown city {_quoted(city)}.{f' Did you mean {near!r}?' if near else ''}"
+            )
         place = self._maps.get(city)
         if place is None:
             if len(self._maps) >= MOST_MAPS:
@@ -113,66 +138,126 @@ class WorldProvider:
         return found
 
     def _flights(
-        self, depart_city_name: str, arrival_city_name: str, depart_date: str, depart_poi: str = "", arrival_poi: str = ""
+        self,
+        depart_city_name: str,
+        arrival_city_name: str,
+        depart_date: str,
+        depart_poi: str = "",
+        arrival_poi: str = "",
     ) -> Found:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
         ways = self._feeders(origin, depart_poi, destination, arrival_poi)
         offers = self._ways.flights(origin, destination, depart_date)
         way = f"from {origin.city} to {destination.city} on {depart_date}"
         if offers is None:
-            return self._found([], f"Whether there are flights {way} is not in this world's records: unknown, not 'no flights'.")
+            return self._found(
+                [],
+                f"Whether there are flights {way} is not in this world's records: unknown, not 'no"
+                " flights'.",
+            )
         if not offers:
             return self._found([], f"No flights {way}.")
         return self._found([*offers, *ways])
 
-    def _feeders(self, origin: CityMap, depart_poi: str, destination: CityMap, arrival_poi: str) -> list[RouteLeg]:
-        """The ways to the airport and from it, where the call says from which place and to which (A.2.1)."""
+    def _feeders(
+        self, origin: CityMap, depart_poi: str, destination: CityMap, arrival_poi: str
+    ) -> list[RouteLeg]:
+        """The ways to the airport and from it, where the call says from which place and to which
+        (A.2.1)."""
         legs: list[RouteLeg] = []
         if depart_poi:
             legs += origin.ways(self._spot(origin, depart_poi), origin.spots[origin.airport])
         if arrival_poi:
-            legs += destination.ways(destination.spots[destination.airport], self._spot(destination, arrival_poi))
+            legs += destination.ways(
+                destination.spots[destination.airport], self._spot(destination, arrival_poi)
+            )
         return legs
 
-    def _trains(self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0) -> Found:
+    def _trains(
+        self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
+    ) -> Found:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
         offers = self._ways.trains(origin, destination, depart_date, transfers=bool(is_transfer))
         if offers:
             return self._found(offers)
         if is_transfer:
-            return self._found([], f"No trains from {origin.city} to {destination.city}, with a change or without.")
+            return self._found(
+                [], f"No trains from {origin.city} to {destination.city}, with a change or without."
+            )
         return self._found([], f"No direct trains from {origin.city} to {destination.city}.")
 
     def _routes(self, origin_name: str, destination_name: str, city_name: str) -> Found:
         place = self._map(city_name)
-        return self._found(list(place.ways(self._spot(place, origin_name), self._spot(place, destination_name))))
+        return self._found(
+            list(place.ways(self._spot(place, origin_name), self._spot(place, destination_name)))
+        )
 
-    def _hotels(self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = "") -> Found:
+    def _hotels(
+        self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
+    ) -> Found:
         place = self._map(city_name)
-        nights = (calendar_date.fromisoformat(checkout_date) - calendar_date.fromisoformat(checkin_date)).days
+        nights = (
+            calendar_date.fromisoformat(checkout_date) - calendar_date.fromisoformat(checkin_date)
+        ).days
         if nights < 1:
             raise Wrong(f"Check-out {checkout_date} is not after check-in {checkin_date}.")
         wanted = hotel_name.casefold().strip()
-        stays = [stay for stay in self.world.accommodations(city_name) if wanted in stay.name.casefold()]
+        stays = [
+            stay for stay in self.world.accommodations(city_name) if wanted in stay.name.casefold()
+        ]
         if not stays:
             called = f" called {_quoted(hotel_name)}" if wanted else ""
-            near = nearest_name(hotel_name, tuple(stay.name for stay in self.world.accommodations(city_name))) if wanted else None
-            return self._found([], f"No hotels{called} in {city_name}.{f' Did you mean {near!r}?' if near else ''}")
-        fitting = sorted((stay for stay in stays if stay.minimum_nights <= nights), key=lambda stay: (stay.price_usd, stay.name))
+            near = (
+                nearest_name(
+                    hotel_name, tuple(stay.name for stay in self.world.accommodations(city_name))
+                )
+                if wanted
+                else None
+            )
+            return self._found(
+                [], f"No hotels{called} in {city_name}.{f' Did you mean {near!r}?' if near else ''}"
+            )
+        fitting = sorted(
+            (stay for stay in stays if stay.minimum_nights <= nights),
+            key=lambda stay: (stay.price_usd, stay.name),
+        )
         if not fitting:
             least = min(int(stay.minimum_nights) for stay in stays)
-            what = stays[0].name if len(stays) == 1 else f"The hotels in {city_name} that were searched"
-            return self._found([], f"{what} take{'s' if len(stays) == 1 else ''} guests for {least} nights or more, not for {nights}.")
-        return self._found([self._hotel(place, stay, checkin_date, checkout_date, nights) for stay in fitting[:MOST_HOTELS]])
+            what = (
+                stays[0].name
+                if len(stays) == 1
+                else f"The hotels in {city_name} that were searched"
+            )
+            return self._found(
+                [],
+                f"{what} take{'s' if len(stays) == 1 else ''} guests for {least} nights or more,"
+                f" not for {nights}.",
+            )
+        return self._found(
+            [
+                self._hotel(place, stay, checkin_date, checkout_date, nights)
+                for stay in fitting[:MOST_HOTELS]
+            ]
+        )
 
-    def _hotel(self, place: CityMap, stay: Accommodation, checkin_date: str, checkout_date: str, nights: int) -> HotelOffer:
+    def _hotel(
+        self,
+        place: CityMap,
+        stay: Accommodation,
+        checkin_date: str,
+        checkout_date: str,
+        nights: int,
+    ) -> HotelOffer:
         at = place.spots[stay.name].place
         return HotelOffer(
             name=stay.name,
             city=place.city,
             checkin_date=checkin_date,
             checkout_date=checkout_date,
-            room=f"{stay.room_type}, up to {stay.maximum_occupancy} {'guest' if stay.maximum_occupancy == 1 else 'guests'}",
+            room=(
+                f"{stay.room_type}, up to {stay.maximum_occupancy}"
+                f" {'guest' if stay.maximum_occupancy == 1 else 'guests'}"
+            ),
             address=at.address,
             price=Money(stay.price_usd * nights, CURRENCY),
             rating=stay.rating,
@@ -183,16 +268,27 @@ class WorldProvider:
     def _places(self, query: str, city_name: str) -> Found:
         place = self._map(city_name)
         found = _matching(place, query)
-        return self._found(list(found), "" if found else f"Nothing in {place.city} is found for {_quoted(query)}.")
+        return self._found(
+            list(found), "" if found else f"Nothing in {place.city} is found for {_quoted(query)}."
+        )
 
     def _pages(self, query: str) -> Found:
-        maps = {city: self._map(city) for city in self.world.cities if city.casefold() in query.casefold()}
-        found: list[Record] = list(worlds_pages.search(self.world, self._ways, maps, query)[:MOST_PAGES])
-        return self._found(found, "" if found else f"No page is found for {_quoted(query)}. A search names a city.")
+        maps = {
+            city: self._map(city)
+            for city in self.world.cities
+            if city.casefold() in query.casefold()
+        }
+        found: list[Record] = list(
+            worlds_pages.search(self.world, self._ways, maps, query)[:MOST_PAGES]
+        )
+        return self._found(
+            found, "" if found else f"No page is found for {_quoted(query)}. A search names a city."
+        )
 
 
 def _matching(place: CityMap, query: str) -> list[Place]:
-    """The places that a query means, best first: by their name, else by their kind and what they are known for."""
+    """The places that a query means, best first: by their name, else by their kind and what they
+    are known for."""
     said = query.casefold().strip()
     if (exact := place.named(query)) is not None:
         return [exact.place]
@@ -202,8 +298,14 @@ def _matching(place: CityMap, query: str) -> list[Place]:
     for index, (name, spot) in enumerate(place.spots.items()):
         shared = words & _stems(f"{name} {spot.words}")
         named = bool(said) and (said in name.casefold() or name.casefold() in said)
-        # A name says more than what a place is known for, that more than its kind, and least a name that repeats the kind.
-        score = 8 * named + 3 * len(shared - _KINDS.keys()) + 2 * (spot.place.category in kinds) + len(shared & _KINDS.keys())
+        # A name says more than what a place is known for, that more than its kind, and least a name
+        # that repeats the kind.
+        score = (
+            8 * named
+            + 3 * len(shared - _KINDS.keys())
+            + 2 * (spot.place.category in kinds)
+            + len(shared & _KINDS.keys())
+        )
         if score:
             scored.append((-score, index, spot.place))
     return [found for _, _, found in sorted(scored, key=lambda entry: entry[:2])[:MOST_PLACES]]
@@ -213,7 +315,10 @@ def _stems(text: str) -> set[str]:
     return {word.removesuffix("s") for word in re.findall(r"\w+", text.casefold())}
 
 
-_EMPTY_STEMS = _stems("a an and at best central city closest for good in me near nearby of place popular some the things to top")
+_EMPTY_STEMS = _stems(
+    "a an and at best central city closest for good in me near nearby of place popular some the"
+    " things to top"
+)
 
 
 def _check_days(arguments: Mapping[str, Any]) -> None:

@@ -1,7 +1,9 @@
-"""The expert as a policy: through the real tools it plays the oracle's plan (style "direct"), or one that it finds itself.
+"""The expert as a policy: through the real tools it plays the oracle's plan (style "direct"), or
+one that it finds itself.
 
-Style "direct" is what the cold start of training learns from: the shortest way to a plan that is known. The styles "careful" and "brief"
-know nothing but what tools have answered, so they also play where the world is out of reach.
+Style "direct" is what the cold start of training learns from: the shortest way to a plan that is
+known. The styles "careful" and "brief" know nothing but what tools have answered, so they also play
+where the world is out of reach.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from tripwright.domains.travelplanner.expert.style import DIRECT, STYLES, Expert
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.policies.base import at_hand, say
 
-__all__ = ["STYLES", "ExpertPolicy", "ExpertStyle", "expert_solution", "expert_turns", "style_named"]
+__all__ = [
+    "STYLES",
+    "ExpertPolicy",
+    "ExpertStyle",
+    "expert_solution",
+    "expert_turns",
+    "style_named",
+]
 
 
 class ExpertPolicy:
@@ -35,7 +44,11 @@ class ExpertPolicy:
 def _play_direct(session: Session) -> None:
     dialect = session.dialect
     for text in expert_turns(
-        trip_query(session), at_hand(session, "The expert"), session.tools.face, dialect.plan_format, dialect.page_rows
+        trip_query(session),
+        at_hand(session, "The expert"),
+        session.tools.face,
+        dialect.plan_format,
+        dialect.page_rows,
     ):
         for _ in range(MOST_TRIES):
             say(session, text)

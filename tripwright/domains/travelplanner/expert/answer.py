@@ -1,4 +1,5 @@
-"""A trip as the answer of a dialect: row P3's JSON or an itinerary in words, with nothing that was not shown."""
+"""A trip as the answer of a dialect: row P3's JSON or an itinerary in words, with nothing that was
+not shown."""
 
 from __future__ import annotations
 
@@ -29,8 +30,11 @@ def plan_days(query: Query, trip: Trip) -> list[dict[str, Any]]:
     for index, (city, nights) in enumerate(zip(trip.route.cities, trip.route.nights, strict=True)):
         full_days, names = nights - 1, [row["name"] for row in trip.meals[index]]
         stay = trip.stays[index]["name"]
-        arrival = _day(len(days) + 1, {"from": here, "to": city}, _leg(trip.legs[index], here, city), stay)
-        arrival.update(zip(reversed(MEALS), names[len(MEALS) * full_days :], strict=False))  # one arrives before dinner
+        arrival = _day(
+            len(days) + 1, {"from": here, "to": city}, _leg(trip.legs[index], here, city), stay
+        )
+        # one arrives before dinner
+        arrival.update(zip(reversed(MEALS), names[len(MEALS) * full_days :], strict=False))
         days.append(arrival)
         for day in range(full_days):
             full = _day(len(days) + 1, city, "-", stay)
@@ -38,22 +42,41 @@ def plan_days(query: Query, trip: Trip) -> list[dict[str, Any]]:
             full.update(zip(MEALS, names[len(MEALS) * day :], strict=False))
             days.append(full)
         here = city
-    days.append(_day(len(days) + 1, {"from": here, "to": query.org}, _leg(trip.legs[-1], here, query.org), "-"))
+    days.append(
+        _day(
+            len(days) + 1,
+            {"from": here, "to": query.org},
+            _leg(trip.legs[-1], here, query.org),
+            "-",
+        )
+    )
     return days
 
 
 def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dict[str, Any]:
-    places: dict[str, Any] = {"attraction": "-", "accommodation": accommodation, **dict.fromkeys(MEALS, "-")}
+    places: dict[str, Any] = {
+        "attraction": "-",
+        "accommodation": accommodation,
+        **dict.fromkeys(MEALS, "-"),
+    }
     return {"days": number, "city": city, "transportation": transportation, **places}
 
 
 def _leg(leg: Part, origin: str, destination: str) -> dict[str, Any]:
     row = leg.row
     assert row is not None
-    said: dict[str, Any] = {"mode": leg.mode, "from": origin, "to": destination, "duration": row["duration"]}
+    said: dict[str, Any] = {
+        "mode": leg.mode,
+        "from": origin,
+        "to": destination,
+        "duration": row["duration"],
+    }
     if leg.mode != "flight":
         return {**said, "distance": row["distance"], "cost": int(row["cost_usd"])}
     miles = row.get("distance_miles", "-")  # not every face shows it
-    said |= {"distance": miles if isinstance(miles, str) else f"{miles:g} miles", "cost": int(row["price_usd"])}
+    said |= {
+        "distance": miles if isinstance(miles, str) else f"{miles:g} miles",
+        "cost": int(row["price_usd"]),
+    }
     said["flight_number"] = row["number"]
     return said | {key: row[key] for key in ("departure_time", "arrival_time") if key in row}

@@ -1,9 +1,10 @@
 """Styles "careful" and "brief": information first, as an agent plans that does not know the answer.
 
-It follows one line of thought (cities, nights, a way of travelling) as long as that may keep the budget and the wishes, asks for the first
-thing about it that it does not know, and turns back at a dead end: no place to stay as asked, no way back, over budget. Its answer is
-made of what tools have shown. Only when every line of thought has ended does it say that there is no plan, and why; at a limit, or where a
-tool could not tell, it says that it has found none.
+It follows one line of thought (cities, nights, a way of travelling) as long as that may keep the
+budget and the wishes, asks for the first thing about it that it does not know, and turns back at a
+dead end: no place to stay as asked, no way back, over budget. Its answer is made of what tools have
+shown. Only when every line of thought has ended does it say that there is no plan, and why; at a
+limit, or where a tool could not tell, it says that it has found none.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ from tripwright.tools.faults import UNANSWERED, fault_kind
 from tripwright.tools.signatures import PAGE
 
 MOST_TRIES = 4  # of one call that a fault kept from its answer
-MOST_WIDENED = 3  # cities beyond those asked for that are looked at because the rest is unlikely, not because it is impossible
+# cities beyond those asked for that are looked at because the rest is unlikely, not because it is
+# impossible
+MOST_WIDENED = 3
 SPARE_SHARE = 0.6  # of the context, up to which there is room for searches that only compare
 
 
 @dataclass(frozen=True)
 class Played:
-    """How an episode went: the trip that was answered, and each line of thought that had to be given up, in words."""
+    """How an episode went: the trip that was answered, and each line of thought that had to be
+    given up, in words."""
 
     trip: Trip | None
     dead_ends: tuple[str, ...]
@@ -54,11 +58,15 @@ def play_careful(session: Session, style: ExpertStyle) -> Played:
 def check_tools(face: Face) -> None:
     """Raises UserError for a face that does not offer the searches."""
     if "search_flights" not in face.named:
-        raise UserError(f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not offer: choose another dialect.")
+        raise UserError(
+            f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not"
+            " offer: choose another dialect."
+        )
 
 
 def unanswered(session: Session) -> bool:
-    """Whether a fault kept the last call from its answer: only then may the same call be made again."""
+    """Whether a fault kept the last call from its answer: only then may the same call be made
+    again."""
     fault = session.transcript.calls[-1].fault if session.transcript.calls else None
     return fault is not None and fault_kind(fault) in UNANSWERED
 
@@ -88,14 +96,21 @@ class _Play:
             trip = None
         if not self.session.done:
             if trip is not None:
-                self._say(self.words.done(trip), answer_text(self.query, trip, self.session.dialect.plan_format))
+                self._say(
+                    self.words.done(trip),
+                    answer_text(self.query, trip, self.session.dialect.plan_format),
+                )
             else:
                 self.note = ""  # what it meant to look at next is no reason any more
-                self._say(self.words.nothing_left() if self.has_ended else "", f"<answer>{self._no_plan()}</answer>")
+                self._say(
+                    self.words.nothing_left() if self.has_ended else "",
+                    f"<answer>{self._no_plan()}</answer>",
+                )
         return Played(trip, tuple(self.dead_ends))
 
     def _no_plan(self) -> str:
-        """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be read."""
+        """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be
+        read."""
         if not self.has_ended:
             return "I found no plan for this trip with the calls that I had."
         why = dead_ends(self.routes, self.considered)
@@ -113,7 +128,9 @@ class _Play:
         self._look_around(considered)
         enough = self.query.visiting_city_number + MOST_WIDENED
         while True:
-            trip, hope, is_likely = self.survey.look(considered, self.pursued.route if self.pursued else None)
+            trip, hope, is_likely = self.survey.look(
+                considered, self.pursued.route if self.pursued else None
+            )
             if trip is not None:
                 return self._compared(trip)
             if hope is not None and (is_likely or not pool or len(considered) >= enough):
@@ -127,7 +144,8 @@ class _Play:
                 return None
 
     def _compared(self, trip: Trip) -> Trip:
-        """The best trip after the style's further searches: only such as can still make a better one."""
+        """The best trip after the style's further searches: only such as can still make a better
+        one."""
         rival: Outlook | None = None
         for extra in range(self.style.max_extra_searches, 0, -1):
             following = self._worth_comparing(trip, extra)
@@ -159,16 +177,26 @@ class _Play:
             return self.words.same_trip(asked)
         now = self.routes.outlook(rival.route)
         if now.lower_usd >= trip.cost_usd:
-            return f"the other trip costs ${now.lower_usd:,.0f} or more, this one ${trip.cost_usd:,.0f}"
+            return (
+                f"the other trip costs ${now.lower_usd:,.0f} or more, this one"
+                f" ${trip.cost_usd:,.0f}"
+            )
         if now.dead is not None:
             return now.dead
         if not now.unknown:
             other = self.routes.trip(now, at_any_cost=True)
-            return other if isinstance(other, str) else f"the other trip costs ${other.cost_usd:,.0f}, this one ${trip.cost_usd:,.0f}"
+            return (
+                other
+                if isinstance(other, str)
+                else f"the other trip costs ${other.cost_usd:,.0f}, this one ${trip.cost_usd:,.0f}"
+            )
         likely = self.routes.estimate(now, self.routes.usual_costs())
         if likely < trip.cost_usd:
             return None
-        return f"with average prices for what I have not asked, the other trip costs about ${likely:,.0f}, this one ${trip.cost_usd:,.0f}"
+        return (
+            "with average prices for what I have not asked, the other trip costs about"
+            f" ${likely:,.0f}, this one ${trip.cost_usd:,.0f}"
+        )
 
     def _cities(self) -> list[str]:
         """Candidates, in an order of their own: nothing is known of them yet."""
@@ -181,13 +209,15 @@ class _Play:
         return cities
 
     def _room_to_compare(self) -> int:
-        """How many cities more than needed can be looked at, with a third of the calls left for what goes wrong."""
+        """How many cities more than needed can be looked at, with a third of the calls left for
+        what goes wrong."""
         cities = self.query.visiting_city_number
         spare = self._calls_left() * 2 // 3 - (4 * cities + 1)
         return max(0, min(self.style.compared_cities, spare)) if self.query.days > 3 else 0
 
     def _look_around(self, cities: list[str]) -> None:
-        """The way to each city, where there is more than one to choose from: by car if one can drive to the first, else by plane."""
+        """The way to each city, where there is more than one to choose from: by car if one can
+        drive to the first, else by plane."""
         if len(cities) <= self.query.visiting_city_number:
             return
         family = self.routes.families[0]
@@ -207,8 +237,15 @@ class _Play:
             self._add_note(self.words.plan(hope.route))
         elif before.route != hope.route:
             why = self._why_given_up(before)
-            self._add_note(self.words.plan(hope.route) if why is None else self.words.dead_end(why, before.route, hope.route))
-            if why is not None and (before.route.cities, before.route.family) != (hope.route.cities, hope.route.family):
+            self._add_note(
+                self.words.plan(hope.route)
+                if why is None
+                else self.words.dead_end(why, before.route, hope.route)
+            )
+            if why is not None and (before.route.cities, before.route.family) != (
+                hope.route.cities,
+                hope.route.family,
+            ):
                 self.dead_ends.append(why)
         self.pursued = hope
 
@@ -223,7 +260,10 @@ class _Play:
         if likely <= self.query.budget:
             return None
         guess = ", with average prices for what I have not asked" if now.unknown else ""
-        return f"the trip would come to about ${likely:,.0f}{guess}, above the budget of ${self.query.budget:,}"
+        return (
+            f"the trip would come to about ${likely:,.0f}{guess}, above the budget of"
+            f" ${self.query.budget:,}"
+        )
 
     def _why_not(self) -> str:
         """For the last line of thought, when nothing is left to follow."""
@@ -235,8 +275,8 @@ class _Play:
         return f"{why[:1].upper()}{why[1:]}."
 
     def _worth_comparing(self, trip: Trip, most: int) -> tuple[Search, Outlook | None] | None:
-        """A search that can lead to a better trip within `most` searches, and the route of that trip if it is another one; None where there
-        is none, or no room for it."""
+        """A search that can lead to a better trip within `most` searches, and the route of that
+        trip if it is another one; None where there is none, or no room for it."""
         dialect = self.session.dialect
         if self._calls_left() < 1 or self.session.length > SPARE_SHARE * dialect.context_tokens:
             return None
@@ -251,7 +291,8 @@ class _Play:
         return min(dialect.max_calls, dialect.max_turns - 1) - len(self.session.transcript.calls)
 
     def _ask(self, asked: Search) -> None:
-        """One answer to a search, or to the next page of it. Raises _Over when nothing can be asked any more."""
+        """One answer to a search, or to the next page of it. Raises _Over when nothing can be asked
+        any more."""
         face, found = self.session.tools.face, self.seen.of(asked)
         page, again = found.next_page or 1, found.answered
         name, arguments = face.offer.call_of(asked.tool, asked.asked)
@@ -281,8 +322,10 @@ class _Play:
 
     def _say(self, reason: str, text: str) -> None:
         thought = f"{self.note} {reason}".strip() if self.style.thoughts != "none" else ""
-        if not thought and self.session.dialect.plan_format == "itinerary":  # row S1: a thought opens every turn
+        # row S1: a thought opens every turn
+        if not thought and self.session.dialect.plan_format == "itinerary":
             thought = "Next."
         self.note = ""
-        thought = " ".join(thought.replace("<", "").replace(">", "").split())  # no name of a place closes the thought
+        # no name of a place closes the thought
+        thought = " ".join(thought.replace("<", "").replace(">", "").split())
         say(self.session, f"<think>{thought}</think>\n{text}" if thought else text)

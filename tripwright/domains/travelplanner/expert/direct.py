@@ -1,9 +1,12 @@
-"""Style "direct": plays the plan that the oracle found through the real tools, so that every decision stands behind what makes it visible.
+"""Style "direct": plays the plan that the oracle found through the real tools, so that every
+decision stands behind what makes it visible.
 
-Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The order of searches depends only on
-the request and on answers already seen, so that a model can imitate it: driving is tried first (it is nearly always cheapest),
-flights when driving is unwanted or impossible, taxis last. It speaks the session's dialect: the face's names of tools, as many pages
-of an answer as it takes to see what it chooses, and a plan as JSON or, after a thought in every turn, as an itinerary in words.
+Search, read, note the decision in a few words, go on; at the end copy the notes into the plan. The
+order of searches depends only on the request and on answers already seen, so that a model can
+imitate it: driving is tried first (it is nearly always cheapest), flights when driving is unwanted
+or impossible, taxis last. It speaks the session's dialect: the face's names of tools, as many pages
+of an answer as it takes to see what it chooses, and a plan as JSON or, after a thought in every
+turn, as an itinerary in words.
 """
 
 from __future__ import annotations
@@ -33,13 +36,19 @@ def expert_solution(query: Query, world: World) -> Solution:
     return solve(query, world)
 
 
-def expert_turns(query: Query, world: World, face: Face, plan_format: str = "json", page_rows: int | None = None) -> list[str]:
-    """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no answer)."""
+def expert_turns(
+    query: Query, world: World, face: Face, plan_format: str = "json", page_rows: int | None = None
+) -> list[str]:
+    """The assistant's turns, in order. Where no plan exists, one turn that says so (and is no
+    answer)."""
     solution = expert_solution(query, world)
     if not solution.cities:
         return [f"No plan is possible: {solution.why}"]
     if solution.cost_usd is not None and solution.cost_usd > query.budget:
-        return [f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is ${query.budget:,}."]
+        return [
+            f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is"
+            f" ${query.budget:,}."
+        ]
     turns = _Turns(face, plan_format, page_rows)
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
@@ -49,14 +58,23 @@ def expert_turns(query: Query, world: World, face: Face, plan_format: str = "jso
     turns.note = f"{_transport_note(solution)} "
     for choice in solution.cities:
         stay = choice.stay.accommodation.name
-        turns.call("search_accommodations", world.accommodations(choice.city), [stay], city=choice.city)
+        turns.call(
+            "search_accommodations", world.accommodations(choice.city), [stay], city=choice.city
+        )
         turns.note = f"Stay: {stay}. "
         if choice.meals:
             meals = [row.name for row in choice.meals]
-            turns.call("search_restaurants", world.restaurants(choice.city), meals, city=choice.city)
+            turns.call(
+                "search_restaurants", world.restaurants(choice.city), meals, city=choice.city
+            )
             turns.note = f"Eat: {', '.join(meals)}. "
         if choice.attractions:
-            turns.call("search_attractions", world.attractions(choice.city), choice.attractions, city=choice.city)
+            turns.call(
+                "search_attractions",
+                world.attractions(choice.city),
+                choice.attractions,
+                city=choice.city,
+            )
     turns.answer(query, plan_days(query, solution), world)
     return turns.texts
 
@@ -69,8 +87,11 @@ class _Turns:
         self.note = ""
         self._face, self._plan_format, self._page_rows = face, plan_format, page_rows
 
-    def call(self, tool: str, rows: Sequence[Any] = (), chosen: Sequence[str] = (), **arguments: Any) -> None:
-        """A call by the core's names, and one for each further page up to the last that shows a `chosen` row."""
+    def call(
+        self, tool: str, rows: Sequence[Any] = (), chosen: Sequence[str] = (), **arguments: Any
+    ) -> None:
+        """A call by the core's names, and one for each further page up to the last that shows a
+        `chosen` row."""
         name, written = self._face.offer.call_of(tool, arguments)
         for page in range(1, self._pages(list(rows), chosen) + 1):
             self._say(write_call(name, {**written, PAGE: page} if page > 1 else written))
@@ -81,10 +102,14 @@ class _Turns:
         if self._plan_format == "itinerary":
             read = parse_days(days)
             assert read.days is not None, read.problem
-            self._say(f"<answer>\n{render_itinerary(query, to_official(read.days, city_lookup(world)))}</answer>")
+            self._say(
+                f"<answer>\n{render_itinerary(query, to_official(read.days, city_lookup(world)))}</answer>"  # noqa: E501
+            )
         else:
             self.note = ""
-            self._say(f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>")
+            self._say(
+                f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"
+            )
 
     def _say(self, text: str) -> None:
         if self._plan_format == "itinerary":  # row S1: a thought opens every turn
@@ -95,7 +120,9 @@ class _Turns:
     def _pages(self, rows: list[Any], chosen: Sequence[str]) -> int:
         if self._page_rows is None or not rows:
             return 1
-        names = [row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)]
+        names = [
+            row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)
+        ]
         return 1 + max((names.index(name) for name in chosen), default=0) // self._page_rows
 
 
@@ -108,17 +135,34 @@ def _transport_searches(
     may_fly = query.local_constraint.transportation != "no flight"
     if may_drive:
         for leg in solution.legs:
-            yield "search_ground_transportation", {"origin": leg.origin, "destination": leg.destination, "mode": "self-driving"}, (), []
-            if solution.legs[0].mode != "self-driving" and _no_drive(world, leg.origin, leg.destination):
+            yield (
+                "search_ground_transportation",
+                {"origin": leg.origin, "destination": leg.destination, "mode": "self-driving"},
+                (),
+                [],
+            )
+            if solution.legs[0].mode != "self-driving" and _no_drive(
+                world, leg.origin, leg.destination
+            ):
                 break  # one leg without a road settles it: the others need not be asked
     if solution.legs[0].mode == "self-driving":
         return
     for leg, date in zip(solution.legs, dates, strict=True):
         if may_fly:
             search = {"origin": leg.origin, "destination": leg.destination, "date": date}
-            yield "search_flights", search, world.flights(**search) or (), [leg.flight.number] if leg.flight else []
+            yield (
+                "search_flights",
+                search,
+                world.flights(**search) or (),
+                [leg.flight.number] if leg.flight else [],
+            )
         if leg.mode == "taxi":
-            yield "search_ground_transportation", {"origin": leg.origin, "destination": leg.destination, "mode": "taxi"}, (), []
+            yield (
+                "search_ground_transportation",
+                {"origin": leg.origin, "destination": leg.destination, "mode": "taxi"},
+                (),
+                [],
+            )
 
 
 def _no_drive(world: World, origin: str, destination: str) -> bool:
@@ -142,7 +186,8 @@ def _transport_note(solution: Solution) -> str:
 
 
 def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
-    """A plan repeats what was read: facts about a flight that this face does not show are left out, or '-' where P3 wants a value."""
+    """A plan repeats what was read: facts about a flight that this face does not show are left out,
+    or '-' where P3 wants a value."""
     leg = day["transportation"]
     if isinstance(leg, dict) and leg["mode"] == "flight":
         shown = face.tables[Flight].fields

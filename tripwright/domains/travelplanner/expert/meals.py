@@ -1,4 +1,5 @@
-"""Distinct meals for one city or several, as cheap as the restaurants seen allow, that serve every wanted cuisine somewhere."""
+"""Distinct meals for one city or several, as cheap as the restaurants seen allow, that serve every
+wanted cuisine somewhere."""
 
 from __future__ import annotations
 
@@ -12,12 +13,17 @@ Menus = dict[int, tuple[float, Picked]]  # cuisines served, as bits → (cost pe
 
 
 def menus(rows: Sequence[Row], wanted: Sequence[str], least: int, most: int) -> Menus:
-    """For every set of wanted cuisines, the cheapest `least` to `most` of these restaurants that serve it."""
+    """For every set of wanted cuisines, the cheapest `least` to `most` of these restaurants that
+    serve it."""
     cheapest = sorted(rows, key=_cost)
-    masks = [sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row["cuisines"]) for row in cheapest]
+    masks = [
+        sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row["cuisines"])
+        for row in cheapest
+    ]
     best: dict[tuple[int, int], tuple[float, Picked]] = {(0, 0): (0.0, ())}
     for index, row in enumerate(cheapest):
-        if index >= most and not masks[index]:  # of those that serve nothing wanted, only the cheapest can matter
+        # of those that serve nothing wanted, only the cheapest can matter
+        if index >= most and not masks[index]:
             continue
         for (count, served), (cost, picked) in list(best.items()):
             key, total = (count + 1, served | masks[index]), cost + _cost(row)
@@ -30,12 +36,17 @@ def menus(rows: Sequence[Row], wanted: Sequence[str], least: int, most: int) -> 
     return found
 
 
-def cheapest_together(cities: Sequence[Menus], wanted: Sequence[str]) -> tuple[float, tuple[Picked, ...]] | None:
-    """One menu a city that serve everything wanted between them, with the cost per person; None where that cannot be."""
+def cheapest_together(
+    cities: Sequence[Menus], wanted: Sequence[str]
+) -> tuple[float, tuple[Picked, ...]] | None:
+    """One menu a city that serve everything wanted between them, with the cost per person; None
+    where that cannot be."""
     together: dict[int, tuple[float, tuple[Picked, ...]]] = {0: (0.0, ())}
     for found in cities:
         merged: dict[int, tuple[float, tuple[Picked, ...]]] = {}
-        for (served, (cost, picked)), (here, (more, row)) in itertools.product(together.items(), found.items()):
+        for (served, (cost, picked)), (here, (more, row)) in itertools.product(
+            together.items(), found.items()
+        ):
             key, total = served | here, cost + more
             if key not in merged or total < merged[key][0]:
                 merged[key] = total, (*picked, row)

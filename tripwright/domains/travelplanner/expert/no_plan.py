@@ -1,4 +1,5 @@
-"""Why there is no trip over the cities that were looked at, in words that claim no more than the answers have shown."""
+"""Why there is no trip over the cities that were looked at, in words that claim no more than the
+answers have shown."""
 
 from __future__ import annotations
 
@@ -13,13 +14,17 @@ MOST_NAMED = 3  # dead ends that are named one by one
 
 
 def dead_ends(routes: Routes, cities: Sequence[str]) -> str:
-    """What ends every line of thought over these cities: the dead ends that end most of them first, then what the cheapest rest costs."""
+    """What ends every line of thought over these cities: the dead ends that end most of them first,
+    then what the cheapest rest costs."""
     query = routes.query
     count = query.visiting_city_number
     if len(query.date) != query.days:
         return f"the request is for {query.days} days and gives {len(query.date)} dates"
     if not route_splits(query):
-        return f"{query.days} days are too few for a trip to {count} {'city' if count == 1 else 'cities'}"
+        return (
+            f"{query.days} days are too few for a trip to {count}"
+            f" {'city' if count == 1 else 'cities'}"
+        )
     if len(cities) < count:
         found = "1 city" if len(cities) == 1 else f"{len(cities)} cities"
         return f"the trip is to {count} cities, and I found {found} to go to for {query.dest}"
@@ -36,7 +41,9 @@ def dead_ends(routes: Routes, cities: Sequence[str]) -> str:
         said.append(f"{len(reasons) - MOST_NAMED} more ways end like these")
     if costs:
         what = "every other trip" if reasons else "the cheapest trip"
-        said.append(f"{what} comes to ${min(costs):,.0f} or more, and the budget is ${query.budget:,}")
+        said.append(
+            f"{what} comes to ${min(costs):,.0f} or more, and the budget is ${query.budget:,}"
+        )
     return "; ".join(said)
 
 

@@ -1,6 +1,8 @@
-"""What the parts of a trip can cost, as far as has been seen: a leg, the nights in a city, its meals, its sights.
+"""What the parts of a trip can cost, as far as has been seen: a leg, the nights in a city, its
+meals, its sights.
 
-A part is known (it has a cost), unknown (a search would tell), or dead (all that there is was seen, and nothing fits), with the reason.
+A part is known (it has a cost), unknown (a search would tell), or dead (all that there is was seen,
+and nothing fits), with the reason.
 """
 
 from __future__ import annotations
@@ -14,14 +16,20 @@ from tripwright.domains.travelplanner.expert.seen import Found, Row, Search, See
 from tripwright.domains.travelplanner.oracle.problem import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.official.hard import FORBIDDING_RULE, REQUIRED_ROOM, SEATS, is_wanted_room
+from tripwright.domains.travelplanner.rules.official.hard import (
+    FORBIDDING_RULE,
+    REQUIRED_ROOM,
+    SEATS,
+    is_wanted_room,
+)
 
 Kind = TypeVar("Kind")
 Family = Literal["driving", "flying"]  # by own car all the way, or by plane and taxi
 
 
 class Part(NamedTuple):
-    """Costs are in US dollars for the whole party; `lower_usd` is what it may fall to if `better` were asked."""
+    """Costs are in US dollars for the whole party; `lower_usd` is what it may fall to if `better`
+    were asked."""
 
     cost_usd: float = 0.0
     lower_usd: float = 0.0
@@ -42,7 +50,10 @@ class Parts:
         self._memo: dict[Hashable, object] = {}
 
     def leg(self, origin: str, destination: str, date: str, family: Family) -> Part:
-        return self._remembered(("leg", origin, destination, date, family), lambda: self._leg(origin, destination, date, family))
+        return self._remembered(
+            ("leg", origin, destination, date, family),
+            lambda: self._leg(origin, destination, date, family),
+        )
 
     def stay(self, city: str, nights: int) -> Part:
         return self._remembered(("stay", city, nights), lambda: self._stay(city, nights))
@@ -57,7 +68,9 @@ class Parts:
         least = len(MEALS) * (nights - 1)
         most = least + (len(MEALS) if self.wanted else 0)
         rows = self.restaurants(city)
-        return self._remembered(("menus", city, nights), lambda: menus(rows, self.wanted, least, most))
+        return self._remembered(
+            ("menus", city, nights), lambda: menus(rows, self.wanted, least, most)
+        )
 
     def restaurants(self, city: str) -> list[Row]:
         return usable(self.seen.of(search("search_restaurants", city=city)).rows)
@@ -87,7 +100,9 @@ class Parts:
                 return Part(unknown=asked)
             if taxi.dead:
                 fact = f"there is no flight from {origin} to {destination} on {date}"
-                why = _why_nothing(found, f"the flights from {origin} to {destination} on {date}", fact)
+                why = _why_nothing(
+                    found, f"the flights from {origin} to {destination} on {date}", fact
+                )
                 return Part(dead=f"{why}, and {taxi.dead}")
             return taxi
         cheapest = min(fares, key=lambda row: float(row["price_usd"]))
@@ -98,7 +113,9 @@ class Parts:
         return Part(cost, 0.0 if better else cost, better=better, row=cheapest, mode="flight")
 
     def _road(self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]) -> Part:
-        asked = search("search_ground_transportation", origin=origin, destination=destination, mode=mode)
+        asked = search(
+            "search_ground_transportation", origin=origin, destination=destination, mode=mode
+        )
         found = self.seen.of(asked)
         if found.rows:
             row = found.rows[0]
@@ -108,7 +125,9 @@ class Parts:
             return Part(unknown=asked)
         way = "drive" if mode == "self-driving" else "take a taxi"
         fact = f"one cannot {way} from {origin} to {destination}"
-        return Part(dead=_why_nothing(found, f"the ways to {way} from {origin} to {destination}", fact))
+        return Part(
+            dead=_why_nothing(found, f"the ways to {way} from {origin} to {destination}", fact)
+        )
 
     def road_usd(self, row: Row, mode: str) -> float:
         return float(row["cost_usd"] * math.ceil(self.query.party_size / SEATS[mode]))
@@ -121,18 +140,30 @@ class Parts:
         if not allowed:
             if found.is_open:
                 return Part(unknown=asked)
-            return Part(dead=_why_nothing(found, f"all places to stay in {city}", self._no_stay(city, nights, fitting)))
+            return Part(
+                dead=_why_nothing(
+                    found, f"all places to stay in {city}", self._no_stay(city, nights, fitting)
+                )
+            )
         best = min(allowed, key=self.night_usd)
         cost = nights * self.night_usd(best)
-        return Part(cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None, row=best)
+        return Part(
+            cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None, row=best
+        )
 
     def fits(self, row: Row) -> bool:
         """The wishes for a room; one that no table knows is kept by none."""
         rule, room = self.query.local_constraint.house_rule, self.query.local_constraint.room_type
-        if rule is not None and (rule not in FORBIDDING_RULE or FORBIDDING_RULE[rule] in row["house_rules"]):
+        if rule is not None and (
+            rule not in FORBIDDING_RULE or FORBIDDING_RULE[rule] in row["house_rules"]
+        ):
             return False
         is_known = room is None or room in REQUIRED_ROOM or room == "not shared room"
-        return is_known and (room is None or is_wanted_room(room, row["room_type"])) and row["maximum_occupancy"] > 0
+        return (
+            is_known
+            and (room is None or is_wanted_room(room, row["room_type"]))
+            and row["maximum_occupancy"] > 0
+        )
 
     def rooms(self, row: Row) -> int:
         return math.ceil(self.query.party_size / int(row["maximum_occupancy"]))
@@ -143,9 +174,14 @@ class Parts:
     def _no_stay(self, city: str, nights: int, fitting: Sequence[Row]) -> str:
         if fitting:
             least = min(row["minimum_nights"] for row in fitting)
-            return f"what would suit in {city} is let for {least:g} nights or more, and the plan has {counted(nights, 'night')} there"
+            return (
+                f"what would suit in {city} is let for {least:g} nights or more, and the plan has"
+                f" {counted(nights, 'night')} there"
+            )
         room, rule = self.query.local_constraint.room_type, self.query.local_constraint.house_rule
-        wanted = {"not shared room": "room that is not shared", None: "place to stay"}.get(room, room)
+        wanted = {"not shared room": "room that is not shared", None: "place to stay"}.get(
+            room, room
+        )
         return f"no {wanted} in {city} allows {rule}" if rule else f"there is no {wanted} in {city}"
 
     def _meals(self, city: str, nights: int) -> Part:
@@ -158,7 +194,10 @@ class Parts:
         if not self.seen.is_asked(asked) or (len(rows) < least and found.is_open):
             return Part(unknown=asked)
         if len(rows) < least:
-            fact = f"{city} has {len(rows)} restaurants to choose from, too few for {least} different meals"
+            fact = (
+                f"{city} has {len(rows)} restaurants to choose from, too few for {least} different"
+                " meals"
+            )
             return Part(dead=_why_nothing(found, f"all restaurants of {city}", fact))
         costs = sorted(float(row["average_cost_usd"]) for row in rows)
         cost = sum(costs[:least]) * self.query.party_size
@@ -173,13 +212,20 @@ class Parts:
             return Part()
         if found.is_open:
             return Part(unknown=asked)
-        fact = f"{city} has too few sights for {'its full day' if nights == 2 else f'its {nights - 1} full days'}"
+        fact = (
+            f"{city} has too few sights for"
+            f" {'its full day' if nights == 2 else f'its {nights - 1} full days'}"
+        )
         return Part(dead=_why_nothing(found, f"all sights of {city}", fact))
 
 
 def usable(rows: Sequence[Row]) -> list[Row]:
     """Those whose name means one row alone, also to who looks names up by a part of them."""
-    return [row for row in _distinct(rows) if sum(row["name"].strip() in other["name"] for other in rows) == 1]
+    return [
+        row
+        for row in _distinct(rows)
+        if sum(row["name"].strip() in other["name"] for other in rows) == 1
+    ]
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
@@ -193,7 +239,8 @@ def _distinct(rows: Sequence[Row]) -> list[Row]:
 
 
 def _why_nothing(found: Found, what: str, fact: str) -> str:
-    """`fact` holds only where the tool has told all that it has: what it cannot tell, or what came broken, is not known."""
+    """`fact` holds only where the tool has told all that it has: what it cannot tell, or what came
+    broken, is not known."""
     if found.lost:
         return f"I could not read {what}"
     return fact if found.known else f"{what} are not known"

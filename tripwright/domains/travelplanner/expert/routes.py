@@ -1,7 +1,9 @@
-"""Lines of thought: an order of cities, the nights in each, and a way of travelling. Which are still possible, which is a trip already.
+"""Lines of thought: an order of cities, the nights in each, and a way of travelling. Which are
+still possible, which is a trip already.
 
-Only cities under consideration are combined. What is not known yet counts as nothing for the question whether the budget can be kept, and
-as the average of what was seen for the question what to follow next: so nothing possible is thrown away, and unlikely ways come late.
+Only cities under consideration are combined. What is not known yet counts as nothing for the
+question whether the budget can be kept, and as the average of what was seen for the question what
+to follow next: so nothing possible is thrown away, and unlikely ways come late.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Trip:
-    """A route whose every part was seen. The first 3 × (nights − 1) meals of a city are for its full days, the rest for the arrival."""
+    """A route whose every part was seen. The first 3 × (nights − 1) meals of a city are for its
+    full days, the rest for the arrival."""
 
     route: Route
     cost_usd: float
@@ -53,7 +56,9 @@ class Routes:
     def __init__(self, query: Query, parts: Parts):
         self.query, self.parts = query, parts
         wish = query.local_constraint.transportation
-        self.families: tuple[Family, ...] = ("flying",) if wish == "no self-driving" else ("driving", "flying")
+        self.families: tuple[Family, ...] = (
+            ("flying",) if wish == "no self-driving" else ("driving", "flying")
+        )
 
     def leg_searches(self, route: Route) -> Iterator[tuple[str, str, str]]:
         """(origin, destination, date) of each leg"""
@@ -63,7 +68,8 @@ class Routes:
             yield origin, destination, self.query.date[day]
 
     def outlook(self, route: Route) -> Outlook:
-        """In the order in which a traveller would ask: what does not depend on the day comes before the flights that do."""
+        """In the order in which a traveller would ask: what does not depend on the day comes before
+        the flights that do."""
         together: list[Part] = []
         dead: str | None = None
         for part in self._parts(route):
@@ -71,9 +77,15 @@ class Routes:
             if part.dead:
                 dead = part.dead
                 break
-        cost, lower = sum(part.cost_usd for part in together), sum(part.lower_usd for part in together)
+        cost, lower = (
+            sum(part.cost_usd for part in together),
+            sum(part.lower_usd for part in together),
+        )
         if dead is None and lower > self.query.budget:
-            dead = f"the trip comes to at least ${lower:,.0f}, and the budget is ${self.query.budget:,}"
+            dead = (
+                f"the trip comes to at least ${lower:,.0f}, and the budget is"
+                f" ${self.query.budget:,}"
+            )
         unknown = tuple(dict.fromkeys(part.unknown for part in together if part.unknown))
         better = tuple(dict.fromkeys(part.better for part in together if part.better))
         return Outlook(route, cost, lower, unknown, better, dead)
@@ -94,7 +106,9 @@ class Routes:
         """The trip that a route without unknowns is; in words, why it is none."""
         route, parts = outlook.route, self.parts
         places = list(zip(route.cities, route.nights, strict=True))
-        meals = cheapest_together([parts.menus(city, nights) for city, nights in places], parts.wanted)
+        meals = cheapest_together(
+            [parts.menus(city, nights) for city, nights in places], parts.wanted
+        )
         if meals is None:
             return f"the restaurants there do not serve {listed(parts.wanted)} between them"
         legs = tuple(parts.leg(*leg, route.family) for leg in self.leg_searches(route))
@@ -104,23 +118,37 @@ class Routes:
         if cost > self.query.budget and not at_any_cost:
             return f"the trip comes to ${cost:,.0f}, and the budget is ${self.query.budget:,}"
         sights = tuple(tuple(parts.sight_names(city)[: nights - 1]) for city, nights in places)
-        return Trip(route, cost, legs, tuple(stay.row for stay in stays if stay.row is not None), meals[1], sights)
+        return Trip(
+            route,
+            cost,
+            legs,
+            tuple(stay.row for stay in stays if stay.row is not None),
+            meals[1],
+            sights,
+        )
 
     def estimate(self, outlook: Outlook, usual: dict[str, float]) -> float:
         """With the usual cost of what is not known yet."""
         return outlook.cost_usd + sum(usual.get(kind(asked), 0.0) for asked in outlook.unknown)
 
     def usual_costs(self) -> dict[str, float]:
-        """Kind of search → the mean cost of what such searches have shown, for the party: a leg, the nights in a city, its meals."""
+        """Kind of search → the mean cost of what such searches have shown, for the party: a leg,
+        the nights in a city, its meals."""
         parts, query = self.parts, self.query
         nights = max(1, (query.days - 1) // query.visiting_city_number)
         costs: dict[str, list[float]] = {}
         for asked, found in parts.seen.all():
-            known = [float(row["price_usd"]) * query.party_size for row in found.rows] if asked.tool == "search_flights" else []
+            known = (
+                [float(row["price_usd"]) * query.party_size for row in found.rows]
+                if asked.tool == "search_flights"
+                else []
+            )
             if asked.tool == "search_ground_transportation":
                 known = [parts.road_usd(row, asked.asked["mode"]) for row in found.rows]
             elif asked.tool in ("search_accommodations", "search_restaurants"):
-                part = (parts.stay if asked.tool == "search_accommodations" else parts.meals)(asked.asked["city"], nights)
+                part = (parts.stay if asked.tool == "search_accommodations" else parts.meals)(
+                    asked.asked["city"], nights
+                )
                 known = [part.cost_usd] if part.dead is None and part.unknown is None else []
             if known:
                 costs.setdefault(kind(asked), []).append(min(known))
@@ -137,6 +165,7 @@ def imbalance(route: Route) -> int:
 
 
 def route_splits(query: Query) -> tuple[tuple[int, ...], ...]:
-    """All ways to spend the nights of a trip in its cities, at least one in each; none where they do not suffice."""
+    """All ways to spend the nights of a trip in its cities, at least one in each; none where they
+    do not suffice."""
     cities = query.visiting_city_number
     return night_splits(query.days - 1, cities) if cities <= query.days - 1 else ()

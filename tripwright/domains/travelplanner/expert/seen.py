@@ -1,4 +1,5 @@
-"""What an episode's answers have shown so far: the only facts that a careful expert decides from."""
+"""What an episode's answers have shown so far: the only facts that a careful expert decides
+from."""
 
 from __future__ import annotations
 
@@ -10,8 +11,17 @@ from tripwright.transcript import Rows
 
 Row = Mapping[str, Any]  # by the names of the records' fields; only those that the face shows
 CITY = "city"  # the field of the rows of get_cities
-NOTHING = frozenset(  # problems that say that there is nothing; others say that the tool cannot tell
-    ("no_flights", "no_accommodations", "no_restaurants", "no_attractions", "no_road", "no_road_data", "road_over_a_day")
+# problems that say that there is nothing; others say that the tool cannot tell
+NOTHING = frozenset(
+    (
+        "no_flights",
+        "no_accommodations",
+        "no_restaurants",
+        "no_attractions",
+        "no_road",
+        "no_road_data",
+        "road_over_a_day",
+    )
 )
 MOST_BROKEN = 2  # rounds of one search without any answer, after which it is given up
 
@@ -33,8 +43,9 @@ def search(tool: str, **arguments: str) -> Search:
 
 @dataclass
 class Found:
-    """What is known of one search. `next_page` is None once nothing more can be asked; `lost` where a part could not be read; `answered`
-    where the tool said anything: the same call would then be a repeated one; `known` is False where the tool said that it cannot tell."""
+    """What is known of one search. `next_page` is None once nothing more can be asked; `lost` where
+    a part could not be read; `answered` where the tool said anything: the same call would then be a
+    repeated one; `known` is False where the tool said that it cannot tell."""
 
     rows: list[Row] = field(default_factory=list)
     next_page: int | None = 1
@@ -56,7 +67,8 @@ class Seen:
 
     def __init__(self, paged: bool):
         self.paged = paged
-        self.version = 0  # grows with every answer: what was thought of the earlier ones is stale then
+        # grows with every answer: what was thought of the earlier ones is stale then
+        self.version = 0
         self._found: dict[Search, Found] = {}
         self._earlier: dict[str, list[tuple[Search, int, Rows]]] = {}
 
@@ -78,8 +90,9 @@ class Seen:
         return any(not found.known for found in self._found.values())
 
     def add(self, asked: Search, page: int, by_number: bool, rows: Rows) -> bool:
-        """Whether the answer looks whole. One that speaks of another city, day, route or page than was asked counts as broken; so does one
-        that was given before to another question, but nobody sees that by looking at it. `by_number`: the call named its page."""
+        """Whether the answer looks whole. One that speaks of another city, day, route or page than
+        was asked counts as broken; so does one that was given before to another question, but
+        nobody sees that by looking at it. `by_number`: the call named its page."""
         self.version += 1
         found = self._found.setdefault(asked, Found())
         found.answered = True
@@ -107,7 +120,8 @@ class Seen:
             found.next_page, found.lost = None, True
 
     def _is_of_another(self, asked: Search, page: int, rows: Rows) -> bool:
-        """Faces whose rows do not say where they are may show an earlier answer again: two cities never have one and the same table.
+        """Faces whose rows do not say where they are may show an earlier answer again: two cities
+        never have one and the same table.
 
         A road may be as long back as there, and flights may be the same on two days.
         """
@@ -117,7 +131,9 @@ class Seen:
         ends = set(asked.asked.values())
         is_road = asked.tool == "search_ground_transportation"
         repeated = any(
-            said == rows and (before, then) != (asked, page) and not (is_road and set(before.asked.values()) == ends)
+            said == rows
+            and (before, then) != (asked, page)
+            and not (is_road and set(before.asked.values()) == ends)
             for before, then, said in earlier
         )
         earlier.append((asked, page, rows))
@@ -125,10 +141,13 @@ class Seen:
 
 
 def _is_about(asked: Search, page: int, rows: Rows) -> bool:
-    """As far as the answer says what it is about; which page it is, it says where there are several."""
+    """As far as the answer says what it is about; which page it is, it says where there are
+    several."""
     said = (rows.about, *rows.records())
     is_page = rows.pages in (None, 1) or rows.page == page
-    return is_page and all(each.get(name, value) == value for name, value in asked.arguments for each in said)
+    return is_page and all(
+        each.get(name, value) == value for name, value in asked.arguments for each in said
+    )
 
 
 _WITHOUT_PAGES = ("get_cities", "search_ground_transportation")

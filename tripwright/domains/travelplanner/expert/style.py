@@ -1,4 +1,5 @@
-"""How an expert plays: from the answer that it knows, or from what it reads; with how many words and how many searches to spare."""
+"""How an expert plays: from the answer that it knows, or from what it reads; with how many words
+and how many searches to spare."""
 
 from __future__ import annotations
 
@@ -15,10 +16,12 @@ Thoughts = Literal["none", "short", "long"]
 class ExpertStyle:
     """Rows S4 (data for the cold start) and P3.
 
-    "direct" plays the oracle's plan and takes no other setting. The others decide from answers alone, the same way for the same request and
-    seed. `thoughts` are reasons in `<think>`; where a dialect asks for a thought in every turn, "none" says one word. `compared_cities` is
-    how many cities beyond those asked for have their way there looked up first; `max_extra_searches` is how many searches, at
-    most, compare further once a plan is found: only such as can lead to a cheaper one within that number.
+    "direct" plays the oracle's plan and takes no other setting. The others decide from answers
+    alone, the same way for the same request and seed. `thoughts` are reasons in `<think>`; where a
+    dialect asks for a thought in every turn, "none" says one word. `compared_cities` is how many
+    cities beyond those asked for have their way there looked up first; `max_extra_searches` is how
+    many searches, at most, compare further once a plan is found: only such as can lead to a cheaper
+    one within that number.
     """
 
     name: StyleName = "direct"
@@ -28,13 +31,20 @@ class ExpertStyle:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.name not in ("direct", "careful", "brief") or self.thoughts not in ("none", "short", "long"):
+        if self.name not in ("direct", "careful", "brief") or self.thoughts not in (
+            "none",
+            "short",
+            "long",
+        ):
             raise UserError(
-                f"An expert's style is direct, careful or brief with thoughts none, short or long; found '{self.name}', '{self.thoughts}'."
+                "An expert's style is direct, careful or brief with thoughts none, short or long;"
+                f" found '{self.name}', '{self.thoughts}'."
             )
         if min(self.compared_cities, self.max_extra_searches) < 0:
             found = f"{self.compared_cities} and {self.max_extra_searches}"
-            raise UserError(f"compared_cities and max_extra_searches are at least 0, found {found}.")
+            raise UserError(
+                f"compared_cities and max_extra_searches are at least 0, found {found}."
+            )
 
 
 DIRECT = ExpertStyle()

@@ -1,4 +1,5 @@
-"""Which line of thought to follow: a glance at every route, made of parts that are each looked at once after every answer."""
+"""Which line of thought to follow: a glance at every route, made of parts that are each looked at
+once after every answer."""
 
 from __future__ import annotations
 
@@ -7,14 +8,23 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tripwright.domains.travelplanner.expert.parts import Family, Part
-from tripwright.domains.travelplanner.expert.routes import Outlook, Route, Routes, Trip, imbalance, kind, route_splits
+from tripwright.domains.travelplanner.expert.routes import (
+    Outlook,
+    Route,
+    Routes,
+    Trip,
+    imbalance,
+    kind,
+    route_splits,
+)
 from tripwright.domains.travelplanner.expert.seen import Search
 
 ROAD, SIGHTS = "search_ground_transportation", "search_attractions"
 
 
 class Glance(NamedTuple):
-    """Of one part or of a whole route. `likely_usd` counts what is unknown at its usual cost; `doubts` are legs that hardly exist."""
+    """Of one part or of a whole route. `likely_usd` counts what is unknown at its usual cost;
+    `doubts` are legs that hardly exist."""
 
     likely_usd: float = 0.0
     cost_usd: float = 0.0
@@ -24,7 +34,8 @@ class Glance(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """The best trip among the routes that are wholly known; without one, the route to follow, and whether it is likely to become one."""
+    """The best trip among the routes that are wholly known; without one, the route to follow, and
+    whether it is likely to become one."""
 
     trip: Trip | None = None
     hope: Outlook | None = None
@@ -60,37 +71,51 @@ class Survey:
         return Looked(None, self.routes.outlook(route), is_likely)
 
     def rival(self, cities: Sequence[str], trip: Trip, most: int) -> Outlook | None:
-        """The route that promises the cheapest trip: cheaper than this one by what such parts have cost so far, with nights no less even,
-        and settled by `most` further searches. None where there is no such route."""
+        """The route that promises the cheapest trip: cheaper than this one by what such parts have
+        cost so far, with nights no less even, and settled by `most` further searches. None where
+        there is no such route."""
         self._refresh()
         uneven, found = imbalance(trip.route), []
         for glance, route in self._routes(cities):
-            if glance.unknown and not glance.doubts and glance.likely_usd < trip.cost_usd and imbalance(route) <= uneven:
+            if (
+                glance.unknown
+                and not glance.doubts
+                and glance.likely_usd < trip.cost_usd
+                and imbalance(route) <= uneven
+            ):
                 found.append((glance.likely_usd, route))
         for _, route in sorted(found):
             outlook = self.routes.outlook(route)
-            if len(outlook.unknown) <= most and all(kind(asked) in self._usual or asked.tool == SIGHTS for asked in outlook.unknown):
+            if len(outlook.unknown) <= most and all(
+                kind(asked) in self._usual or asked.tool == SIGHTS for asked in outlook.unknown
+            ):
                 return outlook
         return None
 
     def cheaper_parts(self, trip: Trip) -> list[Search]:
-        """Searches that could make this very trip cheaper: a taxi instead of a flight, the next page of a list."""
+        """Searches that could make this very trip cheaper: a taxi instead of a flight, the next
+        page of a list."""
         dearest = max((leg.cost_usd for leg in trip.legs if leg.mode == "flight"), default=0.0)
         return [
             asked
             for asked in self.routes.outlook(trip.route).better
-            if not self.is_doubtful(asked) and (asked.tool != ROAD or self._usual.get(kind(asked), 0.0) < dearest)
+            if not self.is_doubtful(asked)
+            and (asked.tool != ROAD or self._usual.get(kind(asked), 0.0) < dearest)
         ]
 
     def is_doubtful(self, asked: Search) -> bool:
-        """Whether the same kind of search has found nothing between the same two cities already, on another day or the other way."""
+        """Whether the same kind of search has found nothing between the same two cities already, on
+        another day or the other way."""
         return _between(asked) in self._refused
 
     def _unlikely(self, glance: Glance, route: Route, pursued: Route | None) -> tuple[float, ...]:
-        """Smallest first: keeps the budget as far as one can tell; needs no way that seems not to exist; goes on with what was begun; lacks
-        little; even nights; cheap."""
+        """Smallest first: keeps the budget as far as one can tell; needs no way that seems not to
+        exist; goes on with what was begun; lacks little; even nights; cheap."""
         over = max(0.0, glance.likely_usd - self.query.budget)
-        is_new = pursued is not None and (pursued.cities, pursued.family) != (route.cities, route.family)
+        is_new = pursued is not None and (pursued.cities, pursued.family) != (
+            route.cities,
+            route.family,
+        )
         return over, glance.doubts, is_new, glance.unknown, imbalance(route), glance.cost_usd
 
     def _routes(self, cities: Sequence[str]) -> Iterable[tuple[Glance, Route]]:
@@ -104,7 +129,10 @@ class Survey:
                     continue
                 dates = [query.date[day] for day in (0, *itertools.accumulate(nights))]
                 for family in self.routes.families:
-                    legs = [self._leg(*leg, family) for leg in zip(stops[:-1], stops[1:], dates, strict=True)]
+                    legs = [
+                        self._leg(*leg, family)
+                        for leg in zip(stops[:-1], stops[1:], dates, strict=True)
+                    ]
                     together = [part for part in (*places, *legs) if part is not None]
                     if len(together) < len(places) + len(legs):
                         continue
@@ -116,7 +144,11 @@ class Survey:
         if self._version != self.parts.seen.version:
             self._version, self._legs, self._places = self.parts.seen.version, {}, {}
             self._usual = self.routes.usual_costs()
-            self._refused = {_between(asked) for asked, found in self.parts.seen.all() if not found.rows and not found.is_open}
+            self._refused = {
+                _between(asked)
+                for asked, found in self.parts.seen.all()
+                if not found.rows and not found.is_open
+            }
 
     def _leg(self, origin: str, destination: str, date: str, family: Family) -> Glance | None:
         key = origin, destination, date, family
@@ -127,7 +159,10 @@ class Survey:
     def _place(self, city: str, nights: int) -> Glance | None:
         key = city, nights
         if key not in self._places:
-            found = [self._glance(part(city, nights)) for part in (self.parts.stay, self.parts.meals, self.parts.sights)]
+            found = [
+                self._glance(part(city, nights))
+                for part in (self.parts.stay, self.parts.meals, self.parts.sights)
+            ]
             alive = [glance for glance in found if glance is not None]
             self._places[key] = _sum(alive) if len(alive) == len(found) else None
         return self._places[key]
@@ -137,7 +172,11 @@ class Survey:
             return None
         if part.unknown is None:
             return Glance(part.cost_usd, part.cost_usd, part.lower_usd)
-        return Glance(self._usual.get(kind(part.unknown), 0.0), unknown=1, doubts=int(self.is_doubtful(part.unknown)))
+        return Glance(
+            self._usual.get(kind(part.unknown), 0.0),
+            unknown=1,
+            doubts=int(self.is_doubtful(part.unknown)),
+        )
 
 
 def _sum(parts: Iterable[Glance]) -> Glance:
@@ -147,4 +186,6 @@ def _sum(parts: Iterable[Glance]) -> Glance:
 
 def _between(asked: Search) -> tuple[str, frozenset[str]]:
     """The same for both ways and for every day; a search in a city is no way at all."""
-    return asked.tool, frozenset(asked.asked.get(end, str(asked)) for end in ("origin", "destination"))
+    return asked.tool, frozenset(
+        asked.asked.get(end, str(asked)) for end in ("origin", "destination")
+    )

@@ -1,4 +1,5 @@
-"""The reasons that a careful expert gives, in varied words: drawn by the style's seed, the same for the same request."""
+"""The reasons that a careful expert gives, in varied words: drawn by the style's seed, the same for
+the same request."""
 
 from __future__ import annotations
 
@@ -12,7 +13,11 @@ from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.oracle.problem import counted, listed
 
 _ASK: Mapping[str, Sequence[str]] = {
-    "get_cities": ("First, which cities does {state} have?", "I need the cities of {state}.", "Let me list the cities of {state}."),
+    "get_cities": (
+        "First, which cities does {state} have?",
+        "I need the cities of {state}.",
+        "Let me list the cities of {state}.",
+    ),
     "search_flights": (
         "Which flights go from {origin} to {destination} on {date}?",
         "Flights from {origin} to {destination} on {date}.",
@@ -28,13 +33,33 @@ _ASK: Mapping[str, Sequence[str]] = {
         "I look for a place to stay in {city}{wishes}.",
         "Now a place to stay in {city}{wishes}.",
     ),
-    "search_restaurants": ("Where can one eat in {city}?", "Now restaurants in {city}{cuisines}.", "I look for meals in {city}{cuisines}."),
-    "search_attractions": ("What is there to see in {city}?", "Now the sights of {city}.", "I still need something to see in {city}."),
+    "search_restaurants": (
+        "Where can one eat in {city}?",
+        "Now restaurants in {city}{cuisines}.",
+        "I look for meals in {city}{cuisines}.",
+    ),
+    "search_attractions": (
+        "What is there to see in {city}?",
+        "Now the sights of {city}.",
+        "I still need something to see in {city}.",
+    ),
 }
 _MORE = ("There is another page.", "I read on.", "Not enough yet: the next page.")
-_AGAIN = ("No answer; I ask again.", "The tool failed, so I try once more.", "That did not work. Again.")
-_BROKEN = ("That answer cannot be right or whole.", "I cannot use that answer.", "Something is wrong with that answer.")
-_COMPARE = ("Before I decide, I compare.", "One more look for comparison.", "There is a plan now; I still compare.")
+_AGAIN = (
+    "No answer; I ask again.",
+    "The tool failed, so I try once more.",
+    "That did not work. Again.",
+)
+_BROKEN = (
+    "That answer cannot be right or whole.",
+    "I cannot use that answer.",
+    "Something is wrong with that answer.",
+)
+_COMPARE = (
+    "Before I decide, I compare.",
+    "One more look for comparison.",
+    "There is a plan now; I still compare.",
+)
 _DEAD_END = ("{Why}.", "A dead end: {why}.", "That does not work: {why}.")
 _TURN_TO = ("I try {what} instead.", "Then {what}.", "Back to the choice: {what}.")
 _PLAN = ("My plan: {what}.", "I plan {what}.", "Let me try {what}.")
@@ -77,9 +102,14 @@ class Words:
         return self._one_of(_PLAN).format(what=f"{_stops(route)}, {_way(route)}")
 
     def compare(self, other: Outlook | None) -> str:
-        """`other` is the route that may be better; None where the trip itself may become cheaper."""
+        """`other` is the route that may be better; None where the trip itself may become
+        cheaper."""
         said = self._one_of(_COMPARE)
-        return f"{said} {_stops(other.route)}, {_way(other.route)}, may cost less." if other else f"{said} The same trip may cost less."
+        return (
+            f"{said} {_stops(other.route)}, {_way(other.route)}, may cost less."
+            if other
+            else f"{said} The same trip may cost less."
+        )
 
     def cheaper(self, before: Trip, now: Trip) -> str:
         if now.cost_usd < before.cost_usd:
@@ -96,8 +126,15 @@ class Words:
             return "what I read there is no cheaper"
         way = f"from {ends['origin']} to {ends['destination']}"
         if not found.rows:
-            return f"there is no taxi {way}" if found.known and not found.lost else f"the taxi {way} is not known"
-        return f"the taxi {way} costs ${self.parts.road_usd(found.rows[0], ends['mode']):,.0f}, which is no less than the flight"
+            return (
+                f"there is no taxi {way}"
+                if found.known and not found.lost
+                else f"the taxi {way} is not known"
+            )
+        return (
+            f"the taxi {way} costs ${self.parts.road_usd(found.rows[0], ends['mode']):,.0f}, which"
+            " is no less than the flight"
+        )
 
     def nothing_left(self) -> str:
         return self._one_of(_NOTHING_LEFT)
@@ -110,11 +147,16 @@ class Words:
         return self._one_of(_WIDEN).format(city=city)
 
     def done(self, trip: Trip) -> str:
-        said = self._one_of(_DONE).format(cost=f"{trip.cost_usd:,.0f}", budget=f"{self.query.budget:,}")
+        said = self._one_of(_DONE).format(
+            cost=f"{trip.cost_usd:,.0f}", budget=f"{self.query.budget:,}"
+        )
         if self.style.thoughts != "long":
             return said
         places = zip(trip.route.cities, trip.route.nights, trip.stays, strict=True)
-        nights = "; ".join(f"{city}, {count} night{'s' * (count > 1)} at {stay['name']}" for city, count, stay in places)
+        nights = "; ".join(
+            f"{city}, {count} night{'s' * (count > 1)} at {stay['name']}"
+            for city, count, stay in places
+        )
         return f"{nights}. Travel: {', '.join(leg.mode for leg in trip.legs)}. {said}"
 
     def learned(self, asked: Search) -> str:
@@ -127,29 +169,49 @@ class Words:
         if asked.tool == "search_flights":
             cheapest = min(found.rows, key=lambda row: float(row["price_usd"]))
             flights = f"{len(found.rows)} flight{'s' * (len(found.rows) != 1)}"
-            return f"{flights}, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a seat."
+            return (
+                f"{flights}, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a"
+                " seat."
+            )
         if asked.tool == "search_ground_transportation":
-            return f"That takes {found.rows[0]['duration']} and costs ${found.rows[0]['cost_usd']} a vehicle."
+            return (
+                f"That takes {found.rows[0]['duration']} and costs ${found.rows[0]['cost_usd']} a"
+                " vehicle."
+            )
         city = told[CITY]
         if asked.tool == "search_accommodations":
             return self._stays(city)
         if asked.tool == "search_restaurants":
             rows = self.parts.restaurants(city)
             costs = [float(row["average_cost_usd"]) for row in rows]
-            return f"{len(rows)} restaurants, from ${min(costs):g} a person." if costs else "No restaurant will do."
+            return (
+                f"{len(rows)} restaurants, from ${min(costs):g} a person."
+                if costs
+                else "No restaurant will do."
+            )
         sights = len(self.parts.sight_names(city))
         return f"{sights} sight{'s' * (sights != 1)} in {city}."
 
     def _stays(self, city: str) -> str:
         rows = self.parts.seen.of(search("search_accommodations", city=city)).rows
-        longest = self.query.days - self.query.visiting_city_number  # nights in one city, with one in each of the others
-        fitting = sorted((row for row in rows if self.parts.fits(row) and row["minimum_nights"] <= longest), key=self.parts.night_usd)
+        # nights in one city, with one in each of the others
+        longest = self.query.days - self.query.visiting_city_number
+        fitting = sorted(
+            (row for row in rows if self.parts.fits(row) and row["minimum_nights"] <= longest),
+            key=self.parts.night_usd,
+        )
         if not fitting:
             return f"{len(rows)} places, none as asked."
         best = fitting[0]
         rooms = self.parts.rooms(best)
-        price = f"${self.parts.night_usd(best):,.0f} a night{f' for {rooms} rooms' if rooms > 1 else ''}"
-        return f"{len(fitting)} of {len(rows)} places suit; {best['name']} is {price}, from {best['minimum_nights']:g} nights."
+        price = (
+            f"${self.parts.night_usd(best):,.0f} a"
+            f" night{f' for {rooms} rooms' if rooms > 1 else ''}"
+        )
+        return (
+            f"{len(fitting)} of {len(rows)} places suit; {best['name']} is {price}, from"
+            f" {best['minimum_nights']:g} nights."
+        )
 
     def _one_of(self, said: Sequence[str]) -> str:
         return said[self._random.randrange(len(said))]
@@ -167,7 +229,12 @@ def _changed(before: Route, now: Route) -> str:
 
 
 def _stops(route: Route) -> str:
-    return listed([f"{counted(count, 'night')} in {city}" for city, count in zip(route.cities, route.nights, strict=True)])
+    return listed(
+        [
+            f"{counted(count, 'night')} in {city}"
+            for city, count in zip(route.cities, route.nights, strict=True)
+        ]
+    )
 
 
 def _way(route: Route) -> str:

@@ -1,11 +1,13 @@
-"""What finishing a trip costs at least, from every city and day (row B2): the bounds that make the search short.
+"""What finishing a trip costs at least, from every city and day (row B2): the bounds that make the
+search short.
 
-A layered graph: after the k-th city, in which city, on which day, with which cuisines still to be eaten. The backward pass is exact but
-for one thing: it lets a trip come back to a city it visited before the last one. So a bound is nearly always the true cost, and where no
-city would repeat it is exactly that.
+A layered graph: after the k-th city, in which city, on which day, with which cuisines still to be
+eaten. The backward pass is exact but for one thing: it lets a trip come back to a city it visited
+before the last one. So a bound is nearly always the true cost, and where no city would repeat it is
+exactly that.
 
-Legs inside a state are the many look-ups. One is made only if the cheapest trip through it, with every such leg before it taken as free,
-stays within `limit_cents`.
+Legs inside a state are the many look-ups. One is made only if the cheapest trip through it, with
+every such leg before it taken as free, stays within `limit_cents`.
 """
 
 from __future__ import annotations
@@ -26,18 +28,24 @@ class Bounds:
         self.count = len(problem.cities)
         self.all_cuisines = (1 << len(problem.wanted)) - 1
         self.first = [self._leg_cents(problem.query.org, city, 0) for city in problem.cities]
-        self.last = [self._leg_cents(city, problem.query.org, problem.nights) for city in problem.cities]
+        self.last = [
+            self._leg_cents(city, problem.query.org, problem.nights) for city in problem.cities
+        ]
         self._inner: dict[tuple[int, int, int], int] = {}
         self._days = self._reachable_days()
         self._before = self._cheapest_before()
-        self.to_leave: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits + 1)]  # by cities done: (city, day) → row
+        # by cities done: (city, day) → row
+        self.to_leave: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits + 1)]
         self.to_arrive: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits)]
         self._work_backwards()
 
     @property
     def start_cents(self) -> int:
         """The bound on the whole trip; NEVER where there is none."""
-        return min((self.first[city] + row[-1] for (city, _), row in self.to_arrive[0].items()), default=NEVER)
+        return min(
+            (self.first[city] + row[-1] for (city, _), row in self.to_arrive[0].items()),
+            default=NEVER,
+        )
 
     def leg_cents(self, origin: int, destination: int, day: int) -> int:
         key = (origin, destination, day)
@@ -51,24 +59,29 @@ class Bounds:
         return NEVER if leg is None else self.problem.leg_cents(leg)
 
     def lengths(self, done: int, day: int) -> Iterator[int]:
-        """How many nights the next city may have, so that the cities after it can use up the rest."""
+        """How many nights the next city may have, so that the cities after it can use up the
+        rest."""
         for nights in self.problem.lengths:
             if day + nights in self._days[done + 1]:
                 yield nights
 
     def _reachable_days(self) -> list[set[int]]:
-        """By cities done: the days on which a trip may leave the last of them and still end in time."""
+        """By cities done: the days on which a trip may leave the last of them and still end in
+        time."""
         problem = self.problem
         shortest, longest = problem.lengths[0], problem.lengths[-1]
         days = []
         for done in range(problem.visits + 1):
             left = problem.visits - done
             least = max(done * shortest, problem.nights - left * longest)
-            days.append(set(range(least, min(done * longest, problem.nights - left * shortest) + 1)))
+            days.append(
+                set(range(least, min(done * longest, problem.nights - left * shortest) + 1))
+            )
         return days
 
     def _cheapest_before(self) -> list[dict[tuple[int, int], int]]:
-        """By cities done: (city, day) → the least a trip can have cost on leaving that city, legs inside the state taken as free."""
+        """By cities done: (city, day) → the least a trip can have cost on leaving that city, legs
+        inside the state taken as free."""
         found: list[dict[tuple[int, int], int]] = [{}]
         free = {0: 0}  # day → the least, over all cities
         for done in range(self.problem.visits):
@@ -95,7 +108,9 @@ class Bounds:
         visits, nights = self.problem.visits, self.problem.nights
         for city in range(self.count):
             if self.last[city] < NEVER:
-                self.to_leave[visits][city, nights] = [self.last[city]] + [NEVER] * self.all_cuisines
+                self.to_leave[visits][city, nights] = [self.last[city]] + [
+                    NEVER
+                ] * self.all_cuisines
         for done in range(visits - 1, -1, -1):
             for city in range(self.count):
                 for day in self._days[done]:

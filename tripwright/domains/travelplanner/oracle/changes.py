@@ -1,4 +1,5 @@
-"""The smallest changes that make an infeasible request feasible, one at a time, each proved by solving the changed request (row B2)."""
+"""The smallest changes that make an infeasible request feasible, one at a time, each proved by
+solving the changed request (row B2)."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ from typing import Any
 from tripwright.domains.travelplanner.oracle.explain import malformed, people
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.oracle.problem import counted
-from tripwright.domains.travelplanner.oracle.requirements import Requirement, consecutive, has_plan, other_dates, usd, without_wishes
+from tripwright.domains.travelplanner.oracle.requirements import (
+    Requirement,
+    consecutive,
+    has_plan,
+    other_dates,
+    usd,
+    without_wishes,
+)
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.store import World
 
@@ -20,7 +28,8 @@ SMALL_RISE = 0.25  # of the budget
 
 @dataclass(frozen=True)
 class Change:
-    """`query`: the changed request, without what a record may carry beside its own fields (a proof or an annotated plan of the old one).
+    """`query`: the changed request, without what a record may carry beside its own fields (a proof
+    or an annotated plan of the old one).
 
     `cost_usd`: its proved cheapest plan, for the whole party.
     """
@@ -31,26 +40,35 @@ class Change:
     cost_usd: float
 
     def record(self) -> dict[str, Any]:
-        return {"kind": self.kind, "words": self.words, "cost_usd": self.cost_usd, "query": self.query.record()}
+        return {
+            "kind": self.kind,
+            "words": self.words,
+            "cost_usd": self.cost_usd,
+            "query": self.query.record(),
+        }
 
 
 def changes(query: Query, world: World) -> list[Change]:
-    """Single changes to an infeasible query after which it has a plan; those that give up least come first.
+    """Single changes to an infeasible query after which it has a plan; those that give up least
+    come first.
 
     What is given up, from least to most:
     1. a budget raised by a quarter or less: by exactly the least that is needed, in whole dollars
     2. other dates: the nearest start, later before earlier
     3. one of several cuisines
-    4. one whole wish: transportation, house rule, room type or all cuisines (these where that is cheaper than to drop any one of them)
+    4. one whole wish: transportation, house rule, room type or all cuisines (these where that is
+      cheaper than to drop any one of them)
     5. fewer cities: as many as possible
     6. a budget raised by more than a quarter
-    7. fewer people: the largest party that the budget carries. Offered only where a budget raised by more than a quarter is all else
-    Within one of these the lower new cost comes first. Empty where no single change is enough.
+    7. fewer people: the largest party that the budget carries. Offered only where a budget raised
+    by more than a quarter is all else Within one of these the lower new cost comes first. Empty
+    where no single change is enough.
     """
     if has_plan(query, world):
         return []
     found = list(_ranked(query, world))
-    if {rank for rank, _ in found} == {6}:  # where money does not help, a smaller party does not either
+    # where money does not help, a smaller party does not either
+    if {rank for rank, _ in found} == {6}:
         found += _fewer_people(query, world)
     return [change for _, change in sorted(found, key=lambda each: (each[0], each[1].cost_usd))]
 
@@ -64,26 +82,44 @@ def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
     wishes = query.local_constraint
     cuisines = list(dict.fromkeys(wishes.cuisine or ()))
     if len(cuisines) < len(wishes.cuisine or ()):
-        once = query.model_copy(update={"local_constraint": wishes.model_copy(update={"cuisine": cuisines})})
+        once = query.model_copy(
+            update={"local_constraint": wishes.model_copy(update={"cuisine": cuisines})}
+        )
         yield from _proved(3, "cuisine", "name each cuisine once", once, world)
     if len(cuisines) > 1:
         one_less = [
             each
             for name in cuisines
             for each in _proved(
-                3, "cuisine", f"drop '{name}' from the cuisines", without_wishes(query, {Requirement("cuisine", name)}), world
+                3,
+                "cuisine",
+                f"drop '{name}' from the cuisines",
+                without_wishes(query, {Requirement("cuisine", name)}),
+                world,
             )
         ]
         yield from one_less
         changed = without_wishes(query, {Requirement("cuisine", name) for name in cuisines})
         for rank, change in _proved(4, "cuisine", "drop all cuisines", changed, world):
-            if all(change.cost_usd < less.cost_usd for _, less in one_less):  # else it gives up more for nothing
+            # else it gives up more for nothing
+            if all(change.cost_usd < less.cost_usd for _, less in one_less):
                 yield rank, change
     single = [("cuisine", cuisines[0])] if len(cuisines) == 1 else []
-    stated = (("transportation", wishes.transportation), ("house rule", wishes.house_rule), ("room type", wishes.room_type), *single)
+    stated = (
+        ("transportation", wishes.transportation),
+        ("house rule", wishes.house_rule),
+        ("room type", wishes.room_type),
+        *single,
+    )
     for kind, value in stated:
         if value is not None:
-            yield from _proved(4, kind, f"drop {_dropped(kind, value)}", without_wishes(query, {Requirement(kind, value)}), world)
+            yield from _proved(
+                4,
+                kind,
+                f"drop {_dropped(kind, value)}",
+                without_wishes(query, {Requirement(kind, value)}),
+                world,
+            )
     for fewer in range(query.visiting_city_number - 1, 0, -1):
         changed = query.model_copy(update={"visiting_city_number": fewer})
         if has_plan(changed, world):
@@ -93,10 +129,18 @@ def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
 
 
 def _dropped(kind: str, value: str) -> str:
-    return f"'{value} allowed'" if kind == "house rule" else f"'{value} food'" if kind == "cuisine" else f"'{value}'"
+    return (
+        f"'{value} allowed'"
+        if kind == "house rule"
+        else f"'{value} food'"
+        if kind == "cuisine"
+        else f"'{value}'"
+    )
 
 
-def _proved(rank: int, kind: str, words: str, changed: Query, world: World) -> Iterator[tuple[int, Change]]:
+def _proved(
+    rank: int, kind: str, words: str, changed: Query, world: World
+) -> Iterator[tuple[int, Change]]:
     if (change := _change(kind, words, changed, world)) is not None:
         yield rank, change
 
@@ -109,7 +153,8 @@ def _change(kind: str, words: str, changed: Query, world: World) -> Change | Non
 
 
 def _said(changed: Query, words: str) -> Query:
-    """Only the official fields, and the change in the text too: whoever reads the text must not plan the old trip."""
+    """Only the official fields, and the change in the text too: whoever reads the text must not
+    plan the old trip."""
     record = {name: value for name, value in changed.record().items() if name in Query.model_fields}
     return Query.model_validate({**record, "query": f"{changed.query} (Changed: {words}.)".strip()})
 
@@ -119,11 +164,17 @@ def _more_money(query: Query, world: World) -> Change | None:
     if cost_usd is None:
         return None
     budget = math.ceil(cost_usd)
-    return _change("budget", f"budget +{usd(budget - query.budget)} to {usd(budget)}", query.model_copy(update={"budget": budget}), world)
+    return _change(
+        "budget",
+        f"budget +{usd(budget - query.budget)} to {usd(budget)}",
+        query.model_copy(update={"budget": budget}),
+        world,
+    )
 
 
 def _other_dates(query: Query, world: World) -> Change | None:
-    """As many dates as days where there were not; else the nearest other start. Without flights one date is as good as another."""
+    """As many dates as days where there were not; else the nearest other start. Without flights one
+    date is as good as another."""
     if len(query.date) != query.days:
         try:
             dates = consecutive(datetime.date.fromisoformat(query.date[0]), query.days)
@@ -151,4 +202,6 @@ def _fewer_people(query: Query, world: World) -> Iterator[tuple[int, Change]]:
             too_many = middle
     if fits:
         words = f"travel with {people(fits)} instead of {query.party_size}"
-        yield from _proved(7, "people", words, query.model_copy(update={"people_number": fits}), world)
+        yield from _proved(
+            7, "people", words, query.model_copy(update={"people_number": fits}), world
+        )

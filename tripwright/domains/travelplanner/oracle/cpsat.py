@@ -1,7 +1,9 @@
-"""The same problem as a model for CP-SAT (rows B2, B3): a cross-check of the planner that shares none of its search.
+"""The same problem as a model for CP-SAT (rows B2, B3): a cross-check of the planner that shares
+none of its search.
 
-Only the options of each city and leg are the same (`options.py`): how cities, nights, days, stays and meals combine is said once more,
-as linear constraints over 0/1 variables. It is much slower than the planner, and needs ortools (`benchmarks/oracle.py`).
+Only the options of each city and leg are the same (`options.py`): how cities, nights, days, stays
+and meals combine is said once more, as linear constraints over 0/1 variables. It is much slower
+than the planner, and needs ortools (`benchmarks/oracle.py`).
 """
 
 from __future__ import annotations
@@ -29,18 +31,23 @@ MEALS_BETWEEN = len(MEALS)  # that fit on one day of travel
 
 
 class CpSatAnswer(NamedTuple):
-    status: str  # "optimal", "feasible" (time is up), "infeasible", "unknown" (time is up and nothing found)
+    # "optimal", "feasible" (time is up), "infeasible", "unknown" (time is up and nothing found)
+    status: str
     cost_usd: float | None
     best_bound_usd: float | None  # no plan costs less
 
 
-def solve_cpsat(query: Query, world: World, time_limit_seconds: float, workers: int = 1) -> CpSatAnswer:
-    """The least cost of a plan, whatever the budget, with all ways to spend the nights. Raises UserError where ortools is missing."""
+def solve_cpsat(
+    query: Query, world: World, time_limit_seconds: float, workers: int = 1
+) -> CpSatAnswer:
+    """The least cost of a plan, whatever the budget, with all ways to spend the nights. Raises
+    UserError where ortools is missing."""
     try:
         from ortools.sat.python import cp_model
     except ImportError:
         raise UserError(
-            "CP-SAT needs ortools, which is not installed; install it with: pip install 'tripwright[solver]' (the planner needs nothing)."
+            "CP-SAT needs ortools, which is not installed; install it with: pip install"
+            " 'tripwright[solver]' (the planner needs nothing)."
         ) from None
     if why_unplannable(query, world):
         return CpSatAnswer("infeasible", None, None)
@@ -50,12 +57,16 @@ def solve_cpsat(query: Query, world: World, time_limit_seconds: float, workers: 
     solver.parameters.max_time_in_seconds = time_limit_seconds
     solver.parameters.num_search_workers = workers
     solver.parameters.random_seed = 0
-    solver.parameters.linearization_level = 2  # without it, one city for six nights can take longer than the limit
+    # without it, one city for six nights can take longer than the limit
+    solver.parameters.linearization_level = 2
     status = {
-        cp_model.OPTIMAL: "optimal", cp_model.FEASIBLE: "feasible", cp_model.INFEASIBLE: "infeasible",
-    }.get(solver.Solve(model), "unknown")  # fmt: skip
+        cp_model.OPTIMAL: "optimal",
+        cp_model.FEASIBLE: "feasible",
+        cp_model.INFEASIBLE: "infeasible",
+    }.get(solver.Solve(model), "unknown")
     found = status in ("optimal", "feasible")
-    bound_usd = None if status == "infeasible" else round(solver.BestObjectiveBound()) / 100  # the cost is whole cents, said in floats
+    # the cost is whole cents, said in floats
+    bound_usd = None if status == "infeasible" else round(solver.BestObjectiveBound()) / 100
     return CpSatAnswer(status, round(solver.ObjectiveValue()) / 100 if found else None, bound_usd)
 
 
@@ -112,12 +123,20 @@ class _Trip:
             model.AddExactlyOne(leaves.values())
             before = sum(nights * var for (p, _, nights), var in at.items() if p < position)
             model.Add(sum(day * var for day, var in leaves.items()) == before)
-            out, into, flown, driven = defaultdict(list), defaultdict(list), defaultdict(list), list[Any]()
+            out, into, flown, driven = (
+                defaultdict(list),
+                defaultdict(list),
+                defaultdict(list),
+                list[Any](),
+            )
             for origin, here in enumerate(self.pool):
                 for destination, there in enumerate(self.pool):
                     if origin == destination:
                         continue
-                    flights = [(day, flight_leg(self.query, self.world, here, there, self.query.date[day])) for day in days]
+                    flights = [
+                        (day, flight_leg(self.query, self.world, here, there, self.query.date[day]))
+                        for day in days
+                    ]
                     ways = [(None, leg) for leg in road_legs(self.query, self.world, here, there)]
                     for when, leg in (*ways, *flights):
                         if leg is not None:
@@ -135,11 +154,16 @@ class _Trip:
 
     def _legs(self, origin: str, destination: str, day: int) -> list[Leg]:
         flight = flight_leg(self.query, self.world, origin, destination, self.query.date[day])
-        return [*road_legs(self.query, self.world, origin, destination), *([flight] if flight else [])]
+        return [
+            *road_legs(self.query, self.world, origin, destination),
+            *([flight] if flight else []),
+        ]
 
     def _way(self, leg: Leg, driven: list[Any]) -> Any:
         var = self.model.NewBoolVar(f"{leg.mode} {leg.origin} {leg.destination}")
-        price = cents(leg.cost_usd) * self.query.party_size if leg.flight else cents(leg.party_cost_usd)
+        price = (
+            cents(leg.cost_usd) * self.query.party_size if leg.flight else cents(leg.party_cost_usd)
+        )
         self.cost.append(price * var)
         if leg.mode == "self-driving":
             driven.append(var)
@@ -154,8 +178,13 @@ class _Trip:
                     if stay.fits(nights):
                         var = self.model.NewBoolVar(f"sleep {name} {nights}")
                         chosen.append(var)
-                        self.cost.append(cents(stay.accommodation.price_usd) * stay.rooms * nights * var)
-                self.model.Add(sum(chosen) == sum(var for (_, c, n), var in at.items() if (c, n) == (city, nights)))
+                        self.cost.append(
+                            cents(stay.accommodation.price_usd) * stay.rooms * nights * var
+                        )
+                self.model.Add(
+                    sum(chosen)
+                    == sum(var for (_, c, n), var in at.items() if (c, n) == (city, nights))
+                )
 
     def _meals(self, at: dict[tuple[int, int, int], Any]) -> None:
         """Three on each full day, and any on the days of travel, which two cities share."""
@@ -179,7 +208,10 @@ class _Trip:
             model.Add(sum(eaten) >= len(MEALS) * full_days)
             for position in range(self.visits):
                 elsewhere = 2 * MEALS_BETWEEN * (1 - _at(at, position, city))
-                model.Add(sum(eaten) <= len(MEALS) * full_days + arriving[position] + leaving[position] + elsewhere)
+                model.Add(
+                    sum(eaten)
+                    <= len(MEALS) * full_days + arriving[position] + leaving[position] + elsewhere
+                )
             here = sum(_at(at, position, city) for position in range(self.visits))
             for var in eaten:
                 model.Add(var <= here)

@@ -1,8 +1,10 @@
-"""Why a request has no plan (row B2): a minimal set of requirements that conflict, and what the world offers under them, in words.
+"""Why a request has no plan (row B2): a minimal set of requirements that conflict, and what the
+world offers under them, in words.
 
-The set is found by deletion: each requirement is dropped in turn, and stays dropped if the rest still cannot be met. What remains
-cannot be met together, and can be met without any one of them. A request may hold several conflicts: those that share no requirement
-with the first come after it in `also`.
+The set is found by deletion: each requirement is dropped in turn, and stays dropped if the rest
+still cannot be met. What remains cannot be met together, and can be met without any one of them. A
+request may hold several conflicts: those that share no requirement with the first come after it in
+`also`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,12 @@ from typing import Any
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.oracle.planner import Solution
-from tripwright.domains.travelplanner.oracle.problem import city_pool, counted, listed, why_unplannable
+from tripwright.domains.travelplanner.oracle.problem import (
+    city_pool,
+    counted,
+    listed,
+    why_unplannable,
+)
 from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement, usd
 from tripwright.domains.travelplanner.oracle.shortage import asked_for, shortage
 from tripwright.domains.travelplanner.query import Query
@@ -25,10 +32,13 @@ TRANSPORTATION = ("no flight", "no self-driving")
 
 @dataclass(frozen=True)
 class Explanation:
-    """`conflict`: requirements that cannot be met together, each of them needed for that. `words`: the same with places and numbers.
+    """`conflict`: requirements that cannot be met together, each of them needed for that. `words`:
+    the same with places and numbers.
 
-    `malformed`: the request could not even be tried (an unknown place or word, too few cities or dates); the conflict is what is wrong.
-    `also`: further conflicts, once those before are out of the way. Costs in `words` are US dollars for the whole party.
+    `malformed`: the request could not even be tried (an unknown place or word, too few cities or
+        dates); the conflict is what is wrong.
+    `also`: further conflicts, once those before are out of the way. Costs in `words` are US dollars
+        for the whole party.
     """
 
     conflict: tuple[Requirement, ...]
@@ -37,8 +47,12 @@ class Explanation:
     also: tuple[Explanation, ...] = field(default=())
 
     def record(self) -> dict[str, Any]:
-        """Plain JSON: `conflict` (list of "kind: value") and `words`; `malformed` and `also` (list of the same) where there is such."""
-        found: dict[str, Any] = {"conflict": [str(each) for each in self.conflict], "words": self.words}
+        """Plain JSON: `conflict` (list of "kind: value") and `words`; `malformed` and `also` (list
+        of the same) where there is such."""
+        found: dict[str, Any] = {
+            "conflict": [str(each) for each in self.conflict],
+            "words": self.words,
+        }
         found |= {"malformed": True} if self.malformed else {}
         return found | ({"also": [each.record() for each in self.also]} if self.also else {})
 
@@ -61,11 +75,14 @@ def explain(query: Query, world: World) -> Explanation | None:
     return Explanation(found[0].conflict, found[0].words, also=tuple(found[1:]))
 
 
-def minimal_conflict(relaxed: Relaxations, dropped: Iterable[Requirement] = ()) -> tuple[Requirement, ...]:
-    """Requirements not `dropped` that cannot be met together, though they can without any one of them; empty where nothing helps.
+def minimal_conflict(
+    relaxed: Relaxations, dropped: Iterable[Requirement] = ()
+) -> tuple[Requirement, ...]:
+    """Requirements not `dropped` that cannot be met together, though they can without any one of
+    them; empty where nothing helps.
 
-    Needs a query that is infeasible without `dropped`. It solves one relaxed query per requirement, or several where dates or the
-    number of cities are free.
+    Needs a query that is infeasible without `dropped`. It solves one relaxed query per requirement,
+    or several where dates or the number of cities are free.
     """
     gone = set(dropped)
     kept = []
@@ -85,7 +102,10 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
         return shortage(query, world, conflict)
     others = set(relaxed.requirements) - set(conflict)
     rest = [each for each in conflict if each.kind != "budget"]
-    budget, kept_usd = usd(query.budget), _cost_usd(relaxed.cheapest(others | {each for each in conflict if each.kind == "budget"}))
+    budget, kept_usd = (
+        usd(query.budget),
+        _cost_usd(relaxed.cheapest(others | {each for each in conflict if each.kind == "budget"})),
+    )
     whole = relaxed.cheapest({each for each in conflict if each.kind == "budget"})
     least = "" if kept_usd is None else usd(kept_usd)
     if rest:
@@ -94,11 +114,20 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
             return f"{head}with only these kept the cheapest plan costs {least}."
         if _cost_usd(whole) == kept_usd:
             return f"{head}the cheapest plan costs {_bill(query, whole)}."
-        return f"{head}as asked the cheapest plan costs {_bill(query, whole)}; with only these kept {least}."
+        return (
+            f"{head}as asked the cheapest plan costs {_bill(query, whole)}; with only these kept"
+            f" {least}."
+        )
     if whole is None:
-        return f"even {_all_freed(others)}, the cheapest plan costs {least}, the budget is {budget}."
+        return (
+            f"even {_all_freed(others)}, the cheapest plan costs {least}, the budget is {budget}."
+        )
     said = f"the cheapest plan costs {_bill(query, whole)}, the budget is {budget}"
-    return said + ("." if _cost_usd(whole) == kept_usd else f"; even {_all_freed(others)}, the cheapest still costs {least}.")
+    return said + (
+        "."
+        if _cost_usd(whole) == kept_usd
+        else f"; even {_all_freed(others)}, the cheapest still costs {least}."
+    )
 
 
 def _cost_usd(plan: Solution | None) -> float | None:
@@ -114,8 +143,14 @@ def _all_freed(others: set[Requirement]) -> str:
 def _bill(query: Query, plan: Solution) -> str:
     legs = sum(leg.party_cost_usd for leg in plan.legs)
     stays = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
-    meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals) * query.party_size
-    parts = f"transport {usd(legs)}, stays {usd(stays)}, meals {usd(meals)} for {people(query.party_size)}"
+    meals = (
+        sum(row.average_cost_usd for choice in plan.cities for row in choice.meals)
+        * query.party_size
+    )
+    parts = (
+        f"transport {usd(legs)}, stays {usd(stays)}, meals {usd(meals)} for"
+        f" {people(query.party_size)}"
+    )
     return f"{usd(plan.cost_usd or 0)} ({parts})"
 
 
@@ -131,18 +166,26 @@ def _route(query: Query) -> Requirement:
 
 
 def malformed(query: Query, world: World) -> Explanation | None:
-    """The first thing that is wrong with the request itself in this world; None where a planner can try it."""
+    """The first thing that is wrong with the request itself in this world; None where a planner can
+    try it."""
 
     def problem(kind: str, value: object, words: str) -> Explanation:
         return Explanation((Requirement(kind, str(value)),), words, malformed=True)
 
     wishes, cities = query.local_constraint, query.visiting_city_number
     if query.org not in world.cities:
-        return problem("origin", query.org, f"'{query.org}' is not a city in this world{_near(query.org, world.cities)}.")
+        return problem(
+            "origin",
+            query.org,
+            f"'{query.org}' is not a city in this world{_near(query.org, world.cities)}.",
+        )
     if wrong := _wrong_destination(query, world):
         return problem("destination", query.dest, wrong)
     if len(query.date) != query.days:
-        told = f"the request is for {counted(query.days, 'day')} and gives {counted(len(query.date), 'date')}."
+        told = (
+            f"the request is for {counted(query.days, 'day')} and gives"
+            f" {counted(len(query.date), 'date')}."
+        )
         return problem("dates", ", ".join(query.date) or "none", told)
     for kind, wish, known in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
@@ -152,17 +195,30 @@ def malformed(query: Query, world: World) -> Explanation | None:
         if wish is not None and wish not in known:
             return problem(kind, wish, f"unknown {kind} '{wish}'; known are {', '.join(known)}.")
     if query.days - 1 < cities:
-        told = f"{counted(cities, 'city')} and a night in each take {cities + 1} days or more, {counted(query.days, 'day')} are given."
+        told = (
+            f"{counted(cities, 'city')} and a night in each take {cities + 1} days or more,"
+            f" {counted(query.days, 'day')} are given."
+        )
         return problem("cities", cities, told)
     if query.days <= 3 and cities > 1:
-        return problem("cities", cities, f"a trip of {query.days} days goes to one city, {query.dest}; {cities} are asked for.")
+        return problem(
+            "cities",
+            cities,
+            f"a trip of {query.days} days goes to one city, {query.dest}; {cities} are asked for.",
+        )
     if len(there := city_pool(query, world)) < cities:
         names = f" ({', '.join(there)})" if there else ""
         less = f" besides {query.org}" if world.cities[query.org] == query.dest else ""
-        return problem("cities", cities, f"{query.dest} has {len(there)} of the {cities} cities asked for{less}{names}.")
+        return problem(
+            "cities",
+            cities,
+            f"{query.dest} has {len(there)} of the {cities} cities asked for{less}{names}.",
+        )
     if why := why_unplannable(query, world):
         kind = "destination" if query.org == query.dest else "cuisine"
-        return problem(kind, query.dest if kind == "destination" else ", ".join(wishes.cuisine or ()), why)
+        return problem(
+            kind, query.dest if kind == "destination" else ", ".join(wishes.cuisine or ()), why
+        )
     return None
 
 
@@ -172,7 +228,10 @@ def _wrong_destination(query: Query, world: World) -> str | None:
         return None
     trips = f"{counted(query.days, 'day')} {'goes' if query.days == 1 else 'go'} to a {kind}"
     if query.dest in world.states:
-        return f"'{query.dest}' is a state: {trips}, such as {listed(world.states[query.dest][:3], 'or')}."
+        return (
+            f"'{query.dest}' is a state: {trips}, such as"
+            f" {listed(world.states[query.dest][:3], 'or')}."
+        )
     if query.dest in world.cities:
         return f"'{query.dest}' is a city: {trips}, such as {world.cities[query.dest]}."
     return f"'{query.dest}' is not a {kind} in this world ({trips}){_near(query.dest, known)}."

@@ -1,9 +1,10 @@
 """What each city and leg offers to one query: the parts that the planner combines (row B2).
 
-Written from the benchmark's rules, without looking at the judge's code (law 1): tests make the two agree. The official rules look a
-name up as a substring and take the first row that has it; the strict rules take the rows of exactly this name. An option is offered
-where both charge the same and accept it, and left out where they do not or where its name would not survive the plan's text: a plan
-of these options means the same, and costs the same, under both.
+Written from the benchmark's rules, without looking at the judge's code (law 1): tests make the two
+agree. The official rules look a name up as a substring and take the first row that has it; the
+strict rules take the rows of exactly this name. An option is offered where both charge the same and
+accept it, and left out where they do not or where its name would not survive the plan's text: a
+plan of these options means the same, and costs the same, under both.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ MEALS = ("breakfast", "lunch", "dinner")
 
 @dataclass(frozen=True)
 class Leg:
-    """One way of getting from one city to the next. `cost_usd` is per person (flight) or per vehicle; `party_cost_usd` is for everyone."""
+    """One way of getting from one city to the next. `cost_usd` is per person (flight) or per
+    vehicle; `party_cost_usd` is for everyone."""
 
     mode: str
     origin: str
@@ -54,19 +56,22 @@ class Stay:
     accommodation: Accommodation
     rooms: int
     night_cost_usd: float  # all rooms
-    nights_below: float = math.inf  # from this many nights on, the strict rules charge a cheaper row of the same name
+    # from this many nights on, the strict rules charge a cheaper row of the same name
+    nights_below: float = math.inf
 
     def fits(self, nights: int) -> bool:
         return self.accommodation.minimum_nights <= nights < self.nights_below
 
 
 def cents(usd: float) -> int:
-    """Sums of whole cents are exact, so that equal plans cost the same in whatever order they are added up."""
+    """Sums of whole cents are exact, so that equal plans cost the same in whatever order they are
+    added up."""
     return round(100 * usd)
 
 
 def road_km(ground: Ground | None) -> float | None:
-    """Length of a usable road connection; None where there is none, or it takes a day or more (the official rule)."""
+    """Length of a usable road connection; None where there is none, or it takes a day or more (the
+    official rule)."""
     if ground is None or not ground.duration or not ground.distance or "day" in ground.duration:
         return None
     return float(re.sub(r"[^\d.]", "", ground.distance.replace("km", "")))
@@ -84,7 +89,9 @@ def road_legs(query: Query, world: World, origin: str, destination: str) -> list
             continue
         cost = int(km * per_km)
         vehicles = math.ceil(query.party_size / SEATS[mode])
-        legs.append(Leg(mode, origin, destination, ground.duration, ground.distance, cost, cost * vehicles))
+        legs.append(
+            Leg(mode, origin, destination, ground.duration, ground.distance, cost, cost * vehicles)
+        )
     return legs
 
 
@@ -98,14 +105,25 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
     for flight in sorted(flights, key=lambda flight: flight.price_usd):
         if not _is_plain(flight.number) or "," in flight.number:
             continue
-        if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:  # the official price is that of the number's first row
+        # the official price is that of the number's first row
+        if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:
             miles = f"{flight.distance_miles:g} miles"
-            return Leg("flight", origin, destination, flight.duration, miles, flight.price_usd, flight.price_usd * query.party_size, flight)
+            return Leg(
+                "flight",
+                origin,
+                destination,
+                flight.duration,
+                miles,
+                flight.price_usd,
+                flight.price_usd * query.party_size,
+                flight,
+            )
     return None
 
 
 def stays(query: Query, world: World, city: str) -> list[Stay]:
-    """Accommodations that keep every stated preference, cheapest for this party first. Nights are left to the planner: see `Stay.fits`."""
+    """Accommodations that keep every stated preference, cheapest for this party first. Nights are
+    left to the planner: see `Stay.fits`."""
     rows = world.accommodations(city)
     found = []
     for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
@@ -117,14 +135,19 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
         same = [row for row in kept if _night_cost_usd(query, row) == charged]
         if same:
             row = min(same, key=lambda row: row.minimum_nights)
-            below = min((row.minimum_nights for row in kept if _night_cost_usd(query, row) < charged), default=math.inf)
+            below = min(
+                (row.minimum_nights for row in kept if _night_cost_usd(query, row) < charged),
+                default=math.inf,
+            )
             found.append(Stay(row, _rooms(query, row), charged, below))
     return sorted(found, key=lambda stay: stay.night_cost_usd)
 
 
 def _keeps_wishes(query: Query, row: Accommodation) -> bool:
     rule, room = query.local_constraint.house_rule, query.local_constraint.room_type
-    return not (rule and FORBIDDEN_BY_RULE[rule] in row.house_rules) and not (room and row.room_type not in ROOM_TYPES[room])
+    return not (rule and FORBIDDEN_BY_RULE[rule] in row.house_rules) and not (
+        room and row.room_type not in ROOM_TYPES[room]
+    )
 
 
 def _rooms(query: Query, row: Accommodation) -> int:
@@ -141,7 +164,11 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
     found = []
     for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
         first = next(row for row in rows if name in row.name)
-        exact = first if first.name.strip() == name else next(row for row in rows if row.name.strip() == name)
+        exact = (
+            first
+            if first.name.strip() == name
+            else next(row for row in rows if row.name.strip() == name)
+        )
         if (first.average_cost_usd, first.cuisines) == (exact.average_cost_usd, exact.cuisines):
             found.append(exact)
     return sorted(found, key=lambda row: row.average_cost_usd)
@@ -150,7 +177,11 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each name that survives the plan's text, in file order."""
     rows = world.attractions(city)
-    named = {row.name.strip(): row for row in reversed(rows) if _is_plain(row.name) and ";" not in row.name}
+    named = {
+        row.name.strip(): row
+        for row in reversed(rows)
+        if _is_plain(row.name) and ";" not in row.name
+    }
     return [row for row in rows if named.get(row.name.strip()) is row]
 
 
@@ -162,14 +193,16 @@ def cuisine_mask(row: Restaurant, wanted: tuple[str, ...]) -> int:
     return sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row.cuisines)
 
 
-Meals = dict[int, tuple[int, tuple[int, ...]]]  # cuisine mask → (cents per person, indices of the restaurants)
+# cuisine mask → (cents per person, indices of the restaurants)
+Meals = dict[int, tuple[int, tuple[int, ...]]]
 
 
 def cheapest_meals(rows: list[Restaurant], wanted: tuple[str, ...], most: int) -> list[Meals]:
-    """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many distinct restaurants.
+    """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many
+    distinct restaurants.
 
-    Dynamic programme over rows with state (count, mask). A row that serves a wanted cuisine matters only as the cheapest of its mask,
-    every other one only as one of the `most` cheapest.
+    Dynamic programme over rows with state (count, mask). A row that serves a wanted cuisine matters
+    only as the cheapest of its mask, every other one only as one of the `most` cheapest.
     """
     masks = [cuisine_mask(row, wanted) for row in rows]
     first_of_mask = {mask: i for i, mask in reversed(list(enumerate(masks)))}
@@ -192,5 +225,9 @@ def night_splits(nights: int, cities: int) -> tuple[tuple[int, ...], ...]:
     """All ways to spend `nights` over `cities` in order, at least one each; equal splits first."""
     if cities == 1:
         return ((nights,),)
-    found = [(first, *rest) for first in range(1, nights - cities + 2) for rest in night_splits(nights - first, cities - 1)]
+    found = [
+        (first, *rest)
+        for first in range(1, nights - cities + 2)
+        for rest in night_splits(nights - first, cities - 1)
+    ]
     return tuple(sorted(found, key=lambda split: (max(split) - min(split), split)))

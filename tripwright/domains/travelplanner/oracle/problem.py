@@ -1,6 +1,8 @@
-"""One query in one world as numbers: what each city costs for so many nights, and each leg on each day (row B2).
+"""One query in one world as numbers: what each city costs for so many nights, and each leg on each
+day (row B2).
 
-Costs are whole cents for the whole party. Everything is looked up when it is first asked for, and kept as long as the problem is.
+Costs are whole cents for the whole party. Everything is looked up when it is first asked for, and
+kept as long as the problem is.
 """
 
 from __future__ import annotations
@@ -30,23 +32,42 @@ from tripwright.world.records import Restaurant
 from tripwright.world.store import World
 
 Splits = Literal["equal", "all"]
-MOST_CUISINES = 9  # so many extra meals always find a place on the days of travel: three on each, and one city has two of them
+# so many extra meals always find a place on the days of travel: three on each, and one city has two
+# of them
+MOST_CUISINES = 9
 
 
 def why_unplannable(query: Query, world: World) -> str | None:
-    """Why a request cannot even be tried; words that are not known are refused, never ignored (law 3)."""
-    wishes, nights, cuisines = query.local_constraint, query.days - 1, query.local_constraint.cuisine or []
+    """Why a request cannot even be tried; words that are not known are refused, never ignored (law
+    3)."""
+    wishes, nights, cuisines = (
+        query.local_constraint,
+        query.days - 1,
+        query.local_constraint.cuisine or [],
+    )
     if query.org not in world.cities:
         return f"'{query.org}' is not a city in this world."
     if nights < query.visiting_city_number:
-        has = f"{counted(query.days, 'day')} {'has' if query.days == 1 else 'have'} {counted(nights, 'night')}"
-        return f"trips need as many nights as cities: {counted(query.visiting_city_number, 'city')} asked for, {has}."
+        has = (
+            f"{counted(query.days, 'day')} {'has' if query.days == 1 else 'have'}"
+            f" {counted(nights, 'night')}"
+        )
+        return (
+            f"trips need as many nights as cities: {counted(query.visiting_city_number, 'city')}"
+            f" asked for, {has}."
+        )
     if query.dest not in (world.cities if query.days <= 3 else world.states):
-        return f"'{query.dest}' is not a destination in this world (a city for 3 days, a state for more)."
+        return (
+            f"'{query.dest}' is not a destination in this world (a city for 3 days, a state for"
+            " more)."
+        )
     if query.dest == query.org and query.days <= 3:
         return f"the trip starts in {query.org} and goes to {query.org}."
     if len(query.date) != query.days:
-        return f"the request is for {counted(query.days, 'day')} and gives {counted(len(query.date), 'date')}."
+        return (
+            f"the request is for {counted(query.days, 'day')} and gives"
+            f" {counted(len(query.date), 'date')}."
+        )
     for kind, wish, known in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),
@@ -55,7 +76,10 @@ def why_unplannable(query: Query, world: World) -> str | None:
         if wish is not None and wish not in known:
             return f"unknown {kind} '{wish}'; known are {', '.join(known)}."
     if len(set(cuisines)) < len(cuisines):
-        return f"a cuisine is asked for twice ({', '.join(cuisines)}), which the official rules cannot pass."
+        return (
+            f"a cuisine is asked for twice ({', '.join(cuisines)}), which the official rules cannot"
+            " pass."
+        )
     if len(cuisines) > MOST_CUISINES:
         return f"{len(cuisines)} cuisines are asked for; the planner tries up to {MOST_CUISINES}."
     return None
@@ -73,30 +97,43 @@ def counted(number: int, thing: str) -> str:
 
 
 def city_pool(query: Query, world: World) -> list[str]:
-    """The cities a plan may visit, in the world's order: one for up to three days, those of a state for more (row T2)."""
+    """The cities a plan may visit, in the world's order: one for up to three days, those of a state
+    for more (row T2)."""
     if query.days <= 3:
         return [query.dest]
-    return [city for city in world.states[query.dest] if city != query.org and world.cities[city] == query.dest]
+    return [
+        city
+        for city in world.states[query.dest]
+        if city != query.org and world.cities[city] == query.dest
+    ]
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One city for so many nights. `stays` is cheapest first; `meals` holds no set that a cheaper one covers."""
+    """One city for so many nights. `stays` is cheapest first; `meals` holds no set that a cheaper
+    one covers."""
 
     stays: tuple[Stay, ...]
     stay_cents: tuple[int, ...]  # all nights
-    meals: tuple[tuple[int, int, tuple[int, ...]], ...]  # (cuisine mask, cents, restaurants by index), cheapest first
+    # (cuisine mask, cents, restaurants by index), cheapest first
+    meals: tuple[tuple[int, int, tuple[int, ...]], ...]
 
 
 class Problem:
-    def __init__(self, query: Query, world: World, comfortable: bool = False, splits: Splits = "all"):
+    def __init__(
+        self, query: Query, world: World, comfortable: bool = False, splits: Splits = "all"
+    ):
         self.query, self.world, self.comfortable = query, world, comfortable
         self.wanted = tuple(query.local_constraint.cuisine or ())
         self.visits, self.nights = query.visiting_city_number, query.days - 1
         each, more = divmod(self.nights, self.visits)
         longest = self.nights - self.visits + 1
         # Nights that one city may have.
-        self.lengths = range(1, longest + 1) if splits == "all" and self.visits > 1 else range(each, each + 1 + bool(more))
+        self.lengths = (
+            range(1, longest + 1)
+            if splits == "all" and self.visits > 1
+            else range(each, each + 1 + bool(more))
+        )
         self._stays: dict[str, list[Stay]] = {}
         self._meals: dict[str, tuple[list[Restaurant], list[Meals]]] = {}
         self._offers: dict[tuple[str, int], Offer | str] = {}
@@ -108,7 +145,11 @@ class Problem:
     def cities(self) -> list[str]:
         """The pool without the cities that fit for no number of nights."""
         pool = city_pool(self.query, self.world)
-        return [city for city in pool if any(self.offer(city, nights) is not None for nights in self.lengths)]
+        return [
+            city
+            for city in pool
+            if any(self.offer(city, nights) is not None for nights in self.lengths)
+        ]
 
     def offer(self, city: str, nights: int) -> Offer | None:
         found = self._offer(city, nights)
@@ -125,12 +166,20 @@ class Problem:
         return self._offers[city, nights]
 
     def _made_offer(self, city: str, nights: int) -> Offer | str:
-        fitting = tuple(stay for stay in self.stays(city) if stay.fits(nights) and not (self.comfortable and stay.rooms > 1))
+        fitting = tuple(
+            stay
+            for stay in self.stays(city)
+            if stay.fits(nights) and not (self.comfortable and stay.rooms > 1)
+        )
         if not fitting:
-            return f"no stay in {city} keeps the stated preferences with at most {nights} minimum nights."
+            return (
+                f"no stay in {city} keeps the stated preferences with at most {nights} minimum"
+                " nights."
+            )
         counts = self.meals(city)[1]
         required = len(MEALS) * (nights - 1)
-        # Beside the required meals, at most one per wanted cuisine, and no more than its two days of travel have.
+        # Beside the required meals, at most one per wanted cuisine, and no more than its two days
+        # of travel have.
         most = max(required, min(len(self.wanted), required + 2 * len(MEALS)))
         sets: dict[int, tuple[int, tuple[int, ...]]] = {}
         for meals in counts[required : most + 1]:
@@ -142,7 +191,11 @@ class Problem:
         if len(self.sights(city)) < nights - 1:
             return f"{city} has too few attractions."
         night_cents = (cents(stay.accommodation.price_usd) * stay.rooms for stay in fitting)
-        return Offer(fitting, tuple(night * nights for night in night_cents), _undominated(sets, self.query.party_size))
+        return Offer(
+            fitting,
+            tuple(night * nights for night in night_cents),
+            _undominated(sets, self.query.party_size),
+        )
 
     def stays(self, city: str) -> list[Stay]:
         if city not in self._stays:
@@ -162,7 +215,8 @@ class Problem:
         return self._sights[city]
 
     def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
-        """The cheapest way for the whole party on the day with this index: by own car, or by flight or taxi."""
+        """The cheapest way for the whole party on the day with this index: by own car, or by flight
+        or taxi."""
         if driving:
             return self._road(origin, destination).get("self-driving")
         key = (origin, destination, day)
@@ -172,22 +226,32 @@ class Problem:
             if flight is None or taxi is None:
                 self._legs[key] = flight or taxi
             else:
-                self._legs[key] = flight if self.comfortable or self.leg_cents(flight) <= self.leg_cents(taxi) else taxi
+                self._legs[key] = (
+                    flight
+                    if self.comfortable or self.leg_cents(flight) <= self.leg_cents(taxi)
+                    else taxi
+                )
         return self._legs[key]
 
     def _road(self, origin: str, destination: str) -> dict[str, Leg]:
         if (origin, destination) not in self._roads:
-            self._roads[origin, destination] = {leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)}
+            self._roads[origin, destination] = {
+                leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)
+            }
         return self._roads[origin, destination]
 
     def leg_cents(self, leg: Leg) -> int:
         """For the whole party. Road costs are whole dollars, a flight's price is per person."""
-        return cents(leg.cost_usd) * self.query.party_size if leg.flight else cents(leg.party_cost_usd)
+        return (
+            cents(leg.cost_usd) * self.query.party_size if leg.flight else cents(leg.party_cost_usd)
+        )
 
 
 def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
     kept: list[tuple[int, int, tuple[int, ...]]] = []
-    for mask, (price, chosen) in sorted(sets.items(), key=lambda item: (item[1][0], -item[0].bit_count(), item[0])):
+    for mask, (price, chosen) in sorted(
+        sets.items(), key=lambda item: (item[1][0], -item[0].bit_count(), item[0])
+    ):
         if not any(mask & ~other == 0 for other, _, _ in kept):
             kept.append((mask, price * party_size, chosen))
     return tuple(kept)

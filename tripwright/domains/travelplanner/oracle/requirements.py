@@ -1,8 +1,9 @@
-"""A request taken apart into requirements that can be dropped one by one, and whether what is left can be met (row B2).
+"""A request taken apart into requirements that can be dropped one by one, and whether what is left
+can be met (row B2).
 
-What a dropped requirement leaves: no wish of that kind, any budget, at most as many cities, or any dates of the same length that the
-world has flights for. Each of them only widens the choice, so what is feasible stays feasible when more is dropped, and every answer
-spares others.
+What a dropped requirement leaves: no wish of that kind, any budget, at most as many cities, or any
+dates of the same length that the world has flights for. Each of them only widens the choice, so
+what is feasible stays feasible when more is dropped, and every answer spares others.
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, Status, first_within_budget, solve
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    Status,
+    first_within_budget,
+    solve,
+)
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.store import World
 
 
 class Requirement(NamedTuple):
-    """`kind`: budget, transportation, cuisine, house rule, room type, cities or dates. Each cuisine is one requirement."""
+    """`kind`: budget, transportation, cuisine, house rule, room type, cities or dates. Each cuisine
+    is one requirement."""
 
     kind: str
     value: str
@@ -37,18 +44,28 @@ class Relaxations:
 
     @cached_property
     def requirements(self) -> tuple[Requirement, ...]:
-        """In the order in which a search for a minimal conflict should do without them: the dates last, as they cost most to free."""
+        """In the order in which a search for a minimal conflict should do without them: the dates
+        last, as they cost most to free."""
         query, wishes = self.query, self.query.local_constraint
         found = [Requirement("budget", usd(query.budget))]
-        found += [Requirement("transportation", wishes.transportation)] if wishes.transportation else []
-        found += [Requirement("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisine or ())]
+        found += (
+            [Requirement("transportation", wishes.transportation)] if wishes.transportation else []
+        )
+        found += [
+            Requirement("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisine or ())
+        ]
         found += [Requirement("house rule", wishes.house_rule)] if wishes.house_rule else []
         found += [Requirement("room type", wishes.room_type)] if wishes.room_type else []
-        found += [Requirement("cities", str(query.visiting_city_number))] if query.visiting_city_number > 1 else []
+        found += (
+            [Requirement("cities", str(query.visiting_city_number))]
+            if query.visiting_city_number > 1
+            else []
+        )
         return (*found, Requirement("dates", f"{query.date[0]} to {query.date[-1]}"))
 
     def without(self, dropped: Set[Requirement]) -> Iterator[Query]:
-        """Requests of which at least one has a plan if and only if what is left can be met; the original dates come first."""
+        """Requests of which at least one has a plan if and only if what is left can be met; the
+        original dates come first."""
         base = without_wishes(self.query, dropped)
         kinds = {each.kind for each in dropped}
         if "budget" in kinds:
@@ -59,11 +76,18 @@ class Relaxations:
             yield base.model_copy(update={"visiting_city_number": cities})
         if "dates" not in kinds or base.local_constraint.transportation == "no flight":
             return
-        # Roads are the same on every day: whoever can drive can drive on the dates tried above, and only flights are left to try.
+        # Roads are the same on every day: whoever can drive can drive on the dates tried above, and
+        # only flights are left to try.
         flying = base.local_constraint.model_copy(update={"transportation": "no self-driving"})
         for _, dates in other_dates(base, self.world):
             for cities in counts:
-                yield base.model_copy(update={"local_constraint": flying, "visiting_city_number": cities, "date": dates})
+                yield base.model_copy(
+                    update={
+                        "local_constraint": flying,
+                        "visiting_city_number": cities,
+                        "date": dates,
+                    }
+                )
 
     def feasible(self, dropped: Set[Requirement]) -> bool:
         key = frozenset(dropped)
@@ -78,14 +102,21 @@ class Relaxations:
         """The cheapest plan when these are dropped, the budget aside; None where there is none."""
         best: Solution | None = None
         for query in self.without(dropped):
-            below = math.inf if best is None or best.cost_usd is None else best.cost_usd - 0.005  # costs are whole cents
+            # costs are whole cents
+            below = math.inf if best is None or best.cost_usd is None else best.cost_usd - 0.005
             if has_plan(query.model_copy(update={"budget": below}), self.world):
                 best = solve(query, self.world)
         return best
 
 
 def usd(amount: float) -> str:
-    return f"-{usd(-amount)}" if amount < 0 else f"${amount:,.0f}" if amount == int(amount) else f"${amount:,.2f}"
+    return (
+        f"-{usd(-amount)}"
+        if amount < 0
+        else f"${amount:,.0f}"
+        if amount == int(amount)
+        else f"${amount:,.2f}"
+    )
 
 
 def has_plan(query: Query, world: World) -> bool:
@@ -98,13 +129,18 @@ def without_wishes(query: Query, dropped: Set[Requirement]) -> Query:
     wishes = query.local_constraint
     cuisine = [name for name in wishes.cuisine or () if Requirement("cuisine", name) not in dropped]
     left: dict[str, Any] = {"cuisine": cuisine or None}
-    for kind, value in (("house rule", wishes.house_rule), ("room type", wishes.room_type), ("transportation", wishes.transportation)):
+    for kind, value in (
+        ("house rule", wishes.house_rule),
+        ("room type", wishes.room_type),
+        ("transportation", wishes.transportation),
+    ):
         left[kind] = None if value is None or Requirement(kind, value) in dropped else value
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(left)})
 
 
 def other_dates(query: Query, world: World) -> Iterator[tuple[int, list[str]]]:
-    """(days shifted, dates) for every other start within the days that the world has flights for: nearest first, later before earlier.
+    """(days shifted, dates) for every other start within the days that the world has flights for:
+    nearest first, later before earlier.
 
     Dates that are no calendar days, and a world without flights, have no others.
     """

@@ -1,8 +1,10 @@
-"""Trips of one transport family in order of cost (row B2): best first, by the bounds of `bounds.py`.
+"""Trips of one transport family in order of cost (row B2): best first, by the bounds of
+`bounds.py`.
 
-A trip is an order of cities, the nights and the stay in each; its legs and meals are the cheapest for these. The search extends the
-unfinished trip whose bound is least; a bound is never above the true cost, so a finished trip that comes up is the cheapest that is
-left. Of trips with the same cost, the further advanced and then the first in the world's order of cities comes up first.
+A trip is an order of cities, the nights and the stay in each; its legs and meals are the cheapest
+for these. The search extends the unfinished trip whose bound is least; a bound is never above the
+true cost, so a finished trip that comes up is the cheapest that is left. Of trips with the same
+cost, the further advanced and then the first in the world's order of cities comes up first.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ class Trip(NamedTuple):
 
 
 def cheapest_trips(problem: Problem, bounds: Bounds, other_stays: bool = False) -> Iterator[Trip]:
-    """Every trip within the bounds' limit, cheapest first; without `other_stays` only those in the cheapest fitting stays."""
+    """Every trip within the bounds' limit, cheapest first; without `other_stays` only those in the
+    cheapest fitting stays."""
     heap: list[Node] = []
     for node in _extensions(problem, bounds, (0, 0, (), 0, ((bounds.all_cuisines, 0),))):
         heapq.heappush(heap, node)
@@ -65,14 +68,19 @@ def _extensions(problem: Problem, bounds: Bounds, node: Node) -> Iterator[Node]:
         if leg >= NEVER:
             continue
         for nights in bounds.lengths(done, day):
-            extended = _stayed(problem, bounds, costs, leg, Visit(city, nights, 0), done + 1, day + nights)
+            extended = _stayed(
+                problem, bounds, costs, leg, Visit(city, nights, 0), done + 1, day + nights
+            )
             if extended is not None:
                 bound, more = extended
                 yield bound, -done - 1, (*visits, Visit(city, nights, 0)), day + nights, more
 
 
-def _stayed(problem: Problem, bounds: Bounds, costs: Costs, leg: int, visit: Visit, done: int, day: int) -> tuple[int, Costs] | None:
-    """(bound on the whole trip, costs so far) after a stay; None where the trip cannot be finished within the limit."""
+def _stayed(
+    problem: Problem, bounds: Bounds, costs: Costs, leg: int, visit: Visit, done: int, day: int
+) -> tuple[int, Costs] | None:
+    """(bound on the whole trip, costs so far) after a stay; None where the trip cannot be finished
+    within the limit."""
     offer = problem.offer(problem.cities[visit.city], visit.nights)
     rest = bounds.to_leave[done].get((visit.city, day))
     if offer is None or rest is None:
@@ -89,7 +97,8 @@ def _stayed(problem: Problem, bounds: Bounds, costs: Costs, leg: int, visit: Vis
 
 
 def _next_stay(problem: Problem, node: Node) -> Node | None:
-    """The same trip in the next dearer stay of its last city. It may exceed the limit: what is asked for ends before that matters."""
+    """The same trip in the next dearer stay of its last city. It may exceed the limit: what is
+    asked for ends before that matters."""
     bound, progress, visits, day, costs = node
     last = visits[-1]
     offer = problem.offer(problem.cities[last.city], last.nights)
@@ -98,11 +107,18 @@ def _next_stay(problem: Problem, node: Node) -> Node | None:
         return None
     more = offer.stay_cents[last.stay + 1] - offer.stay_cents[last.stay]
     visits = (*visits[:-1], last._replace(stay=last.stay + 1))
-    return bound + more, progress, visits, day, tuple((wanted, cost + more) for wanted, cost in costs)
+    return (
+        bound + more,
+        progress,
+        visits,
+        day,
+        tuple((wanted, cost + more) for wanted, cost in costs),
+    )
 
 
 def meals_of(problem: Problem, visits: tuple[Visit, ...]) -> list[tuple[int, ...]]:
-    """For each city the restaurants (by index) that together serve every wanted cuisine at the least cost."""
+    """For each city the restaurants (by index) that together serve every wanted cuisine at the
+    least cost."""
     states: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {0: (0, ())}
     for visit in visits:
         offer = problem.offer(problem.cities[visit.city], visit.nights)

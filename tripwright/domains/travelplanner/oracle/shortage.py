@@ -1,8 +1,10 @@
-"""What a world offers under some of a request's requirements, in words with places and counts: the half of an explanation one can check.
+"""What a world offers under some of a request's requirements, in words with places and counts: the
+half of an explanation one can check.
 
-Three questions, and those that bear on the conflict are answered: which cities have a fitting stay and enough to eat and see for the
-nights there are, which wanted cuisines they serve, and how one gets there, about and back. What is not explained by the cities or by
-their cuisines is a lack of transport: there is nothing else that a trip needs.
+Three questions, and those that bear on the conflict are answered: which cities have a fitting stay
+and enough to eat and see for the nights there are, which wanted cuisines they serve, and how one
+gets there, about and back. What is not explained by the cities or by their cuisines is a lack of
+transport: there is nothing else that a trip needs.
 """
 
 from __future__ import annotations
@@ -11,9 +13,20 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tripwright.domains.travelplanner.oracle.options import attractions, flight_leg, restaurants, road_km, road_legs, stays
+from tripwright.domains.travelplanner.oracle.options import (
+    attractions,
+    flight_leg,
+    restaurants,
+    road_km,
+    road_legs,
+    stays,
+)
 from tripwright.domains.travelplanner.oracle.problem import Problem, city_pool, counted, listed
-from tripwright.domains.travelplanner.oracle.requirements import Requirement, other_dates, without_wishes
+from tripwright.domains.travelplanner.oracle.requirements import (
+    Requirement,
+    other_dates,
+    without_wishes,
+)
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.store import World
 
@@ -22,7 +35,8 @@ STAYS = {"room type", "house rule"}
 
 
 def shortage(query: Query, world: World, kept: Collection[Requirement]) -> str:
-    """One line for a conflict without the budget: what is asked for, then what the world offers. `kept` empty: the trip itself."""
+    """One line for a conflict without the budget: what is asked for, then what the world offers.
+    `kept` empty: the trip itself."""
     view = _View(query, world, kept)
     said = []
     if view.kinds & STAYS or not view.enough:
@@ -36,13 +50,16 @@ def shortage(query: Query, world: World, kept: Collection[Requirement]) -> str:
 
 
 def asked_for(query: Query, kept: Collection[Requirement]) -> str:
-    """The requirements as a phrase: "private room that allows parties, French food, 2 cities in Michigan"."""
+    """The requirements as a phrase: "private room that allows parties, French food, 2 cities in
+    Michigan"."""
     values: dict[str, list[str]] = {}
     for each in kept:
         values.setdefault(each.kind, []).append(each.value)
     said = []
     if STAYS & set(values):
-        said.append(stay_phrase(*(values.get(kind, [None])[0] for kind in ("room type", "house rule"))))
+        said.append(
+            stay_phrase(*(values.get(kind, [None])[0] for kind in ("room type", "house rule")))
+        )
     if "cuisine" in values:
         said.append(f"{listed(values['cuisine'])} food")
     said += values.get("transportation", [])
@@ -77,14 +94,20 @@ class _View:
 
     def __init__(self, query: Query, world: World, kept: Collection[Requirement]):
         wishes = query.local_constraint
-        stated = [("house rule", wishes.house_rule), ("room type", wishes.room_type), ("transportation", wishes.transportation)]
+        stated = [
+            ("house rule", wishes.house_rule),
+            ("room type", wishes.room_type),
+            ("transportation", wishes.transportation),
+        ]
         stated += [("cuisine", name) for name in wishes.cuisine or ()]
         gone = {Requirement(kind, value) for kind, value in stated if value} - set(kept)
         self.query, self.world = without_wishes(query, gone), world
         self.kinds = {each.kind for each in kept}
         self.wishes: LocalConstraint = self.query.local_constraint
         self.asked = query.visiting_city_number if "cities" in self.kinds else 1
-        self.problem = Problem(self.query.model_copy(update={"visiting_city_number": self.asked}), world)
+        self.problem = Problem(
+            self.query.model_copy(update={"visiting_city_number": self.asked}), world
+        )
         self.cities = [self._city(name) for name in city_pool(query, world)]
         self.fitting = [city for city in self.cities if city.nights]
         every = (1 << len(self.problem.wanted)) - 1
@@ -103,7 +126,11 @@ class _View:
         rows = self.world.accommodations(name)
         found = stays(self.query, self.world, name)
         if not found:
-            return _City(name, (), f"{counted(len(rows), 'stay')}, {self._none()}" if rows else "no stays at all")
+            return _City(
+                name,
+                (),
+                f"{counted(len(rows), 'stay')}, {self._none()}" if rows else "no stays at all",
+            )
         those = "the one stay that fits" if len(found) == 1 else f"the {len(found)} stays that fit"
         least = min(stay.accommodation.minimum_nights for stay in found)
         if least > few[-1]:
@@ -116,7 +143,8 @@ class _View:
         return _City(name, can, "" if can else self._too_little(name, to_be_had[0]))
 
     def _too_little(self, name: str, nights: int) -> str:
-        """What a city lacks for this many nights: three meals and an attraction on each whole day."""
+        """What a city lacks for this many nights: three meals and an attraction on each whole
+        day."""
         lacks = [
             (counted(has, thing), need)
             for has, thing, need in (
@@ -125,31 +153,51 @@ class _View:
             )
             if has < need
         ]
-        return f"{' and '.join(has for has, _ in lacks)} where {_nights(nights)} take {' and '.join(str(need) for _, need in lacks)}"
+        return (
+            f"{' and '.join(has for has, _ in lacks)} where {_nights(nights)} take"
+            f" {' and '.join(str(need) for _, need in lacks)}"
+        )
 
     def _none(self) -> str:
         rule = self.wishes.house_rule
-        return f"none that allows {rule}" if rule and not self.wishes.room_type else f"no {stay_phrase(self.wishes.room_type, rule)}"
+        return (
+            f"none that allows {rule}"
+            if rule and not self.wishes.room_type
+            else f"no {stay_phrase(self.wishes.room_type, rule)}"
+        )
 
     @property
     def counts(self) -> range:
-        """How many cities a trip may have: as many as asked for, or (where their number is free) fewer."""
-        return range(self.asked, self.asked + 1) if "cities" in self.kinds else range(1, self.query.visiting_city_number + 1)
+        """How many cities a trip may have: as many as asked for, or (where their number is free)
+        fewer."""
+        return (
+            range(self.asked, self.asked + 1)
+            if "cities" in self.kinds
+            else range(1, self.query.visiting_city_number + 1)
+        )
 
     def _how_many(self) -> str:
         return _span(self.counts)
 
     def _shared(self) -> set[int]:
-        """The sets of wanted cuisines (as masks) that the fitting cities can serve while they share the nights of a trip; empty where
-        they cannot even share the nights. City by city: (cities so far, nights so far) → masks."""
+        """The sets of wanted cuisines (as masks) that the fitting cities can serve while they share
+        the nights of a trip; empty where they cannot even share the nights. City by city: (cities
+        so far, nights so far) → masks."""
         found: dict[tuple[int, int], set[int]] = {(0, 0): {0}}
         for city in self.fitting:
-            served = {nights: {mask for mask, _, _ in self._meals(city.name, nights)} for nights in city.nights}
+            served = {
+                nights: {mask for mask, _, _ in self._meals(city.name, nights)}
+                for nights in city.nights
+            }
             for (count, spent), masks in list(found.items()):
                 for nights, more in served.items():
                     if count < self.counts[-1] and spent + nights < self.query.days:
-                        found.setdefault((count + 1, spent + nights), set()).update(a | b for a in masks for b in more)
-        return {mask for count in self.counts for mask in found.get((count, self.query.days - 1), ())}
+                        found.setdefault((count + 1, spent + nights), set()).update(
+                            a | b for a in masks for b in more
+                        )
+        return {
+            mask for count in self.counts for mask in found.get((count, self.query.days - 1), ())
+        }
 
     def _meals(self, name: str, nights: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
         offer = self.problem.offer(name, nights)
@@ -158,11 +206,19 @@ class _View:
     def about_stays(self) -> str:
         if len(self.cities) == 1:
             city = self.cities[0]
-            return f"{city.name}: {city.lack}" if city.lack else f"{city.name} can host {_nights(city.nights[0])}"
+            return (
+                f"{city.name}: {city.lack}"
+                if city.lack
+                else f"{city.name} can host {_nights(city.nights[0])}"
+            )
         few = f"{len(self.fitting)} of" if len(self.fitting) < len(self.cities) else "all"
         count = f"{few} {len(self.cities)} cities of {self.query.dest}"
         names = [city.name for city in self.fitting]
-        said = f"only {names[0]} qualifies" if len(names) == 1 else f"{count} qualify" + (f" ({_some(names)})" if names else "")
+        said = (
+            f"only {names[0]} qualifies"
+            if len(names) == 1
+            else f"{count} qualify" + (f" ({_some(names)})" if names else "")
+        )
         if not self.enough and len(self.fitting) >= self.asked:
             said += f", {self._too_short()}"
         return "; ".join([said, *self._lacks()])
@@ -173,18 +229,32 @@ class _View:
         if len(self.fitting) == 1:
             return f"for {_span(self.fitting[0].nights)} of the {nights} nights"
         spans = [f"{city.name} {_span(city.nights)}" for city in self.fitting]
-        return f"but {_nights(nights)} cannot be shared out among {self._how_many()} of them as they need ({_some(spans)})"
+        return (
+            f"but {_nights(nights)} cannot be shared out among {self._how_many()} of them as they"
+            f" need ({_some(spans)})"
+        )
 
     def _lacks(self) -> list[str]:
-        """Why the other cities do not qualify: the nearest misses first, those without any fitting stay together."""
-        none = [city.name for city in self.cities if city.lack and not stays(self.query, self.world, city.name)]
+        """Why the other cities do not qualify: the nearest misses first, those without any fitting
+        stay together."""
+        none = [
+            city.name
+            for city in self.cities
+            if city.lack and not stays(self.query, self.world, city.name)
+        ]
         near = [city for city in self.cities if city.lack and city.name not in none]
         said = [f"{city.name}: {city.lack}" for city in near[:MOST_NAMED]]
         if len(near) > MOST_NAMED:
             said.append(f"{len(near) - MOST_NAMED} more like these")
         if len(none) <= 3:
             return said + [f"{city.name}: {city.lack}" for city in self.cities if city.name in none]
-        return [*said, f"{len(none)} have no {stay_phrase(self.wishes.room_type, self.wishes.house_rule)} ({_some(none)})"]
+        return [
+            *said,
+            (
+                f"{len(none)} have no {stay_phrase(self.wishes.room_type, self.wishes.house_rule)}"
+                f" ({_some(none)})"
+            ),
+        ]
 
     # ---- cuisines
 
@@ -194,13 +264,30 @@ class _View:
         for cuisine in self.wishes.cuisine or ():
             serving = [city for city in self.cities if self._serves(city, cuisine)]
             names = [city.name for city in serving if city in places]
-            where = _some([city.name for city in places]) if len(places) <= MOST_NAMED else f"the {len(places)} cities that qualify"
-            said.append(f"{cuisine} is served in {_some(names)}" if names else f"no restaurant in {where} serves {cuisine} food")
+            where = (
+                _some([city.name for city in places])
+                if len(places) <= MOST_NAMED
+                else f"the {len(places)} cities that qualify"
+            )
+            said.append(
+                f"{cuisine} is served in {_some(names)}"
+                if names
+                else f"no restaurant in {where} serves {cuisine} food"
+            )
             if not names:
-                said += [f"{city.name} has {cuisine} food, but cannot host this trip: {city.lack}" for city in serving[:MOST_NAMED]]
-        if not self.served and all(any(self._serves(city, cuisine) for city in places) for cuisine in self.wishes.cuisine or ()):
+                said += [
+                    f"{city.name} has {cuisine} food, but cannot host this trip: {city.lack}"
+                    for city in serving[:MOST_NAMED]
+                ]
+        if not self.served and all(
+            any(self._serves(city, cuisine) for city in places)
+            for cuisine in self.wishes.cuisine or ()
+        ):
             all_of_it = "it" if len(self.problem.wanted) == 1 else "them all"
-            said.append(f"but no {self._how_many()} of the cities can share {_nights(self.query.days - 1)} and serve {all_of_it}")
+            said.append(
+                f"but no {self._how_many()} of the cities can share {_nights(self.query.days - 1)}"
+                f" and serve {all_of_it}"
+            )
         return "; ".join(said)
 
     def _serves(self, city: _City, cuisine: str) -> bool:
@@ -209,54 +296,90 @@ class _View:
     # ---- transport
 
     def about_transport(self) -> str:
-        """From home to each fitting city and back, then between the cities where the trip needs that."""
-        places = [city for city in self.fitting if self.counts[-1] > 1 or all(self._serves(city, name) for name in self.problem.wanted)]
+        """From home to each fitting city and back, then between the cities where the trip needs
+        that."""
+        places = [
+            city
+            for city in self.fitting
+            if self.counts[-1] > 1 or all(self._serves(city, name) for name in self.problem.wanted)
+        ]
         names = [city.name for city in places]
         if len(names) == 1 or self.counts[-1] == 1:
             no_way = [self._no_round_trip(name) for name in names]
             if len(no_way) <= MOST_NAMED:
                 return "; ".join(no_way)
-            return "; ".join([f"none of {len(names)} cities can be reached from {self.query.org} and left for it again", *no_way[:3]])
+            return "; ".join(
+                [
+                    (
+                        f"none of {len(names)} cities can be reached from {self.query.org} and left"
+                        " for it again"
+                    ),
+                    *no_way[:3],
+                ]
+            )
         out = {name: self._no_way(self.query.org, name, 0) for name in names}
         back = {name: self._no_way(name, self.query.org, -1) for name in names}
-        for lacks, what in ((out, f"can be reached from {self.query.org}"), (back, f"can be left for {self.query.org}")):
+        for lacks, what in (
+            (out, f"can be reached from {self.query.org}"),
+            (back, f"can be left for {self.query.org}"),
+        ):
             if all(lacks.values()):
                 return "; ".join([f"none of {_some(names)} {what}", *_first_lacks(lacks)])
         may_begin, may_end = ([name for name in names if not lacks[name]] for lacks in (out, back))
         said = []
         if may_begin == may_end != names:
-            said = [f"only {_some(may_begin)} can be reached from {self.query.org} and left for it again", *_first_lacks(out)]
+            said = [
+                (
+                    f"only {_some(may_begin)} can be reached from {self.query.org} and left for it"
+                    " again"
+                ),
+                *_first_lacks(out),
+            ]
             if len(may_begin) == 1 and (alone := self._not_alone(may_begin[0])):
                 return "; ".join([*said, alone])
         else:
             for lacks, can, what in ((out, may_begin, "reached from"), (back, may_end, "left for")):
                 if can != names:
-                    said += [f"only {_some(can)} can be {what} {self.query.org}", *_first_lacks(lacks)]
+                    said += [
+                        f"only {_some(can)} can be {what} {self.query.org}",
+                        *_first_lacks(lacks),
+                    ]
         return "; ".join([*said, *self._between(names)])
 
     def _not_alone(self, name: str) -> str:
-        """Why one city is not enough where a trip can neither begin nor end with any other; "" where it could be."""
+        """Why one city is not enough where a trip can neither begin nor end with any other; ""
+        where it could be."""
         begins = "begins in one of them and ends in another"
         if self.asked > 1:
             return f"a trip to {self.asked} cities {begins}"
         nights = self.query.days - 1
         if any(city.name == name and nights in city.nights for city in self.fitting):
             return ""
-        return f"{name} alone cannot have all {nights} nights, and a trip to several cities {begins}"
+        return (
+            f"{name} alone cannot have all {nights} nights, and a trip to several cities {begins}"
+        )
 
     def _between(self, names: Sequence[str]) -> list[str]:
         pairs = list(itertools.permutations(names, 2))
-        joined = sum(1 for a, b in pairs if any(not self._lack(a, b, date) for date in self.query.date[1:-1]))
+        joined = sum(
+            1 for a, b in pairs if any(not self._lack(a, b, date) for date in self.query.date[1:-1])
+        )
         few = f"{joined} of the" if joined < len(pairs) else "all"
         ways = f"{few} {len(pairs)} ways between {_some(names)} can be travelled"
         food = " and serves every wanted cuisine" if self.problem.wanted else ""
-        return [ways, f"but no route through {self._how_many()} of them fits the nights{food} and has a way for every leg on its day"]
+        return [
+            ways,
+            (
+                f"but no route through {self._how_many()} of them fits the nights{food} and has a"
+                " way for every leg on its day"
+            ),
+        ]
 
     def _no_round_trip(self, name: str) -> str:
         lack = self._no_way(self.query.org, name, 0) or self._no_way(name, self.query.org, -1)
         return (
             lack
-            or f"one can go from {self.query.org} to {name} and from {name} to {self.query.org}, but never {self.query.days} days apart"
+            or f"one can go from {self.query.org} to {name} and from {name} to {self.query.org}, but never {self.query.days} days apart"  # noqa: E501
         )
 
     def _no_way(self, origin: str, destination: str, day: int) -> str:
@@ -268,7 +391,11 @@ class _View:
         if road_legs(self.query, self.world, origin, destination):
             return ""
         ground = self.world.ground(origin, destination)
-        road = "no road" if road_km(ground) is None and not (ground and ground.duration) else "a road that takes a day or more"
+        road = (
+            "no road"
+            if road_km(ground) is None and not (ground and ground.duration)
+            else "a road that takes a day or more"
+        )
         if self.wishes.transportation == "no flight":
             return f"{road}, and no flight wanted"
         dates = [date] if "dates" in self.kinds else [date, *self._same_day_of_other_trips(date)]
@@ -277,7 +404,11 @@ class _View:
         if len(dates) > 1:
             return f"{road}, and no flight on any day that is known"
         known = self.world.flights(origin, destination, date) is not None
-        return f"{road}, and no flight on {date}" if known else f"{road}, and the flights of {date} are not known"
+        return (
+            f"{road}, and no flight on {date}"
+            if known
+            else f"{road}, and the flights of {date} are not known"
+        )
 
     def _same_day_of_other_trips(self, date: str) -> Iterable[str]:
         at = list(self.query.date).index(date)

@@ -22,7 +22,9 @@ class CityChoice:
     city: str
     nights: int
     stay: Stay
-    meals: tuple[Restaurant, ...]  # the first 3 × (nights − 1) are for the full days, the rest for the days of arrival and departure
+    # the first 3 × (nights − 1) are for the full days, the rest for the days of arrival and
+    # departure
+    meals: tuple[Restaurant, ...]
     attractions: tuple[str, ...]  # one per full day
 
 
@@ -39,7 +41,11 @@ class Solution:
 
     @property
     def family(self) -> str | None:
-        return ("self-driving" if self.legs[0].mode == "self-driving" else "flight or taxi") if self.legs else None
+        return (
+            ("self-driving" if self.legs[0].mode == "self-driving" else "flight or taxi")
+            if self.legs
+            else None
+        )
 
 
 def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
@@ -48,22 +54,32 @@ def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
     here, left_over = query.org, list[str]()
     for choice, leg in zip(solution.cities, solution.legs, strict=False):
         full_days = choice.nights - 1
-        arrival = _day(len(days) + 1, {"from": here, "to": choice.city}, leg_record(leg), choice.stay.accommodation.name)
+        arrival = _day(
+            len(days) + 1,
+            {"from": here, "to": choice.city},
+            leg_record(leg),
+            choice.stay.accommodation.name,
+        )
         left_over = _eat(arrival, left_over, [row.name for row in choice.meals[3 * full_days :]])
         days.append(arrival)
         for i in range(full_days):
             day = _day(len(days) + 1, choice.city, "-", choice.stay.accommodation.name)
             day["attraction"] = [choice.attractions[i]]
-            day.update(zip(MEALS, (row.name for row in choice.meals[3 * i : 3 * i + 3]), strict=True))
+            day.update(
+                zip(MEALS, (row.name for row in choice.meals[3 * i : 3 * i + 3]), strict=True)
+            )
             days.append(day)
         here = choice.city
-    days.append(_day(len(days) + 1, {"from": here, "to": query.org}, leg_record(solution.legs[-1]), "-"))
+    days.append(
+        _day(len(days) + 1, {"from": here, "to": query.org}, leg_record(solution.legs[-1]), "-")
+    )
     _eat(days[-1], left_over, [])
     return days
 
 
 def _eat(day: dict[str, Any], before: list[str], after: list[str]) -> list[str]:
-    """Meals of a day of travel: those of the city that is left from breakfast on, those of the next one from dinner back.
+    """Meals of a day of travel: those of the city that is left from breakfast on, those of the next
+    one from dinner back.
 
     Returns those of the next city that found no place: they wait until it is left in turn.
     """
@@ -96,5 +112,9 @@ def leg_record(leg: Leg) -> dict[str, Any]:
     }
     if leg.flight is not None:
         flight = leg.flight
-        record.update(flight_number=flight.number, departure_time=flight.departure_time, arrival_time=flight.arrival_time)
+        record.update(
+            flight_number=flight.number,
+            departure_time=flight.departure_time,
+            arrival_time=flight.arrival_time,
+        )
     return record

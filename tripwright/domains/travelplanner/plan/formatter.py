@@ -1,8 +1,10 @@
-"""Itineraries in words → plans, by an LLM behind an endpoint (row S2). The deterministic way is `trip.itinerary`.
+"""Itineraries in words → plans, by an LLM behind an endpoint (row S2). The deterministic way is
+`trip.itinerary`.
 
-Whose fault was it (law 4): a service that is dead, or that writes a name which the itinerary does not hold, is our side's failure, and the
-itinerary is unscored; a text from which no plan can be read, though the service answered, has failed. The check of names matters: a
-formatter that mends a misspelt hotel would pass a plan that the agent never wrote.
+Whose fault was it (law 4): a service that is dead, or that writes a name which the itinerary does
+not hold, is our side's failure, and the itinerary is unscored; a text from which no plan can be
+read, though the service answered, has failed. The check of names matters: a formatter that mends a
+misspelt hotel would pass a plan that the agent never wrote.
 """
 
 from __future__ import annotations
@@ -78,24 +80,41 @@ EXAMPLE_PLAN = [
 Key = TypeVar("Key")
 
 
-def format_itinerary(endpoint: ChatEndpoint, query: Query, text: str, city_of: CityOf | None = None) -> Formatted:
-    """A name that the formatter made up is pointed out to it once. `city_of` gives a city to a place written without one.
+def format_itinerary(
+    endpoint: ChatEndpoint, query: Query, text: str, city_of: CityOf | None = None
+) -> Formatted:
+    """A name that the formatter made up is pointed out to it once. `city_of` gives a city to a
+    place written without one.
 
     Raises UserError for what can never work (a wrong key, an unknown model).
     """
     said = extract_answer(text) if OPEN in text or CLOSE in text else text
     if not said or not said.strip():
-        return Formatted(None, "there is no itinerary" if said is not None else f"the last {OPEN} block is not complete")
+        return Formatted(
+            None,
+            "there is no itinerary"
+            if said is not None
+            else f"the last {OPEN} block is not complete",
+        )
     conversation = messages(query, said)
     outcome = endpoint.complete(conversation)
     read, invented = _understood(outcome, said)
     if invented and isinstance(outcome, Completion):
         correction = f"{invented} is not in the itinerary. Answer again, each name exactly as the itinerary spells it."
-        again = [{"role": "assistant", "content": outcome.text}, {"role": "user", "content": correction}]
+        again = [
+            {"role": "assistant", "content": outcome.text},
+            {"role": "user", "content": correction},
+        ]
         read, invented = _understood(endpoint.complete([*conversation, *again]), said)
     if invented:
-        return Formatted(None, f"the formatter wrote {invented}, which the itinerary does not say", unscored=True)
-    return Formatted([_with_cities(day, city_of) for day in read.plan]) if read.plan and city_of else read
+        return Formatted(
+            None, f"the formatter wrote {invented}, which the itinerary does not say", unscored=True
+        )
+    return (
+        Formatted([_with_cities(day, city_of) for day in read.plan])
+        if read.plan and city_of
+        else read
+    )
 
 
 def _understood(outcome: Completion | Fault, text: str) -> tuple[Formatted, str]:
@@ -105,26 +124,43 @@ def _understood(outcome: Completion | Fault, text: str) -> tuple[Formatted, str]
         return read, _invented(read.plan or [], text)
     if outcome.kind == "context_overflow":
         return Formatted(None, "the itinerary is longer than the formatter's model can read"), ""
-    return Formatted(None, f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}", unscored=True), ""
+    return Formatted(
+        None, f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}", unscored=True
+    ), ""
 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
     return [
         {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": _asked("A trip of three days from Oldport to Millbrook, please.", EXAMPLE_TEXT)},
+        {
+            "role": "user",
+            "content": _asked(
+                "A trip of three days from Oldport to Millbrook, please.", EXAMPLE_TEXT
+            ),
+        },
         {"role": "assistant", "content": json.dumps(EXAMPLE_PLAN, ensure_ascii=False)},
-        {"role": "user", "content": _asked(query.query or f"{query.org} to {query.dest}, {query.days} days", text)},
+        {
+            "role": "user",
+            "content": _asked(
+                query.query or f"{query.org} to {query.dest}, {query.days} days", text
+            ),
+        },
     ]
 
 
 def _asked(request: str, text: str) -> str:
-    return f"The traveller's request:\n{request}\n\nThe itinerary:\n{text}".encode("utf-8", "replace").decode()
+    return f"The traveller's request:\n{request}\n\nThe itinerary:\n{text}".encode(
+        "utf-8", "replace"
+    ).decode()
 
 
 def read_answer(completion: Completion) -> Formatted:
     """The plan in the formatter's answer, whatever fences or thoughts surround the array."""
     if completion.finish_reason == "length":
-        return Formatted(None, "the formatter's answer was cut off: the itinerary is too long for its limit of tokens")
+        return Formatted(
+            None,
+            "the formatter's answer was cut off: the itinerary is too long for its limit of tokens",
+        )
     text = completion.text.rpartition("</think>")[2]
     start, end = text.find("["), text.rfind("]")
     try:
@@ -140,7 +176,9 @@ def read_answer(completion: Completion) -> Formatted:
         problem = _problem(day, number)
         if problem:
             return Formatted(None, f"the formatter's day {number} {problem}")
-        plan.append({"days": number, **{field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}})
+        plan.append(
+            {"days": number, **{field: day[field].strip() or "-" for field in OFFICIAL_FIELDS}}
+        )
     return Formatted(plan)
 
 
@@ -149,15 +187,25 @@ def _problem(day: Any, number: int) -> str | None:
         return "is no object"
     if day.get("days", day.get("day")) not in (number, str(number)):
         return f"has another number ({ascii(day.get('days', day.get('day')))[:20]})"
-    return next((f"has no text for '{field}'" for field in OFFICIAL_FIELDS if not isinstance(day.get(field), str)), None)
+    return next(
+        (
+            f"has no text for '{field}'"
+            for field in OFFICIAL_FIELDS
+            if not isinstance(day.get(field), str)
+        ),
+        None,
+    )
 
 
 def _invented(plan: list[dict[str, Any]], text: str) -> str:
-    """The first name or flight number that the itinerary does not hold, letters and digits compared; empty if there is none."""
+    """The first name or flight number that the itinerary does not hold, letters and digits
+    compared; empty if there is none."""
     said = _letters(text)
     for day in plan:
         pieces = [day[field] for field in (*MEALS, "accommodation")] + day["attraction"].split(";")
-        names = [piece.rpartition(",")[0] or piece for piece in pieces if piece.strip() not in ("", "-")]
+        names = [
+            piece.rpartition(",")[0] or piece for piece in pieces if piece.strip() not in ("", "-")
+        ]
         names += re.findall(r"Flight Number: ([^,]+)", day["transportation"])
         for name in names:
             if _letters(name) not in said:
@@ -166,7 +214,8 @@ def _invented(plan: list[dict[str, Any]], text: str) -> str:
 
 
 def _with_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
-    """Where the whole text of a place is its name in the world, its city is added; everything else stays as written."""
+    """Where the whole text of a place is its name in the world, its city is added; everything else
+    stays as written."""
     route = read_route(day["current_city"]) if day["current_city"].startswith("from ") else None
     cities = [route[1], route[0]] if route else [day["current_city"]]
 
@@ -174,9 +223,17 @@ def _with_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
         city = city_of(kind, said, cities)
         return f"{said}, {city}" if city else said
 
-    sights = ";".join(placed("attraction", sight.strip()) if sight.strip() else sight for sight in day["attraction"].split(";"))
+    sights = ";".join(
+        placed("attraction", sight.strip()) if sight.strip() else sight
+        for sight in day["attraction"].split(";")
+    )
     meals: dict[str, str] = {meal: placed("restaurant", day[meal]) for meal in MEALS}
-    return {**day, **meals, "attraction": sights, "accommodation": placed("accommodation", day["accommodation"])}
+    return {
+        **day,
+        **meals,
+        "attraction": sights,
+        "accommodation": placed("accommodation", day["accommodation"]),
+    }
 
 
 def _letters(text: str) -> str:
@@ -184,9 +241,13 @@ def _letters(text: str) -> str:
 
 
 def format_all(
-    endpoint: ChatEndpoint, asked: Iterable[tuple[Key, Query, str]], concurrency: int = 8, city_of: CityOf | None = None
+    endpoint: ChatEndpoint,
+    asked: Iterable[tuple[Key, Query, str]],
+    concurrency: int = 8,
+    city_of: CityOf | None = None,
 ) -> Iterator[tuple[Key, Formatted]]:
-    """In the order they finish, `concurrency` at once. After MOST_FAULTS faults in a row the rest is unscored without asking."""
+    """In the order they finish, `concurrency` at once. After MOST_FAULTS faults in a row the rest
+    is unscored without asking."""
     waiting, faults = iter(asked), 0
 
     def while_it_lives() -> Iterator[tuple[Key, Query, str]]:
@@ -201,4 +262,9 @@ def format_all(
         faults = faults + 1 if formatted.unscored else 0
         yield key, formatted
     for key, _, _ in waiting:
-        yield key, Formatted(None, f"not asked: {MOST_FAULTS} itineraries in a row had failed", unscored=True)
+        yield (
+            key,
+            Formatted(
+                None, f"not asked: {MOST_FAULTS} itineraries in a row had failed", unscored=True
+            ),
+        )

@@ -1,7 +1,8 @@
 """From a model's text to a plan, without ever raising, hanging or guessing.
 
-A model may write anything, so every way in which an answer can be wrong is a value (`problem`, one line), not an exception. Only
-Markdown fences are forgiven: the JSON must be valid and must follow the schema of row P3. Nothing in the text is ever evaluated.
+A model may write anything, so every way in which an answer can be wrong is a value (`problem`, one
+line), not an exception. Only Markdown fences are forgiven: the JSON must be valid and must follow
+the schema of row P3. Nothing in the text is ever evaluated.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class ParsedAnswer:
 
 
 def extract_answer(text: str) -> str | None:
-    """What the last <answer> block holds; None where there is no block, or the last one is not closed."""
+    """What the last <answer> block holds; None where there is no block, or the last one is not
+    closed."""
     start = text.rfind(OPEN)
     if start < 0:
         return None
@@ -37,14 +39,17 @@ def extract_answer(text: str) -> str | None:
 
 
 def parse_answer(text: str) -> ParsedAnswer:
-    """The plan in a response, or in the bare contents of its answer block (a text without any answer tag)."""
+    """The plan in a response, or in the bare contents of its answer block (a text without any
+    answer tag)."""
     answer = extract_answer(text) if OPEN in text or CLOSE in text else text
     if answer is None:
         return _problem(f"the last {OPEN} block is not complete: expected {OPEN} [ … ] {CLOSE}")
     try:
         return parse_days(json.loads(_without_fence(answer), parse_constant=_refuse_constant))
     except json.JSONDecodeError as error:
-        return _problem(f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
+        return _problem(
+            f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        )
     except RecursionError:
         return _problem("the answer is nested too deeply to be a plan")
     except ValueError as error:  # NaN, Infinity, an integer of thousands of digits
@@ -82,7 +87,13 @@ def _shown(value: Any) -> str:
 
 
 def _json_type(value: Any) -> str:
-    return {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
+    return {
+        dict: "an object",
+        list: "an array",
+        str: "a string",
+        bool: "a boolean",
+        type(None): "null",
+    }.get(type(value), "a number")
 
 
 def _without_fence(text: str) -> str:
@@ -100,4 +111,6 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _problem(text: str) -> ParsedAnswer:
-    return ParsedAnswer(None, " ".join(ascii(text)[1:-1].split()) if not text.isprintable() else text)
+    return ParsedAnswer(
+        None, " ".join(ascii(text)[1:-1].split()) if not text.isprintable() else text
+    )

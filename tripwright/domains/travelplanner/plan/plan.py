@@ -1,10 +1,13 @@
-"""What is answered: a day-by-day plan, in Planner-R1's JSON schema (row P3) or in the official TravelPlanner format (row T3).
+"""What is answered: a day-by-day plan, in Planner-R1's JSON schema (row P3) or in the official
+TravelPlanner format (row T3).
 
-Models write P3's schema; the official rules read the official format, so `to_official` translates. The subtle thing: P3 names
-restaurants, sights and stays without their city, while the official format is "Name, City". Whoever knows the world passes a
-`city_of` callback; on a travel day the city of arrival is asked first, then the city of departure, and the arrival city is written
-when neither has the place (so that an invented name stays an invented name, in a city where it can be looked for).
-`from_official` is the way back, to show models P3 examples: it refuses what P3 cannot say.
+Models write P3's schema; the official rules read the official format, so `to_official` translates.
+The subtle thing: P3 names restaurants, sights and stays without their city, while the official
+format is "Name, City". Whoever knows the world passes a `city_of` callback; on a travel day the
+city of arrival is asked first, then the city of departure, and the arrival city is written when
+neither has the place (so that an invented name stays an invented name, in a city where it can be
+looked for). `from_official` is the way back, to show models P3 examples: it refuses what P3 cannot
+say.
 """
 
 from __future__ import annotations
@@ -17,12 +20,23 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
-CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]  # (kind, name, candidate cities in order) → the city that has it
-FlightDetails = Callable[[str], tuple[str, str, int] | None]  # flight number → (duration, distance, cost per person in USD)
+# (kind, name, candidate cities in order) → the city that has it
+CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]
+# flight number → (duration, distance, cost per person in USD)
+FlightDetails = Callable[[str], tuple[str, str, int] | None]
 
 MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
-# The fields of a day in the official format, beside "days": in the order in which a day is written, and in that in which rules check it.
-OFFICIAL_FIELDS = ("current_city", "transportation", "breakfast", "attraction", "lunch", "dinner", "accommodation")
+# The fields of a day in the official format, beside "days": in the order in which a day is written,
+# and in that in which rules check it.
+OFFICIAL_FIELDS = (
+    "current_city",
+    "transportation",
+    "breakfast",
+    "attraction",
+    "lunch",
+    "dinner",
+    "accommodation",
+)
 FIELDS_AS_CHECKED = ("current_city", "transportation", *MEALS, "attraction", "accommodation")
 
 
@@ -79,10 +93,18 @@ class DayPlan(_Strict):
     """One day in P3's schema; '-' means none."""
 
     days: Integer
-    city: Annotated[Annotated[str, Tag("text")] | Annotated[CityLeg, Tag("object")], Discriminator(_text_or_object)]
-    transportation: Annotated[Annotated[Literal["-"], Tag("text")] | Annotated[Transport, Tag("object")], Discriminator(_text_or_object)]
+    city: Annotated[
+        Annotated[str, Tag("text")] | Annotated[CityLeg, Tag("object")],
+        Discriminator(_text_or_object),
+    ]
+    transportation: Annotated[
+        Annotated[Literal["-"], Tag("text")] | Annotated[Transport, Tag("object")],
+        Discriminator(_text_or_object),
+    ]
     attraction: Annotated[
-        Annotated[Literal["-"], Tag("text")] | Annotated[list[str], Field(min_length=1), Tag("array")], Discriminator(_text_or_array)
+        Annotated[Literal["-"], Tag("text")]
+        | Annotated[list[str], Field(min_length=1), Tag("array")],
+        Discriminator(_text_or_array),
     ]
     accommodation: str
     breakfast: str
@@ -96,18 +118,31 @@ class DayPlan(_Strict):
 
 Plan = list[DayPlan]
 
-ONE_OF_TAGS = frozenset({"text", "object", "array"})  # appear in Pydantic's error paths, not in the user's JSON
+# appear in Pydantic's error paths, not in the user's JSON
+ONE_OF_TAGS = frozenset({"text", "object", "array"})
 
-# Row P3, the schema of one element of the plan array, as printed in the paper's B.2 (two misprints mended: an unclosed quote, and
-# `additionalProperties` belongs beside `properties`). It goes into prompts; the models above are what is enforced.
+# Row P3, the schema of one element of the plan array, as printed in the paper's B.2 (two misprints
+# mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It goes into
+# prompts; the models above are what is enforced.
 PLAN_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "required": ["days", "city", "transportation", "attraction", "accommodation", "breakfast", "lunch", "dinner"],
+    "required": [
+        "days",
+        "city",
+        "transportation",
+        "attraction",
+        "accommodation",
+        "breakfast",
+        "lunch",
+        "dinner",
+    ],
     "properties": {
         "days": {"description": "The day number of the plan starting from 1.", "type": "integer"},
         "city": {
-            "description": "Can be a city name string if no transfer is needed, or an dict with 'from' and 'to' keys that indicates"
-            " the origin and destination city.",
+            "description": (
+                "Can be a city name string if no transfer is needed, or an dict with 'from' and"
+                " 'to' keys that indicates the origin and destination city."
+            ),
             "oneOf": [
                 {"type": "string"},
                 {
@@ -119,22 +154,35 @@ PLAN_SCHEMA: dict[str, Any] = {
             ],
         },
         "transportation": {
-            "description": "Either '-' if no transportation is needed, or an object describing the transportation details. Instead of"
-            " total cost, use per person price for flight and per vehicle cost for taxi/self-driving as the cost.",
+            "description": (
+                "Either '-' if no transportation is needed, or an object describing the"
+                " transportation details. Instead of total cost, use per person price for flight"
+                " and per vehicle cost for taxi/self-driving as the cost."
+            ),
             "oneOf": [
                 {"type": "string", "const": "-"},
                 {
                     "type": "object",
                     "required": ["mode", "from", "to", "duration", "distance", "cost"],
                     "properties": {
-                        "mode": {"type": "string", "enum": ["flight", "taxi", "self-driving"], "description": "Type of transportation."},
+                        "mode": {
+                            "type": "string",
+                            "enum": ["flight", "taxi", "self-driving"],
+                            "description": "Type of transportation.",
+                        },
                         "from": {"type": "string", "description": "Origin city"},
                         "to": {"type": "string", "description": "Destination city"},
                         "duration": {"type": "string", "description": "Transportation duration"},
                         "distance": {"type": "string", "description": "Distance of the trip"},
                         "cost": {"type": "integer", "description": "Cost of the transportation"},
-                        "flight_number": {"type": "string", "description": "Flight number (for flights only)"},
-                        "departure_time": {"type": "string", "description": "Flight departure time"},
+                        "flight_number": {
+                            "type": "string",
+                            "description": "Flight number (for flights only)",
+                        },
+                        "departure_time": {
+                            "type": "string",
+                            "description": "Flight departure time",
+                        },
                         "arrival_time": {"type": "string", "description": "Flight arrival time"},
                     },
                     "additionalProperties": False,
@@ -142,13 +190,39 @@ PLAN_SCHEMA: dict[str, Any] = {
             ],
         },
         "attraction": {
-            "description": "A list of attraction names planned for the day, or '-' if no attractions are planned.",
-            "oneOf": [{"type": "string", "const": "-"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+            "description": (
+                "A list of attraction names planned for the day, or '-' if no attractions are"
+                " planned."
+            ),
+            "oneOf": [
+                {"type": "string", "const": "-"},
+                {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            ],
         },
-        "accommodation": {"description": "The name of the accommodation for today. '-' if no accommodation is needed.", "type": "string"},
-        "breakfast": {"description": "The name of the breakfast restaurant for today. '-' if no breakfast is planned.", "type": "string"},
-        "lunch": {"description": "The name of the lunch restaurant for today. '-' if no lunch is planned.", "type": "string"},
-        "dinner": {"description": "The name of the dinner restaurant for today. '-' if no dinner is planned.", "type": "string"},
+        "accommodation": {
+            "description": (
+                "The name of the accommodation for today. '-' if no accommodation is needed."
+            ),
+            "type": "string",
+        },
+        "breakfast": {
+            "description": (
+                "The name of the breakfast restaurant for today. '-' if no breakfast is planned."
+            ),
+            "type": "string",
+        },
+        "lunch": {
+            "description": (
+                "The name of the lunch restaurant for today. '-' if no lunch is planned."
+            ),
+            "type": "string",
+        },
+        "dinner": {
+            "description": (
+                "The name of the dinner restaurant for today. '-' if no dinner is planned."
+            ),
+            "type": "string",
+        },
     },
     "additionalProperties": False,
 }
@@ -158,7 +232,8 @@ PLAN_SCHEMA: dict[str, Any] = {
 
 
 def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
-    """The plan as the official rules read it. Blank names become '-': an empty name would match every row of a city there."""
+    """The plan as the official rules read it. Blank names become '-': an empty name would match
+    every row of a city there."""
     return [_official_day(day, city_of) for day in days]
 
 
@@ -171,7 +246,9 @@ def _official_day(day: DayPlan, city_of: CityOf | None) -> dict[str, Any]:
             return "-"
         return f"{name}, {(city_of(kind, name, cities) if city_of else None) or cities[0]}"
 
-    sights = [] if day.attraction == "-" else [placed("attraction", name) for name in day.attraction]
+    sights = (
+        [] if day.attraction == "-" else [placed("attraction", name) for name in day.attraction]
+    )
     return {
         "days": day.days,
         "current_city": f"from {leg.origin} to {leg.destination}" if leg else str(day.city),
@@ -189,35 +266,54 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
         return "-"
     route = f"from {transport.origin} to {transport.destination}"
     if transport.mode == "flight":
-        claims = [("Departure Time", transport.departure_time), ("Arrival Time", transport.arrival_time)]
+        claims = [
+            ("Departure Time", transport.departure_time),
+            ("Arrival Time", transport.arrival_time),
+        ]
         if (
             transport.duration,
             transport.distance,
             transport.cost,
         ) != UNKNOWN_FLIGHT:  # the official rules read past these, strict ones don't
-            claims += [("duration", transport.duration), ("distance", transport.distance), ("cost", str(transport.cost))]
+            claims += [
+                ("duration", transport.duration),
+                ("distance", transport.distance),
+                ("cost", str(transport.cost)),
+            ]
         said = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
-        return f"Flight Number: {transport.flight_number or ''}, {route}{said}"  # no number stays a flight, and an invalid one
+        # no number stays a flight, and an invalid one
+        return f"Flight Number: {transport.flight_number or ''}, {route}{said}"
     word = "Taxi" if transport.mode == "taxi" else "Self-driving"
-    return f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost: {transport.cost}"
+    return (
+        f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost:"
+        f" {transport.cost}"
+    )
 
 
 # ---- official → P3
 
-UNKNOWN_FLIGHT = ("-", "-", 0)  # duration, distance, cost where the official text does not say and nobody was asked
+# duration, distance, cost where the official text does not say and nobody was asked
+UNKNOWN_FLIGHT = ("-", "-", 0)
 
 _ROUTE = re.compile(r"from (.+?) to ([^,]+)")
 _FLIGHT = re.compile(
-    r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
+    r"Flight Number: ([^,]+), from (.+?) to ([^,]+)(?:, Departure Time: ([^,]+))?(?:, Arrival Time:"
+    r" ([^,]+))?"
     r"(?:, duration: ([^,]*), distance: (.*?), cost: (\d+))?"
 )
-_ROAD = re.compile(r"(Self-driving|Taxi), from (.+?) to ([^,]+), duration: ([^,]*), distance: (.*?), cost: (\d+)")
+_ROAD = re.compile(
+    r"(Self-driving|Taxi), from (.+?) to ([^,]+), duration: ([^,]*), distance: (.*?), cost: (\d+)"
+)
 
 
-def from_official(plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None) -> Plan:
-    """The plan in P3's schema; padding (`{}`) is dropped. Raises ValueError where P3 cannot say the same.
+def from_official(
+    plan: Sequence[dict[str, Any]], flight_details: FlightDetails | None = None
+) -> Plan:
+    """The plan in P3's schema; padding (`{}`) is dropped. Raises ValueError where P3 cannot say the
+    same.
 
-    The official text of a flight need not give duration, distance and price: `flight_details` supplies them, else they are UNKNOWN_FLIGHT.
+    The official text of a flight need not give duration, distance and price: `flight_details`
+    supplies them, else they are UNKNOWN_FLIGHT.
     """
     return [_p3_day(number, day, flight_details) for number, day in enumerate(plan, start=1) if day]
 
@@ -238,10 +334,15 @@ def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | No
             return said
         if not comma or not any(city.strip() in (known, bare_city(known)) for known in cities):
             where = " or ".join(cities)
-            raise ValueError(f"day {number}: '{said}' is not in the day's city ({where}), and the schema has no place for another")
+            raise ValueError(
+                f"day {number}: '{said}' is not in the day's city ({where}), and the schema has no"
+                " place for another"
+            )
         return place.strip()
 
-    sights = [name(piece) for piece in text("attraction").split(";") if piece.strip() not in ("", "-")]
+    sights = [
+        name(piece) for piece in text("attraction").split(";") if piece.strip() not in ("", "-")
+    ]
     return DayPlan.model_validate(
         {
             "days": number,
@@ -254,23 +355,50 @@ def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | No
     )
 
 
-def _p3_transport(number: int, said: str, flight_details: FlightDetails | None) -> dict[str, Any] | Literal["-"]:
+def _p3_transport(
+    number: int, said: str, flight_details: FlightDetails | None
+) -> dict[str, Any] | Literal["-"]:
     if said == "-":
         return "-"
     if flight := _FLIGHT.fullmatch(said):
-        flight_number, origin, destination, departure, arrival, duration, distance, cost = flight.groups()
+        flight_number, origin, destination, departure, arrival, duration, distance, cost = (
+            flight.groups()
+        )
         if cost is not None:
             cost_usd = int(cost)
         else:
-            duration, distance, cost_usd = (flight_details(flight_number) if flight_details else None) or UNKNOWN_FLIGHT
-        record = {"mode": "flight", "from": origin, "to": destination, "duration": duration, "distance": distance, "cost": cost_usd}
-        times = {key: time for key, time in (("departure_time", departure), ("arrival_time", arrival)) if time}
+            duration, distance, cost_usd = (
+                flight_details(flight_number) if flight_details else None
+            ) or UNKNOWN_FLIGHT
+        record = {
+            "mode": "flight",
+            "from": origin,
+            "to": destination,
+            "duration": duration,
+            "distance": distance,
+            "cost": cost_usd,
+        }
+        times = {
+            key: time
+            for key, time in (("departure_time", departure), ("arrival_time", arrival))
+            if time
+        }
         return {**record, "flight_number": flight_number, **times}
     if road := _ROAD.fullmatch(said):
         word, origin, destination, duration, distance, cost = road.groups()
         mode = "taxi" if word == "Taxi" else "self-driving"
-        return {"mode": mode, "from": origin, "to": destination, "duration": duration, "distance": distance, "cost": int(cost)}
-    raise ValueError(f"day {number}: transportation '{said}' is none of flight, taxi and self-driving as the official format writes them")
+        return {
+            "mode": mode,
+            "from": origin,
+            "to": destination,
+            "duration": duration,
+            "distance": distance,
+            "cost": int(cost),
+        }
+    raise ValueError(
+        f"day {number}: transportation '{said}' is none of flight, taxi and self-driving as the"
+        " official format writes them"
+    )
 
 
 def bare_city(city: str) -> str:

@@ -1,4 +1,5 @@
-"""An official-format plan as rows for people. It shows whatever is there, however odd: it never judges and never raises."""
+"""An official-format plan as rows for people. It shows whatever is there, however odd: it never
+judges and never raises."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "sta
 
 @dataclass(frozen=True)
 class DayRows:
-    """What one day says: printable text only. A field that says nothing has no pieces; `odd` is a day that is no object."""
+    """What one day says: printable text only. A field that says nothing has no pieces; `odd` is a
+    day that is no object."""
 
     number: int
     date: str
@@ -34,18 +36,38 @@ def render_plan(query: Query, official_plan: Sequence[Any] | None) -> str:
         lines += ["", f"{day_title(day)}  {day.city if day.odd is None else day.odd}"]
         for field, pieces in day.pieces.items():
             labels = [LABELS.get(field, field)] + [""] * len(pieces)
-            lines += [f"  {label:<10} {piece}" for label, piece in zip(labels, pieces, strict=False)]
+            lines += [
+                f"  {label:<10} {piece}" for label, piece in zip(labels, pieces, strict=False)
+            ]
     return "\n".join(lines)
 
 
 def request_line(query: Query) -> str:
-    party = "1 person" if query.party_size == 1 else "nobody knows how many" if query.party_size is None else f"{query.party_size} people"
+    party = (
+        "1 person"
+        if query.party_size == 1
+        else "nobody knows how many"
+        if query.party_size is None
+        else f"{query.party_size} people"
+    )
     when = f", {query.date[0]} to {query.date[-1]}" if query.date else ""
     wishes = query.local_constraint
-    said = [wishes.house_rule and f"{wishes.house_rule} allowed", wishes.room_type, wishes.transportation, *(wishes.cuisine or [])]
+    said = [
+        wishes.house_rule and f"{wishes.house_rule} allowed",
+        wishes.room_type,
+        wishes.transportation,
+        *(wishes.cuisine or []),
+    ]
     told = "; ".join(str(wish) for wish in said if wish)
-    budget = "no budget" if query.budget is None else f"budget {'-' if query.budget < 0 else ''}${abs(query.budget):,}"
-    return printable(f"{query.org} to {query.dest}, {query.days} days{when}, {party}, {budget}" + (f"; {told}" if told else ""))
+    budget = (
+        "no budget"
+        if query.budget is None
+        else f"budget {'-' if query.budget < 0 else ''}${abs(query.budget):,}"
+    )
+    return printable(
+        f"{query.org} to {query.dest}, {query.days} days{when}, {party}, {budget}"
+        + (f"; {told}" if told else "")
+    )
 
 
 def day_title(day: DayRows) -> str:
@@ -60,7 +82,18 @@ def day_rows(plan: Sequence[Any], query: Query | None) -> list[DayRows]:
         date = printable(dates[number - 1]) if number <= len(dates) else ""
         if isinstance(day, dict) and day:
             city = printable(day.get("current_city", day.get("city", "?")))
-            rows.append(DayRows(number, date, city, {field: pieces for field in FIELDS if (pieces := _pieces(field, day.get(field)))}))
+            rows.append(
+                DayRows(
+                    number,
+                    date,
+                    city,
+                    {
+                        field: pieces
+                        for field in FIELDS
+                        if (pieces := _pieces(field, day.get(field)))
+                    },
+                )
+            )
         elif day:
             rows.append(DayRows(number, date, "", {}, printable(day)))
     return rows
@@ -81,7 +114,18 @@ def plan_days(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         return None
     days = []
     for row in day_rows(plan, None):
-        date = printable(dates[row.number - 1]) if isinstance(dates, list) and row.number <= len(dates) else ""
+        date = (
+            printable(dates[row.number - 1])
+            if isinstance(dates, list) and row.number <= len(dates)
+            else ""
+        )
         lines = [[LABELS.get(field, field), *pieces] for field, pieces in row.pieces.items()]
-        days.append({"number": row.number, "date": date, "city": row.city if row.odd is None else row.odd, "lines": lines})
+        days.append(
+            {
+                "number": row.number,
+                "date": date,
+                "city": row.city if row.odd is None else row.odd,
+                "lines": lines,
+            }
+        )
     return days

@@ -1,8 +1,11 @@
-"""Structured requests → words, by LLMs behind endpoints, each text read back field by field before it is kept (row S3).
+"""Structured requests → words, by LLMs behind endpoints, each text read back field by field before
+it is kept (row S3).
 
-The reader is the judge of a text: a wish left out, a wrong date or a second amount is told to the model, and after some attempts the
-text is rejected. The one thing that no reader sees is a wish in words of which it has never heard; the instructions forbid inventing any.
-Whose fault was it (law 4): an endpoint that does not answer leaves the request unscored; a model that words it wrongly has it rejected.
+The reader is the judge of a text: a wish left out, a wrong date or a second amount is told to the
+model, and after some attempts the text is rejected. The one thing that no reader sees is a wish in
+words of which it has never heard; the instructions forbid inventing any. Whose fault was it (law
+4): an endpoint that does not answer leaves the request unscored; a model that words it wrongly has
+it rejected.
 """
 
 from __future__ import annotations
@@ -58,7 +61,8 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True)
 class Rejection:
-    """One text that was not kept: who wrote it, the fields that it got wrong ("text" for none that can be read), and what was wrong."""
+    """One text that was not kept: who wrote it, the fields that it got wrong ("text" for none that
+    can be read), and what was wrong."""
 
     model: str
     fields: tuple[str, ...]
@@ -67,7 +71,8 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Worded:
-    """`text` is None where nothing was accepted; then `problem` says why, and `unscored` that no endpoint could be asked."""
+    """`text` is None where nothing was accepted; then `problem` says why, and `unscored` that no
+    endpoint could be asked."""
 
     text: str | None
     worded_by: str | None
@@ -82,7 +87,8 @@ class Worded:
 
 @dataclass(frozen=True)
 class Pool:
-    """Endpoints and how they share the work: in turn, or drawn by `weights` from the seed. Threads may share one."""
+    """Endpoints and how they share the work: in turn, or drawn by `weights` from the seed. Threads
+    may share one."""
 
     endpoints: Sequence[ChatEndpoint]
     weights: Sequence[float] | None = None
@@ -93,16 +99,25 @@ class Pool:
         weights = self.weights
         if not self.endpoints:
             raise UserError("No endpoint to word requests: expected one or more.")
-        if weights is not None and (len(weights) != len(self.endpoints) or min(weights) < 0 or not 0 < sum(weights) < float("inf")):
-            raise UserError(f"{len(self.endpoints)} endpoints need as many weights, none negative and not all 0, found {list(weights)}.")
+        if weights is not None and (
+            len(weights) != len(self.endpoints)
+            or min(weights) < 0
+            or not 0 < sum(weights) < float("inf")
+        ):
+            raise UserError(
+                f"{len(self.endpoints)} endpoints need as many weights, none negative and not all 0, found {list(weights)}."
+            )
 
     def order(self, index: int) -> list[int]:
-        """Whom to ask about request `index`, then who stands in should that one not answer. Endpoints that are dead are left out."""
+        """Whom to ask about request `index`, then who stands in should that one not answer.
+        Endpoints that are dead are left out."""
         count = len(self.endpoints)
         if self.weights is None:
             first = (index + self.seed) % count
         else:
-            first = random.Random(f"tripwright-wording-{self.seed}-{index}").choices(range(count), self.weights)[0]
+            first = random.Random(f"tripwright-wording-{self.seed}-{index}").choices(
+                range(count), self.weights
+            )[0]
         allowed = [at for at in range(count) if self.weights is None or self.weights[at] > 0]
         turn = sorted(allowed, key=lambda at: (at - first) % count)
         return [at for at in turn if self._silent.get(at, 0) < MOST_FAULTS]
@@ -111,11 +126,15 @@ class Pool:
         self._silent[at] = self._silent.get(at, 0) + 1 if fault else 0
 
 
-def back_translate(query: Query, pool: Pool, places: Gazetteer, *, index: int = 0, retries: int = 3) -> Worded:
-    """The request in a model's words, read back exactly. A wrong text is answered with what is wrong with it, up to `retries` times.
+def back_translate(
+    query: Query, pool: Pool, places: Gazetteer, *, index: int = 0, retries: int = 3
+) -> Worded:
+    """The request in a model's words, read back exactly. A wrong text is answered with what is
+    wrong with it, up to `retries` times.
 
-    `index` says which request of a file it is: the endpoint and the manner of writing follow from it and the pool's seed.
-    Raises UserError for what can never work (a wrong key, an unknown model).
+    `index` says which request of a file it is: the endpoint and the manner of writing follow from
+    it and the pool's seed. Raises UserError for what can never work (a wrong key, an unknown
+    model).
     """
     manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(MANNERS)
     earlier: tuple[Rejection, ...] = ()  # of an endpoint that died while it was being corrected
@@ -130,7 +149,9 @@ def back_translate(query: Query, pool: Pool, places: Gazetteer, *, index: int = 
     return Worded(None, None, earlier, problem, unscored=True)
 
 
-def _asked(endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int) -> Worded:
+def _asked(
+    endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int
+) -> Worded:
     conversation: list[dict[str, Any]] = messages(query, manner)
     rejected: list[Rejection] = []
     for _ in range(retries + 1):
@@ -145,31 +166,58 @@ def _asked(endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str,
         said = "; ".join(map(str, wrong))
         rejected.append(Rejection(endpoint.model, tuple(each.field for each in wrong), said))
         correction = f"This does not say what it must. {said}. Write the whole request again, every field said once and clearly."
-        conversation = [*messages(query, manner), {"role": "assistant", "content": text}, {"role": "user", "content": correction}]
+        conversation = [
+            *messages(query, manner),
+            {"role": "assistant", "content": text},
+            {"role": "user", "content": correction},
+        ]
     return Worded(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].said}")
 
 
 def messages(query: Query, manner: str) -> list[dict[str, Any]]:
     record = query.record()
-    names = ("org", "dest", "days", "visiting_city_number", "date", "people_number", "budget", "local_constraint")
+    names = (
+        "org",
+        "dest",
+        "days",
+        "visiting_city_number",
+        "date",
+        "people_number",
+        "budget",
+        "local_constraint",
+    )
     fields = json.dumps({name: record[name] for name in names}, ensure_ascii=False)
-    return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": f"{manner}\n\n{fields}"}]
+    return [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": f"{manner}\n\n{fields}"},
+    ]
 
 
-def understood(completion: Completion, query: Query, places: Gazetteer) -> tuple[str, list[Mismatch]]:
+def understood(
+    completion: Completion, query: Query, places: Gazetteer
+) -> tuple[str, list[Mismatch]]:
     """(the request that a model wrote, on one line; what is wrong with it)"""
     text = re.sub(r"^.*</think>", "", completion.text, flags=re.S)
     text = re.sub(r"^\s*```\w*\n(.*?)\n?```\s*$", r"\1", text, flags=re.S)
     text = " ".join(text.split())
     if len(text) > 1 and text[0] + text[-1] in ('""', "''", "\u201c\u201d"):
         text = text[1:-1].strip()
-    if not text or completion.finish_reason == "length" or "<think>" in text or text[0] in "{[#*|" or len(text) > LONGEST_WORDING:
+    if (
+        not text
+        or completion.finish_reason == "length"
+        or "<think>" in text
+        or text[0] in "{[#*|"
+        or len(text) > LONGEST_WORDING
+    ):
         return text[:LONGEST_WORDING], [Mismatch("text", "the request", problem=REFUSED)]
     return text, mismatches(query, text, places)
 
 
-def word_checked(query: Query, places: Gazetteer, *, index: int, seed: int, style: Style = "rich") -> Worded:
-    """The request in the grammar's words, read back exactly. Where a name of this world makes a text unreadable, another is drawn."""
+def word_checked(
+    query: Query, places: Gazetteer, *, index: int, seed: int, style: Style = "rich"
+) -> Worded:
+    """The request in the grammar's words, read back exactly. Where a name of this world makes a
+    text unreadable, another is drawn."""
     rng = random.Random(f"tripwright-grammar-{seed}-{index}")
     name, rejected = f"grammar:{style}", list[Rejection]()
     for _ in range(GRAMMAR_TRIES):
@@ -177,14 +225,22 @@ def word_checked(query: Query, places: Gazetteer, *, index: int, seed: int, styl
         wrong = mismatches(query, text, places)
         if not wrong:
             return Worded(text, name, tuple(rejected))
-        rejected.append(Rejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong))))
+        rejected.append(
+            Rejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong)))
+        )
     return Worded(None, None, tuple(rejected), f"{name}: {rejected[-1].said}")
 
 
 def back_translate_all(
-    pool: Pool, asked: Iterable[tuple[Key, int, Query]], places: Gazetteer, *, retries: int = 3, concurrency: int = 8
+    pool: Pool,
+    asked: Iterable[tuple[Key, int, Query]],
+    places: Gazetteer,
+    *,
+    retries: int = 3,
+    concurrency: int = 8,
 ) -> Iterator[tuple[Key, Worded]]:
-    """For every (key, index, query) the wording, in the order they finish, `concurrency` at once. Who is asked follows from the index."""
+    """For every (key, index, query) the wording, in the order they finish, `concurrency` at once.
+    Who is asked follows from the index."""
 
     def work(each: tuple[Key, int, Query]) -> tuple[Key, Worded]:
         key, index, query = each

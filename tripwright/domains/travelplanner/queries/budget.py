@@ -1,8 +1,10 @@
-"""The official budget of a request: statistics of prices, not the cost of a plan (row T2). It may be too little for any plan at all.
+"""The official budget of a request: statistics of prices, not the cost of a plan (row T2). It may
+be too little for any plan at all.
 
-Statistics: flights times 2, 3 or 4, hotels times 3, 5 or 7 and restaurants times 9, 15 or 21, for trips of 3, 5 and 7 days, each by its
-lowest, average and highest price per person, room or meal. Return flights and legs between cities are not in it. For 3 days the flights
-are those of any day from the origin to the destination; for more, those to any city of the state on the trip's days.
+Statistics: flights times 2, 3 or 4, hotels times 3, 5 or 7 and restaurants times 9, 15 or 21, for
+trips of 3, 5 and 7 days, each by its lowest, average and highest price per person, room or meal.
+Return flights and legs between cities are not in it. For 3 days the flights are those of any day
+from the origin to the destination; for more, those to any city of the state on the trip's days.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class NoBudget(ValueError):
 
 
 def official_budget(query: Query, world: World) -> int:
-    """US dollars for the whole party, in hundreds. Raises NoBudget where the official sampler would reject the request."""
+    """US dollars for the whole party, in hundreds. Raises NoBudget where the official sampler would
+    reject the request."""
     low, average, high = price_statistics(query, world)
     persons = query.party_size * SHARE[str(query.level)]
     if query.days == 3:
@@ -36,10 +39,16 @@ def official_budget(query: Query, world: World) -> int:
 
 
 def price_statistics(query: Query, world: World) -> tuple[float, float, float]:
-    """(lowest, average, highest) in US dollars for one person: prices of this trip's flights, hotels and restaurants by `TIMES`."""
+    """(lowest, average, highest) in US dollars for one person: prices of this trip's flights,
+    hotels and restaurants by `TIMES`."""
     cities = [query.dest] if query.days == 3 else world.states[query.dest]
     dates = world.dates if query.days == 3 else query.date
-    flights = [flight for city in cities for date in dates for flight in world.flights(query.org, city, date) or []]
+    flights = [
+        flight
+        for city in cities
+        for date in dates
+        for flight in world.flights(query.org, city, date) or []
+    ]
     hotels = [row for city in cities for row in world.accommodations(city)]
     meals = [row for city in cities for row in world.restaurants(city)]
     if query.level != "easy":
@@ -60,11 +69,18 @@ def price_statistics(query: Query, world: World) -> tuple[float, float, float]:
     def total(each: Sequence[float]) -> float:
         return sum(price * count for price, count in zip(each, times, strict=True))
 
-    return total([min(p) for p in prices]), total([sum(p) / len(p) for p in prices]), total([max(p) for p in prices])
+    return (
+        total([min(p) for p in prices]),
+        total([sum(p) / len(p) for p in prices]),
+        total([max(p) for p in prices]),
+    )
 
 
 def _check_flights(query: Query, flights: list[Flight]) -> None:
-    asked, first_day = query.local_constraint.transportation, sum(flight.date == query.date[0] for flight in flights)
+    asked, first_day = (
+        query.local_constraint.transportation,
+        sum(flight.date == query.date[0] for flight in flights),
+    )
     if asked == "no self-driving" and first_day < FEWEST_FLIGHTS[query.days]:
         raise NoBudget("official budget: too few flights on the first day")
     if asked == "no flight" and (first_day < 2 or flights[0].distance_miles > FARTHEST_DRIVE_MILES):

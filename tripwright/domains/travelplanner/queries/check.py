@@ -1,8 +1,8 @@
 """A file of requests proved again: what is wrong with each, by kind.
 
 - `infeasible`: no plan within the budget, proved, and the record does not say so itself.
-- `wrong`: the stored proof is not the world's, its plan fails the official or the strict rules, or a request labelled infeasible can be
-  met.
+- `wrong`: the stored proof is not the world's, its plan fails the official or the strict rules, or
+  a request labelled infeasible can be met.
 - `ambiguous`: the text alone does not give the fields back.
 - `duplicate`: an earlier line asks for the same trip (budget and text do not count).
 """
@@ -44,13 +44,26 @@ class Checker:
         self.world, self.places = world, Gazetteer(world.cities)
 
 
-def check_queries(queries: Sequence[tuple[int, Query]], world: World, workers: int | None = None) -> Iterator[tuple[int, list[Problem]]]:
-    """(line number, its problems) for every (line number, request), in order. `workers`: processes; None: as many as are worth it."""
+def check_queries(
+    queries: Sequence[tuple[int, Query]], world: World, workers: int | None = None
+) -> Iterator[tuple[int, list[Problem]]]:
+    """(line number, its problems) for every (line number, request), in order. `workers`: processes;
+    None: as many as are worth it."""
     first: dict[Key, int] = {}
-    found = in_order(Checker, (world,), problems_with, (query for _, query in queries), worker_count(workers, len(queries)))
+    found = in_order(
+        Checker,
+        (world,),
+        problems_with,
+        (query for _, query in queries),
+        worker_count(workers, len(queries)),
+    )
     for (line, query), problems in zip(queries, found, strict=True):
         earlier = first.setdefault(request_key(query), line)
-        repeated = [Problem("duplicate", f"asks for the same trip as line {earlier}")] if earlier != line else []
+        repeated = (
+            [Problem("duplicate", f"asks for the same trip as line {earlier}")]
+            if earlier != line
+            else []
+        )
         yield line, [*problems, *repeated]
 
 
@@ -60,14 +73,24 @@ def problems_with(checker: Checker, query: Query) -> list[Problem]:
     record = query.model_extra or {}
     cheapest = solve(query, world)
     said_infeasible = record.get("feasible") is False
-    problems = [Problem("wrong", text) for text in _wrong_proof(query, record.get("oracle"), cheapest, world, said_infeasible)]
+    problems = [
+        Problem("wrong", text)
+        for text in _wrong_proof(query, record.get("oracle"), cheapest, world, said_infeasible)
+    ]
     why = _why_not(query, cheapest)
     if why and not said_infeasible:
         problems.insert(0, Problem("infeasible", f"cannot be met: {why}"))
     elif said_infeasible and not why:
-        problems.insert(0, Problem("wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"))
+        problems.insert(
+            0,
+            Problem(
+                "wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"
+            ),
+        )
     elif not why and (failed := _failure(query, plan_days(query, cheapest), world)):
-        problems.insert(0, Problem("wrong", f"the exact planner's plan does not pass the judge: {failed}"))
+        problems.insert(
+            0, Problem("wrong", f"the exact planner's plan does not pass the judge: {failed}")
+        )
     if misread := mismatches(query, query.query, checker.places):
         problems.append(Problem("ambiguous", f"its text is not clear: {misread[0]}"))
     return problems
@@ -77,25 +100,41 @@ def _why_not(query: Query, cheapest: Solution) -> str | None:
     if cheapest.cost_usd is None:
         return cheapest.why or "no plan exists."
     if cheapest.cost_usd > query.budget:
-        return f"the cheapest plan costs ${cheapest.cost_usd:,.2f}, the budget is ${query.budget:,}."
+        return (
+            f"the cheapest plan costs ${cheapest.cost_usd:,.2f}, the budget is ${query.budget:,}."
+        )
     return None
 
 
-def _wrong_proof(query: Query, proof: Any, cheapest: Solution, world: World, said_infeasible: bool) -> Iterator[str]:
-    """What a stored proof says and the world does not. A request without a proof, as the benchmark's, is none the worse."""
+def _wrong_proof(
+    query: Query, proof: Any, cheapest: Solution, world: World, said_infeasible: bool
+) -> Iterator[str]:
+    """What a stored proof says and the world does not. A request without a proof, as the
+    benchmark's, is none the worse."""
     if proof is None:
         return
     if not isinstance(proof, dict):
         yield "field 'oracle' is not an object"
         return
     if "cheapest_cost_usd" in proof and proof["cheapest_cost_usd"] != cheapest.cost_usd:
-        yield f"its stored cheapest cost is {proof['cheapest_cost_usd']}, the world's is {cheapest.cost_usd}"
+        yield (
+            f"its stored cheapest cost is {proof['cheapest_cost_usd']}, the world's is"
+            f" {cheapest.cost_usd}"
+        )
     if "comfortable_cost_usd" in proof:
         comfortable = solve(query, world, comfortable=True).cost_usd
         if proof["comfortable_cost_usd"] != comfortable:
-            yield f"its stored comfortable cost is {proof['comfortable_cost_usd']}, the world's is {comfortable}"
-    if "feasible_cities" in proof and proof["feasible_cities"] != (cities := len(served_cities(query, world).cities)):
-        yield f"its stored number of feasible cities is {proof['feasible_cities']}, the world's is {cities}"
+            yield (
+                f"its stored comfortable cost is {proof['comfortable_cost_usd']}, the world's is"
+                f" {comfortable}"
+            )
+    if "feasible_cities" in proof and proof["feasible_cities"] != (
+        cities := len(served_cities(query, world).cities)
+    ):
+        yield (
+            f"its stored number of feasible cities is {proof['feasible_cities']}, the world's is"
+            f" {cities}"
+        )
     if "slack" in proof:
         slack = None if cheapest.cost_usd is None else round(query.budget / cheapest.cost_usd, 4)
         if proof["slack"] != slack:
@@ -104,7 +143,11 @@ def _wrong_proof(query: Query, proof: Any, cheapest: Solution, world: World, sai
         return
     failed = _failure(query, proof.get("plan"), world)
     if failed:
-        yield f"its stored plan {failed}" if failed.startswith("cannot") else f"its stored plan does not pass the judge: {failed}"
+        yield (
+            f"its stored plan {failed}"
+            if failed.startswith("cannot")
+            else f"its stored plan does not pass the judge: {failed}"
+        )
 
 
 def _failure(query: Query, plan: Any, world: World) -> str | None:

@@ -1,6 +1,8 @@
-"""The numbers of a request from its text: days, dates, party and budget. Each is one value, or `CouldNotInfer`.
+"""The numbers of a request from its text: days, dates, party and budget. Each is one value, or
+`CouldNotInfer`.
 
-The subtle thing: a text has many numbers, so each is read by the words beside it, and two different answers are none.
+The subtle thing: a text has many numbers, so each is read by the words beside it, and two different
+answers are none.
 """
 
 from __future__ import annotations
@@ -24,9 +26,15 @@ _NO_CITY_WORDS = (
     rf"(?:days?|nights?|people|persons?|individuals?|adults?|to|in|and|for|from|with|of|who|{'|'.join(NUMBERS)}"
     r"|(?:visit|explor|tour|cover|see|depart|leav|start|head|travel|go|discover)\w*)\b"
 )
-_CITIES = re.compile(rf"\b{_N}\s+(?:(?!{_NO_CITY_WORDS})[a-z-]+\s+){{0,3}}?(?-i:[cC]ities|CITIES|city|CITY)\b", re.I)
+_CITIES = re.compile(
+    rf"\b{_N}\s+(?:(?!{_NO_CITY_WORDS})[a-z-]+\s+){{0,3}}?(?-i:[cC]ities|CITIES|city|CITY)\b", re.I
+)
 
-_MONTH, _DAY, _YEAR = rf"({'|'.join(MONTHS)})", r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9])", r"(?:,?\s+(?:of\s+)?([0-9]{4})\b)?"
+_MONTH, _DAY, _YEAR = (
+    rf"({'|'.join(MONTHS)})",
+    r"([0-9]{1,2})(?:st|nd|rd|th)?(?![0-9])",
+    r"(?:,?\s+(?:of\s+)?([0-9]{4})\b)?",
+)
 _DATE = re.compile(
     rf"\b([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})\b|\b{_MONTH}\s+(?:the\s+)?{_DAY}{_YEAR}|\b{_DAY}\s+(?:of\s+)?{_MONTH}{_YEAR}"
     rf"|(?:\b([0-9]{{1,2}})(?:st|nd|rd|th)|(?<=[0-9a-z])\s?[-\u2013]\s?([0-9]{{1,2}})\b(?!-)"
@@ -39,92 +47,122 @@ _NOT_ON = re.compile(r"\b(?:after|before|around|about|not|except)\s+(?:on\s+)?(?
 _PEOPLE = r"(?:people|persons?|individuals?|travell?ers?|adults?|tourists?|passengers?|of us)\b"
 _WHOLE = r"\b(?<![\w$][-\u2013/.,])"  # not the end of "2-4 people" or "twenty-two people"
 _PARTY = re.compile(
-    rf"\b(?:group|party|family|team) of {_N}\b|{_WHOLE}{_N}[\s-]+{_PEOPLE}|{_WHOLE}{_N}[\s-]person\b"
-    rf"|\bfor {_N}(?=[.;:?!]|,(?![0-9])|$|\s+(?:depart|start|leav|from|to|travel|head|going|who|setting|taking|visit|fly|that|with|on"
+    r"\b(?:group|party|family|team) of"
+    rf" {_N}\b|{_WHOLE}{_N}[\s-]+{_PEOPLE}|{_WHOLE}{_N}[\s-]person\b"
+    r"|\bfor"
+    rf" {_N}(?=[.;:?!]|,(?![0-9])|$|\s+(?:depart|start|leav|from|to|travel|head|going|who|setting|taking|visit|fly|that|with|on"  # noqa: E501
     r"|between|originat|begin|and|spanning|covering|exploring|touring|lasting|over|for)\w*\b)",
     re.I,
 )
 _PARTY_NAMES = {r"\b(?:pair|couple(?! of\b)|duo)\b": 2, r"\btrio\b": 3}
-_ALONE = re.compile(r"\bsolo\b|\balone\b|\bsingle[\s-](?:person|travell?er|individual|adult)\b|\b(?:by myself|on my own)\b", re.I)
+_ALONE = re.compile(
+    r"\bsolo\b|\balone\b|\bsingle[\s-](?:person|travell?er|individual|adult)\b|\b(?:by myself|on my"
+    r" own)\b",
+    re.I,
+)
 _KIN = (
     r"friends?|famil(?:y|ies)|wife|husband|spouse|partner|fianc\w+|(?:boy|girl)friends?|sons?|daughters?|parents?|(?:grand)?(?:mother"
     r"|father)s?"
     r"|grandparents?|grand(?:ma|pa)|moms?|dads?|mum|brothers?|sisters?|siblings?|cousins?|uncles?|aunts?|nephews?|nieces?|colleagues?"
     r"|co-?workers?|companions?|budd(?:y|ies)|room-?mates?|classmates?|teammates?|neighbou?rs?|boss"
 )
-_CHILDREN = r"kids?|child(?:ren)?|bab(?:y|ies)|newborns?|infants?|toddlers?|teen(?:ager)?s?|boys?|girls?"
+_CHILDREN = (
+    r"kids?|child(?:ren)?|bab(?:y|ies)|newborns?|infants?|toddlers?|teen(?:ager)?s?|boys?|girls?"
+)
 _COMPANY = re.compile(
     rf"\b(?:[Ww]e|[Oo]ur|us|ourselves|{_KIN}|{_CHILDREN}|guests?|together|people|persons|group|team|members|adults|travell?ers|couples?"
     rf"|men|women"
     r"|man|woman|ladies|guys|students|seniors|retirees|everyone|everybody|both of)\b"
 )
 _COUNTED_CHILDREN = re.compile(
-    rf"\b{_N}\s+(?:young\s+|small\s+|little\s+)?(?:kids|child(?:ren)?|infants?|toddlers?)\b|\b(?:bab(?:y|ies)|newborns?)\b", re.I
+    rf"\b{_N}\s+(?:young\s+|small\s+|little\s+)?(?:kids|child(?:ren)?|infants?|toddlers?)\b|\b(?:bab(?:y|ies)|newborns?)\b",
+    re.I,
 )
-# Somebody beside those who are counted: "a couple and their two friends", "2 people with our kids", "my wife and 2 people".
-_SOME_OF = rf"(?:an?|the|my|our|their|his|her|some|several|few|young|small|little|old|best|good|{'|'.join(NUMBERS)}|[0-9]{{1,2}})"
+# Somebody beside those who are counted: "a couple and their two friends", "2 people with our kids",
+# "my wife and 2 people".
+_SOME_OF = rf"(?:an?|the|my|our|their|his|her|some|several|few|young|small|little|old|best|good|{'|'.join(NUMBERS)}|[0-9]{{1,2}})"  # noqa: E501
 _APART = re.compile(
-    rf"\b(?:and|plus|along with|including|counting|with|without|except|minus)\s+(?:{_SOME_OF}\s+){{0,3}}(?:{_KIN}|men|women|couples?)\b"
+    r"\b(?:and|plus|along"
+    rf" with|including|counting|with|without|except|minus)\s+(?:{_SOME_OF}\s+){{0,3}}(?:{_KIN}|men|women|couples?)\b"  # noqa: E501
     rf"|\b(?:and|plus|along with|including|counting)\s+(?:{_SOME_OF}\s+){{1,3}}(?:{_CHILDREN})\b"
     rf"|\b(?:{_PEOPLE}|{'|'.join(NUMBERS)}|[0-9]{{1,2}}|couple|pair|duo|trio)\s+(?:and|plus|with|\+|&)\s+(?:{_CHILDREN})\b"
     rf"|\bwith\s+(?!young\b|small\b|little\b)(?:{_SOME_OF}\s+){{1,3}}(?:{_CHILDREN})\b"
     rf"|\b(?:{_KIN}|{_CHILDREN}|I|me|myself|{_PEOPLE})\s+(?:and|plus)\s+(?:the\s+)?(?:other\s+)?(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\b"
-    r"|\band their\b|\bplus (?:me|us|one|myself)\b|\bnot (?:counting|including) (?:me|us|myself|our|my|the)\b"
+    r"|\band their\b|\bplus (?:me|us|one|myself)\b|\bnot (?:counting|including)"
+    r" (?:me|us|myself|our|my|the)\b"
     rf"|\bcouples\b|\bpairs\b|\bjoin(?:s|ed|ing)?\s+(?:us|me)\b|\b(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\s+(?:more|other|additional"
     rf"|extra)\s+{_PEOPLE}",
     re.I,
 )
-# "half of the 8 people", "up to 4 people", "2 or 3 people": a number beside the words of a party, and not how many they are
+# "half of the 8 people", "up to 4 people", "2 or 3 people": a number beside the words of a party,
+# and not how many they are
 _NOT_ALL = re.compile(
-    rf"(?:\b(?:half|most|some|part|all but|(?:{'|'.join(NUMBERS)}) of|any of|at least|at most|up to|(?:more|fewer|less) than|over|under"
+    rf"(?:\b(?:half|most|some|part|all but|(?:{'|'.join(NUMBERS)}) of|any of|at least|at most|up"
+    r" to|(?:more|fewer|less) than|over|under"
     rf"|almost"
     rf"|nearly|about|around|roughly|approximately|maybe|perhaps|another|other|extra|not)(?:\s+(?:of|the|our|us|a|an|for))*"
     rf"|\b(?:{'|'.join(NUMBERS)}|[0-9]{{1,2}})\s*(?:or|to|-|\u2013))\s*$",
     re.I,
 )
 _OR_SO = re.compile(
-    rf"\s*(?:\+|(?:or|and) (?:so|more|fewer|less|thereabouts|up)\b|(?:to|or|-|\u2013)\s*(?:{'|'.join(NUMBERS)}"
+    r"\s*(?:\+|(?:or|and)"
+    rf" (?:so|more|fewer|less|thereabouts|up)\b|(?:to|or|-|\u2013)\s*(?:{'|'.join(NUMBERS)}"
     rf"|[0-9]{{1,2}})\b(?!\s+(?:\w+\s+)?cit))",
     re.I,
 )
 _FOR_SOME = re.compile(
-    rf"\b(?:for|class of|crew of|club of) {_N}\b(?!,[0-9]|\s*[,-]?\s*(?:days?|nights?|weeks?|hours?|dollars|(?:\w+ )?cit))", re.I
+    r"\b(?:for|class of|crew of|club of)"
+    rf" {_N}\b(?!,[0-9]|\s*[,-]?\s*(?:days?|nights?|weeks?|hours?|dollars|(?:\w+ )?cit))",
+    re.I,
 )
 _KIN_ANYWHERE = re.compile(rf"\b(?:{_KIN})\b", re.I)
 
 _AMOUNT = r"([0-9][0-9,]{0,12}(?:\.[0-9]{1,2})?)(?![0-9])"
 _BUDGET = re.compile(rf"(?:\$|USD)\s?{_AMOUNT}|\b{_AMOUNT}\s?(?:US\s)?(?:dollars\b|USD\b)", re.I)
 _PARTIAL = re.compile(
-    r"\s*(?:dollars?\s*)?(?:[.,][0-9]|(?<=\s)[0-9]{3}\b(?!-)|k\b|m\b|thousand|million|per\b|(?:for )?each\b|apiece|/|\+|an? (?:day"
+    r"\s*(?:dollars?\s*)?(?:[.,][0-9]|(?<=\s)[0-9]{3}\b(?!-)|k\b|m\b|thousand|million|per\b|(?:for"
+    r" )?each\b|apiece|/|\+|an? (?:day"
     r"|night|person|head)\b|daily|nightly"
-    r"|[-\u2013\u2014~]\s*(?:\$|USD)?\s?[0-9]|(?:to|or|and) [0-9][0-9,]{2,}(?![0-9,]*(?:\.[0-9]+)?\s?(?:dollars|USD)|-)"
-    r"|(?:less|more|extra|short|over|under|off|left|below|above|aside|of (?:it|this|that|which))\b|CAD|AUD|Canadian|Australian"
-    r"|[\s,(]*(?:exclud|excl\b|not (?:includ|count|cover)|without|before|after|net of|besides|aside|apart|plus|minus)"
-    r"|(?:just |only |alone )?(?:for|on) (?:the |our |my )?(?:hotels?|flights?|food|meals?|lodgings?|accommodations?|rooms?|dining"
+    r"|[-\u2013\u2014~]\s*(?:\$|USD)?\s?[0-9]|(?:to|or|and)"
+    r" [0-9][0-9,]{2,}(?![0-9,]*(?:\.[0-9]+)?\s?(?:dollars|USD)|-)"
+    r"|(?:less|more|extra|short|over|under|off|left|below|above|aside|of"
+    r" (?:it|this|that|which))\b|CAD|AUD|Canadian|Australian"
+    r"|[\s,(]*(?:exclud|excl\b|not (?:includ|count|cover)|without|before|after|net"
+    r" of|besides|aside|apart|plus|minus)"
+    r"|(?:just |only |alone )?(?:for|on) (?:the |our |my"
+    r" )?(?:hotels?|flights?|food|meals?|lodgings?|accommodations?|rooms?|dining"
     r"|airfare)\b)",
     re.I,
 )
-# What stands before an amount that is no budget: a part of one, a change by so much, a debt, the end of a range, somebody's share.
+# What stands before an amount that is no budget: a part of one, a change by so much, a debt, the
+# end of a range, somebody's share.
 _NO_BUDGET_BEFORE = re.compile(
     r"(?:\b(?:by|at least|minimum(?: of)?|half(?: of)?|double|twice|triple)(?:\s+(?:the|a|our|my))*"
     r"|(?<!not )(?<!no )\b(?:more than|exceeding|beyond)"
     r"|\b(?:tickets?|fares?|ow(?:e|es|ed|ing)|sav(?:e|es|ed|ing|ings)|paid|spent|won|lost|earn\w*|deposit\w*|tips?|tipped"
     r"|borrow\w*|refund\w*"
     r"|discount\w*)\b[^.;?!]*"
-    r"|\b(?:each|apiece|per (?:person|head|capita|travell?er|day|night)|everyone|everybody|daily|nightly|weekly|hotel|food|flight|meal"
+    r"|\b(?:each|apiece|per"
+    r" (?:person|head|capita|travell?er|day|night)|everyone|everybody|daily|nightly|weekly|hotel|food|flight|meal"  # noqa: E501
     r"|dining"
-    r"|lodging|accommodation|room|transport\w*|per-person)\b(?! (?:city|stop|place|state))(?:\s+[\w']+){0,4}"
+    r"|lodging|accommodation|room|transport\w*|per-person)\b(?!"
+    r" (?:city|stop|place|state))(?:\s+[\w']+){0,4}"
     r"|[0-9]\s*(?:[-\u2013\u2014]|\b(?:to|or))|\bbetween\s+[0-9][0-9,.]*\s+and|\b(?!US\b)(?-i:[A-Z]{1,3}))\s*$",
     re.I,
 )
 _IN_PART_AFTER = re.compile(
-    r"[^.!?;]*\b(?:each\b(?! (?:city|stop|place|state))|per (?:person|head|day|night)|apiece|half|doubled?|times|give or take|or more"
+    r"[^.!?;]*\b(?:each\b(?! (?:city|stop|place|state))|per"
+    r" (?:person|head|day|night)|apiece|half|doubled?|times|give or take|or more"
     r"|maybe|perhaps|saved)\b",
     re.I,
 )
 _WHOLE_AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?,?|[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?,?")
 _NOT_THIS = re.compile(r"\bnot\s+(?:\$|USD)", re.I)
-_OTHER_MONEY = re.compile(r"[\u20ac\u00a3\u00a5]|\b(?:euros?|pounds sterling|GBP|EUR|pesos?|yen|hundred|thousand|million)\b", re.I)
+_OTHER_MONEY = re.compile(
+    r"[\u20ac\u00a3\u00a5]|\b(?:euros?|pounds"
+    r" sterling|GBP|EUR|pesos?|yen|hundred|thousand|million)\b",
+    re.I,
+)
 # Of several amounts one is meant: the last of these words before it says whether it is that one.
 _NEW_OR_OLD = re.compile(
     r"\b(?:(new|revised|updated|now|(?:adjust|rais|increas|lower|reduc|chang)\w* to)"
@@ -139,7 +177,9 @@ _CHANGED_FROM = re.compile(
 
 def read_days(text: str, known: Mapping[str, Any]) -> int:
     """As said; else as many as the dates."""
-    said = {_number(match) for match in _DAYS.findall(text)} | ({7} if _WEEK.search(text) else set())
+    said = {_number(match) for match in _DAYS.findall(text)} | (
+        {7} if _WEEK.search(text) else set()
+    )
     if len(said) > 1:
         raise CouldNotInfer(f"the text speaks of {_listed(said)} days")
     if said:
@@ -149,12 +189,15 @@ def read_days(text: str, known: Mapping[str, Any]) -> int:
 
 
 def read_date(text: str, known: Mapping[str, Any]) -> list[str]:
-    """Every day from the first to the last. One date alone is the first day of a trip whose length is known."""
+    """Every day from the first to the last. One date alone is the first day of a trip whose length
+    is known."""
     days, found = known.get("days"), _range(text)
     if len(found) == 1 and isinstance(days, int) and 1 <= days <= LONGEST_TRIP_DAYS:
         found = _days_from(found[0], found[0] + timedelta(days=days - 1))
     if isinstance(days, int) and days != len(found):
-        raise CouldNotInfer(f"the dates {found[0]} to {found[-1]} are {len(found)} days, the trip takes {days}")
+        raise CouldNotInfer(
+            f"the dates {found[0]} to {found[-1]} are {len(found)} days, the trip takes {days}"
+        )
     return [each.isoformat() for each in found]
 
 
@@ -179,16 +222,25 @@ def read_party(text: str, known: Mapping[str, Any]) -> int:
     if _COUNTED_CHILDREN.search(text):
         raise CouldNotInfer("the text counts children apart")
     if apart := _APART.search(text):
-        raise CouldNotInfer(f"the text says '{apart.group()}', perhaps beside those who are counted")
+        raise CouldNotInfer(
+            f"the text says '{apart.group()}', perhaps beside those who are counted"
+        )
     if unsure := next(
-        (match for match in _PARTY.finditer(text) if _NOT_ALL.search(text[: match.start()]) or _OR_SO.match(text, match.end())), None
+        (
+            match
+            for match in _PARTY.finditer(text)
+            if _NOT_ALL.search(text[: match.start()]) or _OR_SO.match(text, match.end())
+        ),
+        None,
     ):
         raise CouldNotInfer(f"'{unsure.group()}' is perhaps not how many travel")
     if some := None if said else _FOR_SOME.search(text):
         raise CouldNotInfer(f"the text says '{some.group()}', but not of whom")
     if len(said) > 1:
         raise CouldNotInfer(f"the text speaks of {_listed(said)} people")
-    company = _COMPANY.search(text) if not said else _KIN_ANYWHERE.search(text) if said == {1} else None
+    company = (
+        _COMPANY.search(text) if not said else _KIN_ANYWHERE.search(text) if said == {1} else None
+    )
     if company:
         raise CouldNotInfer(f"the text says '{company.group()}', but not how many travel")
     return said.pop() if said else 1
@@ -201,10 +253,14 @@ def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
     if other := _OTHER_MONEY.search(text):
         raise CouldNotInfer(f"'{other.group()}' is no amount in US dollars and digits")
     for match in _BUDGET.finditer(text):
-        not_it = _NO_BUDGET_BEFORE.search(re.split(r"[.!?;]\s", text[said_before : match.start()])[-1])
+        not_it = _NO_BUDGET_BEFORE.search(
+            re.split(r"[.!?;]\s", text[said_before : match.start()])[-1]
+        )
         partial = _PARTIAL.match(text, match.end()) or _IN_PART_AFTER.match(text, match.end())
         if not_it or partial or not _WHOLE_AMOUNT.fullmatch(match[1] or match[2]):
-            raise CouldNotInfer(f"'{match.group()}' is not an amount for the whole trip in plain dollars")
+            raise CouldNotInfer(
+                f"'{match.group()}' is not an amount for the whole trip in plain dollars"
+            )
         amount = float((match[1] or match[2]).replace(",", ""))
         before = text[max(said_before, match.start() - 60) : match.start()].rpartition(". ")[2]
         words = _NEW_OR_OLD.findall(before)
@@ -213,7 +269,11 @@ def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
         said_before = match.end()
     if len(amounts) == 1 and _NOT_THIS.search(text):
         raise CouldNotInfer("the text says what the budget is not")
-    chosen = list(amounts) if len(amounts) == 1 else [amount for amount, is_new in amounts.items() if is_new]
+    chosen = (
+        list(amounts)
+        if len(amounts) == 1
+        else [amount for amount, is_new in amounts.items() if is_new]
+    )
     if len(chosen) != 1:
         raise CouldNotInfer(f"the text names {len(amounts) or 'no'} amounts in dollars")
     return int(chosen[0]) if chosen[0].is_integer() else chosen[0]
@@ -228,25 +288,38 @@ def _listed(numbers: set[int]) -> str:
 
 
 def _range(text: str) -> list[date]:
-    """The days between the earliest and the latest date named, both included. A day without month or year has its neighbour's."""
+    """The days between the earliest and the latest date named, both included. A day without month
+    or year has its neighbour's."""
     matches = list(_DATE.finditer(text))
     found = [_parts(match) for match in matches]
     if _SLASHED.search(text) or any(_NOT_ON.search(text[: match.start()]) for match in matches):
-        raise CouldNotInfer("the text names a day in a form that is not read, or only one before or after it")
+        raise CouldNotInfer(
+            "the text names a day in a form that is not read, or only one before or after it"
+        )
     if not any(month for _, month, _ in found):
         raise CouldNotInfer("the text names no date")
     years = {year for year, _, _ in found if year}
     if len(years) != 1 and not (years and all(year and month for year, month, _ in found)):
-        raise CouldNotInfer("the dates have no year" if not years else f"the dates lie in the years {_listed(years)}")
+        raise CouldNotInfer(
+            "the dates have no year"
+            if not years
+            else f"the dates lie in the years {_listed(years)}"
+        )
     named = set()
     for index, (own_year, month, day) in enumerate(found):
         year = own_year or next(iter(years))
-        beside = [found[at][1] for at in (index, index - 1, index + 1) if 0 <= at < len(found) and found[at][1]]
+        beside = [
+            found[at][1]
+            for at in (index, index - 1, index + 1)
+            if 0 <= at < len(found) and found[at][1]
+        ]
         if beside:
             try:
                 named.add(date(year, month or beside[0] or 0, day))
             except ValueError:
-                raise CouldNotInfer(f"there is no day {day} in {MONTHS[(month or beside[0] or 1) - 1]} {year}") from None
+                raise CouldNotInfer(
+                    f"there is no day {day} in {MONTHS[(month or beside[0] or 1) - 1]} {year}"
+                ) from None
     if len(named) > 2:
         raise CouldNotInfer(f"the text names {len(named)} dates")
     return _days_from(min(named), max(named))
@@ -254,12 +327,30 @@ def _range(text: str) -> list[date]:
 
 def _parts(match: re.Match[str]) -> tuple[int | None, int | None, int]:
     """(year, month, day); the first two may be unsaid."""
-    iso_year, iso_month, iso_day, month, day, year, day2, month2, year2, ordinal, dashed, bare, year3 = match.groups()
+    (
+        iso_year,
+        iso_month,
+        iso_day,
+        month,
+        day,
+        year,
+        day2,
+        month2,
+        year2,
+        ordinal,
+        dashed,
+        bare,
+        year3,
+    ) = match.groups()
     if iso_year:
         return int(iso_year), int(iso_month), int(iso_day)
     said_month, said_year = month or month2, year or year2 or year3
     number = MONTHS.index(said_month) + 1 if said_month else None
-    return int(said_year) if said_year else None, number, int(day or day2 or ordinal or dashed or bare)
+    return (
+        int(said_year) if said_year else None,
+        number,
+        int(day or day2 or ordinal or dashed or bare),
+    )
 
 
 def _days_from(first: date, last: date) -> list[date]:

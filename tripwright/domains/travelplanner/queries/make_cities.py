@@ -1,7 +1,10 @@
-"""Which cities could be part of some plan for a request, whatever it costs; and, where no plan exists, what is missing, in a few words.
+"""Which cities could be part of some plan for a request, whatever it costs; and, where no plan
+exists, what is missing, in a few words.
 
-Exact, and independent of the planner's search: only the offers of each city and leg are shared (`oracle.options`). The subtle thing is
-cuisines: they are covered by all cities together, so for each city and number of nights every coverable set of them is kept.
+Exact, and independent of the planner's search: only the offers of each city and leg are shared
+(`oracle.options`). The subtle thing is
+cuisines: they are covered by all cities together, so for each city and number of nights every
+coverable set of them is kept.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unpla
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.store import World
 
-Connected = Callable[[str, str, int], bool]  # origin, destination, day of the trip → is there transport?
-Covers = frozenset[int]  # sets of wanted cuisines, each as a bit mask, that the meals in one city can cover
+# origin, destination, day of the trip → is there transport?
+Connected = Callable[[str, str, int], bool]
+# sets of wanted cuisines, each as a bit mask, that the meals in one city can cover
+Covers = frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class Served:
 
 
 def served_cities(query: Query, world: World) -> Served:
-    """The destination itself for a city trip; else those cities of the state that some plan visits."""
+    """The destination itself for a city trip; else those cities of the state that some plan
+    visits."""
     if why_unplannable(query, world):
         return Served((), "unknown place, wish or number of days")
     return _Trip(query, world).served()
@@ -49,7 +55,11 @@ class _Trip:
         self.count = query.visiting_city_number
         self.pool = city_pool(query, world)
         self.splits = night_splits(query.days - 1, self.count)
-        self.lacking: dict[str, set[str]] = {"stay": set(), "restaurants": set(), "attractions": set()}
+        self.lacking: dict[str, set[str]] = {
+            "stay": set(),
+            "restaurants": set(),
+            "attractions": set(),
+        }
         self.offers = {city: self._offers(city) for city in self.pool}
         self.connected = False  # some order of cities with stays has transport
         self._drives: dict[tuple[str, str], bool] = {}
@@ -59,7 +69,8 @@ class _Trip:
         usable = [city for city in self.pool if self.offers[city]]
         found: set[str] = set()
         for split in self.splits:
-            for connected in (self._drive, self._other):  # all legs of a plan are driven, or none is
+            # all legs of a plan are driven, or none is
+            for connected in (self._drive, self._other):
                 for order in self._orders(usable, split, connected, (), 0):
                     self.connected = True
                     if not found.issuperset(order) and self._covered(order, split):
@@ -69,9 +80,15 @@ class _Trip:
         return self._served(found)
 
     def _orders(
-        self, usable: list[str], split: tuple[int, ...], connected: Connected, before: tuple[str, ...], day: int
+        self,
+        usable: list[str],
+        split: tuple[int, ...],
+        connected: Connected,
+        before: tuple[str, ...],
+        day: int,
     ) -> Iterator[tuple[str, ...]]:
-        """Every order of cities with stays for this split of nights and transport from the origin and back; `before` is its beginning."""
+        """Every order of cities with stays for this split of nights and transport from the origin
+        and back; `before` is its beginning."""
         here = before[-1] if before else self.query.org
         if len(before) == self.count:
             if connected(here, self.query.org, day):
@@ -83,7 +100,9 @@ class _Trip:
                 yield from self._orders(usable, split, connected, (*before, city), day + nights)
 
     def _served(self, found: set[str]) -> Served:
-        return Served(tuple(city for city in self.pool if city in found), None if found else self._missing())
+        return Served(
+            tuple(city for city in self.pool if city in found), None if found else self._missing()
+        )
 
     def _offers(self, city: str) -> dict[int, Covers]:
         """Nights → what the meals can cover, for each number of nights that can be spent there."""
@@ -103,7 +122,9 @@ class _Trip:
                 for what, is_lacking in lacks.items():
                     self.lacking[what] |= {city} if is_lacking else set()
             else:
-                found[nights] = frozenset(mask for mask, meals in fewest.items() if meals <= required + len(MEALS))
+                found[nights] = frozenset(
+                    mask for mask, meals in fewest.items() if meals <= required + len(MEALS)
+                )
         return found
 
     def _drive(self, origin: str, there: str, day: int) -> bool:
@@ -116,7 +137,9 @@ class _Trip:
         """By flight or taxi, which a plan may mix."""
         if (origin, there, day) not in self._others:
             modes = {leg.mode for leg in road_legs(self.query, self.world, origin, there)}
-            flies = flight_leg(self.query, self.world, origin, there, self.query.date[day]) is not None
+            flies = (
+                flight_leg(self.query, self.world, origin, there, self.query.date[day]) is not None
+            )
             self._others[origin, there, day] = flies or "taxi" in modes
         return self._others[origin, there, day]
 
@@ -132,15 +155,21 @@ class _Trip:
         if any(self._fits(split) for split in self.splits):
             return "no transport"
         what = max(self.lacking, key=lambda what: len(self.lacking[what]))
-        return {"stay": "no stay that fits", "restaurants": "too few restaurants", "attractions": "too few attractions"}[what]
+        return {
+            "stay": "no stay that fits",
+            "restaurants": "too few restaurants",
+            "attractions": "too few attractions",
+        }[what]
 
     def _fits(self, split: tuple[int, ...]) -> bool:
-        """Are there different cities for these nights, transport aside? Their order does not matter, nor do the cuisines."""
+        """Are there different cities for these nights, transport aside? Their order does not
+        matter, nor do the cuisines."""
         return next(self._orders(self.pool, split, lambda *_: True, (), 0), None) is not None
 
 
 def _fewest_meals(masks: list[int]) -> dict[int, int]:
-    """Set of cuisines → the fewest restaurants that serve exactly it together. More restaurants only ever add to a set."""
+    """Set of cuisines → the fewest restaurants that serve exactly it together. More restaurants
+    only ever add to a set."""
     fewest = {0: 0}
     for mask in sorted(set(masks) - {0}):
         for covered, meals in list(fewest.items()):

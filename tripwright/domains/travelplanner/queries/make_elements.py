@@ -1,12 +1,15 @@
-"""What a request asks for, drawn in one of three ways: `default`, `official` or `uniform`. Budget and text come later.
+"""What a request asks for, drawn in one of three ways: `default`, `official` or `uniform`. Budget
+and text come later.
 
-`official` follows the benchmark's sampler (row T2): the origin uniform over the cities; for 3 days a city uniform over those of other
-states; for 5 and 7 days the state of a city drawn uniformly among other states with more than 3 cities, so that large states come more
-often; a uniform window of days in March 2022; party and wishes as in `sample`, with 2 cuisines at level medium and 4 at level hard.
-`default` is `sample`'s: the same with the world's own days, states with more cities than the trip visits, and 1 or 2 cuisines.
-`uniform` makes every choice equally likely: destination cities, or states whatever their size; windows of days; parties of 1 to 8
-(above level easy, which stays one person without wishes); sets of 1 (medium) or 3 (hard) of the four kinds of wishes; each kind's
-values, with 1 to 4 cuisines and any room type for any party.
+`official` follows the benchmark's sampler (row T2): the origin uniform over the cities; for 3 days
+a city uniform over those of other states; for 5 and 7 days the state of a city drawn uniformly
+among other states with more than 3 cities, so that large states come more often; a uniform window
+of days in March 2022; party and wishes as in `sample`, with 2 cuisines at level medium and 4 at
+level hard. `default` is `sample`'s: the same with the world's own days, states with more cities
+than the trip visits, and 1 or 2 cuisines. `uniform` makes every choice equally likely: destination
+cities, or states whatever their size; windows of days; parties of 1 to 8 (above level easy, which
+stays one person without wishes); sets of 1 (medium) or 3 (hard) of the four kinds of wishes; each
+kind's values, with 1 to 4 cuisines and any room type for any party.
 """
 
 from __future__ import annotations
@@ -40,8 +43,11 @@ LARGEST_PARTY = 8
 MOST_CUISINES = 4
 
 
-def draw_elements(world: World, rng: random.Random, kind: ElementKind, level: str, days: int) -> dict[str, Any]:
-    """The official fields of one request, without budget and text. Raises UserError where the world has no such trip at all."""
+def draw_elements(
+    world: World, rng: random.Random, kind: ElementKind, level: str, days: int
+) -> dict[str, Any]:
+    """The official fields of one request, without budget and text. Raises UserError where the world
+    has no such trip at all."""
     if kind == "default":
         return draw_fields(world, rng, level, days, Mix())
     cities = CITIES_VISITED[days]
@@ -65,28 +71,42 @@ def _official_route(world: World, rng: random.Random, cities: int) -> tuple[str,
     if cities > 1:
         others = [city for city in others if _is_official_state(world, world.cities[city])]
     if not others:
-        wanted = f"another state with at least {OFFICIAL_STATE_CITIES} cities" if cities > 1 else "a city in another state"
-        raise UserError(f"World '{world.name}' has no {wanted} to travel to from {org}, as --elements official needs.")
+        wanted = (
+            f"another state with at least {OFFICIAL_STATE_CITIES} cities"
+            if cities > 1
+            else "a city in another state"
+        )
+        raise UserError(
+            f"World '{world.name}' has no {wanted} to travel to from {org}, as --elements official"
+            " needs."
+        )
     dest = rng.choice(others)
     return org, dest if cities == 1 else world.cities[dest]
 
 
 def _is_official_state(world: World, state: str) -> bool:
-    return state != "None" and len(world.states[state]) >= OFFICIAL_STATE_CITIES  # "None": the tables' word for places outside any state
+    # "None": the tables' word for places outside any state
+    return state != "None" and len(world.states[state]) >= OFFICIAL_STATE_CITIES
 
 
 def _official_dates(world: World, rng: random.Random, days: int) -> list[str]:
-    """A window of March 2022 as far as the world's days go; of all its days, where they hold no such window."""
+    """A window of March 2022 as far as the world's days go; of all its days, where they hold no
+    such window."""
     known = [date.fromisoformat(day) for day in world.dates]
     if not known:
-        raise UserError(f"World '{world.name}' has no flights on any day, so there are no days to draw from.")
+        raise UserError(
+            f"World '{world.name}' has no flights on any day, so there are no days to draw from."
+        )
     for low, high in (OFFICIAL_DATES, (known[0], known[-1])):
         first, last = max(low, known[0]), min(high, known[-1])
         windows = (last - first).days + 2 - days
         if windows > 0:
             start = first + timedelta(days=rng.randrange(windows))
             return [(start + timedelta(days=day)).isoformat() for day in range(days)]
-    raise UserError(f"World '{world.name}' has flights from {known[0]} to {known[-1]}; a trip of {days} days does not fit in.")
+    raise UserError(
+        f"World '{world.name}' has flights from {known[0]} to {known[-1]}; a trip of {days} days"
+        " does not fit in."
+    )
 
 
 def _uniform_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
@@ -95,10 +115,17 @@ def _uniform_route(world: World, rng: random.Random, cities: int) -> tuple[str, 
     places = (
         [city for city, state in world.cities.items() if state != home]
         if cities == 1
-        else [state for state, inside in world.states.items() if state != home and len(inside) >= cities]
+        else [
+            state
+            for state, inside in world.states.items()
+            if state != home and len(inside) >= cities
+        ]
     )
     if not places:
-        raise UserError(f"World '{world.name}' has no other state with {cities} or more cities to travel to from {org}.")
+        raise UserError(
+            f"World '{world.name}' has no other state with {cities} or more cities to travel to"
+            f" from {org}."
+        )
     return org, rng.choice(places)
 
 

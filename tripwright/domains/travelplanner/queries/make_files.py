@@ -1,7 +1,9 @@
-"""Files of requests: made by several processes, without repeats, in splits that share none, and to be gone on with after a kill.
+"""Files of requests: made by several processes, without repeats, in splits that share none, and to
+be gone on with after a kill.
 
-The subtle thing is repeats. Each n-th request is made without looking at the others; where it equals an earlier one, its next attempt is
-taken. That is decided here, in order, so one process and many write the same bytes.
+The subtle thing is repeats. Each n-th request is made without looking at the others; where it
+equals an earlier one, its next attempt is taken. That is decided here, in order, so one process and
+many write the same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from tripwright import __version__
-from tripwright.domains.travelplanner.queries.make_item import Exhausted, Item, Maker, Settings, make_item
+from tripwright.domains.travelplanner.queries.make_item import (
+    Exhausted,
+    Item,
+    Maker,
+    Settings,
+    make_item,
+)
 from tripwright.domains.travelplanner.queries.make_journal import MakingJournal
 from tripwright.domains.travelplanner.queries.make_pool import in_order, worker_count
 from tripwright.domains.travelplanner.queries.splits import Key, request_key, split_sizes
@@ -26,7 +34,8 @@ from tripwright.world.store import World
 
 @dataclass
 class Made:
-    """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason → attempts, of all runs together."""
+    """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason
+    → attempts, of all runs together."""
 
     files: dict[str, int] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -46,9 +55,11 @@ def make_files(
     restart: bool = False,
     report: Callable[[Made], None] | None = None,
 ) -> Made:
-    """Makes `count` different requests: the file `out`, or with `splits` the folder `out` with one file each, cut in order.
+    """Makes `count` different requests: the file `out`, or with `splits` the folder `out` with one
+    file each, cut in order.
 
-    Goes on where a killed run with the same settings stopped. Raises Exhausted where the world does not give so many.
+    Goes on where a killed run with the same settings stopped. Raises Exhausted where the world does
+    not give so many.
     """
     sizes = split_sizes(count, splits) if splits else {}
     made = Made()
@@ -61,7 +72,11 @@ def make_files(
         tasks = [(index, 0) for index in range(made.resumed, count)]
         arguments = (world, settings, excluded)
         try:
-            for task, item in zip(tasks, in_order(Maker.of, arguments, make_item, tasks, worker_count(workers, len(tasks))), strict=True):
+            for task, item in zip(
+                tasks,
+                in_order(Maker.of, arguments, make_item, tasks, worker_count(workers, len(tasks))),
+                strict=True,
+            ):
                 entry = _unseen(maker, task[0], item, seen)
                 journal.add(entry)
                 _take(made, entry)
@@ -76,7 +91,8 @@ def make_files(
 
 
 def _unseen(maker: Maker, index: int, item: Item, seen: set[Key]) -> dict[str, Any]:
-    """The journal's entry for this item, or for its first later attempt that is no repeat. Adds its key to `seen`."""
+    """The journal's entry for this item, or for its first later attempt that is no repeat. Adds its
+    key to `seen`."""
     rejected = Counter(item.rejected)
     while (key := request_key(Query.model_validate(item.record))) in seen:
         rejected["repeats an earlier one"] += 1
@@ -109,7 +125,9 @@ def _lines(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
-def _identity(world: World, count: int, settings: Settings, sizes: dict[str, int], excluded: frozenset[Key]) -> dict[str, Any]:
+def _identity(
+    world: World, count: int, settings: Settings, sizes: dict[str, int], excluded: frozenset[Key]
+) -> dict[str, Any]:
     """Everything that the bytes depend on."""
     digest = hashlib.sha256(json.dumps(sorted(excluded, key=repr)).encode()).hexdigest()
     return {

@@ -1,8 +1,10 @@
-"""One request with its proof. The n-th of a file depends on the seed and n alone (and, where it would repeat an earlier one, on that).
+"""One request with its proof. The n-th of a file depends on the seed and n alone (and, where it
+would repeat an earlier one, on that).
 
-Level and length of trip are drawn once for each n, so that what is rejected does not change their shares. Then one attempt follows the
-other, each with random numbers of its own: elements, budget, proof and text, until one is kept. The caller may ask for the next attempt
-where the kept one is a request that an earlier n already has.
+Level and length of trip are drawn once for each n, so that what is rejected does not change their
+shares. Then one attempt follows the other, each with random numbers of its own: elements, budget,
+proof and text, until one is kept. The caller may ask for the next attempt where the kept one is a
+request that an earlier n already has.
 """
 
 from __future__ import annotations
@@ -31,14 +33,16 @@ from tripwright.world.store import World
 
 MOST_ATTEMPTS = 3000
 MOST_WORDINGS = 5  # of one request, where the text does not give the fields back
-ROOMY = (1.05, 1.3)  # the budget over the cost without wishes, where the wishes are what cannot be met
+# the budget over the cost without wishes, where the wishes are what cannot be met
+ROOMY = (1.05, 1.3)
 RULE_SET = "official+strict"
 LEVELS = ("easy", "medium", "hard")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is made. `slack`: range of the budget over the cost named by `over`, or None for the official budget; below 1 if infeasible."""
+    """What is made. `slack`: range of the budget over the cost named by `over`, or None for the
+    official budget; below 1 if infeasible."""
 
     seed: int
     elements: ElementKind = "default"
@@ -52,7 +56,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Item:
-    """`attempt`: the one that was kept. `rejected`: reason → how many attempts before it, from the one that the caller named."""
+    """`attempt`: the one that was kept. `rejected`: reason → how many attempts before it, from the
+    one that the caller named."""
 
     record: dict[str, Any]
     attempt: int
@@ -82,7 +87,8 @@ class _Rejected(Exception):
 
 
 def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None = None) -> Item:
-    """The n-th request, from the given attempt on: `task` is (n, attempt). Raises Exhausted after MOST_ATTEMPTS.
+    """The n-th request, from the given attempt on: `task` is (n, attempt). Raises Exhausted after
+    MOST_ATTEMPTS.
 
     `before`: why earlier attempts of this n were turned down, for the message.
     """
@@ -90,22 +96,33 @@ def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None =
     settings, rejected = maker.settings, Counter[str]()
     rng = random.Random(f"tripwright-make-{settings.keep}-{settings.seed}-{index}")
     level, days = rng.choices(LEVELS, settings.levels)[0], rng.choice(settings.days)
-    # Nearly every draft can be given too low a budget; half of those with wishes must fail by their wishes, though these are rarer.
-    by_wishes = settings.keep == "infeasible" and level != "easy" and settings.slack is not None and rng.random() < 0.5
+    # Nearly every draft can be given too low a budget; half of those with wishes must fail by their
+    # wishes, though these are rarer.
+    by_wishes = (
+        settings.keep == "infeasible"
+        and level != "easy"
+        and settings.slack is not None
+        and rng.random() < 0.5
+    )
     for attempt in range(first, MOST_ATTEMPTS):
         rng = random.Random(f"tripwright-make-{settings.keep}-{settings.seed}-{index}-{attempt}")
         try:
             return Item(_attempt(maker, rng, level, days, by_wishes), attempt, rejected)
         except _Rejected as reason:
             rejected[str(reason)] += 1
-    most = ", ".join(f"{reason} ({count})" for reason, count in (rejected + (before or Counter())).most_common(3))
+    most = ", ".join(
+        f"{reason} ({count})" for reason, count in (rejected + (before or Counter())).most_common(3)
+    )
     raise Exhausted(
-        f"World '{maker.world.name}' gave {index} {settings.keep} requests; number {index + 1}, a '{level}' one of {days} days, "
-        f"was not found in {MOST_ATTEMPTS} tries: {most}. Ask for fewer, or for other levels, lengths or budgets."
+        f"World '{maker.world.name}' gave {index} {settings.keep} requests; number {index + 1}, a"
+        f" '{level}' one of {days} days, was not found in {MOST_ATTEMPTS} tries: {most}. Ask for"
+        " fewer, or for other levels, lengths or budgets."
     )
 
 
-def _attempt(maker: Maker, rng: random.Random, level: str, days: int, by_wishes: bool) -> dict[str, Any]:
+def _attempt(
+    maker: Maker, rng: random.Random, level: str, days: int, by_wishes: bool
+) -> dict[str, Any]:
     world, settings = maker.world, maker.settings
     fields = draw_elements(world, rng, settings.elements, level, days)
     draft = Query.model_validate({**fields, "budget": 0, "query": ""})
@@ -123,7 +140,9 @@ def _attempt(maker: Maker, rng: random.Random, level: str, days: int, by_wishes:
     raise _Rejected("text does not give the fields back")
 
 
-def _feasible(draft: Query, world: World, rng: random.Random, settings: Settings) -> tuple[int, dict[str, Any]]:
+def _feasible(
+    draft: Query, world: World, rng: random.Random, settings: Settings
+) -> tuple[int, dict[str, Any]]:
     """(budget in US dollars, the record's further fields)."""
     budget = _official_budget(draft, world) if settings.slack is None else None
     served = served_cities(draft, world)
@@ -141,15 +160,22 @@ def _feasible(draft: Query, world: World, rng: random.Random, settings: Settings
     if cheapest.cost_usd > budget:
         raise _Rejected("the cheapest plan is over the official budget")
     proof = _proof(draft, cheapest, comfortable, served, budget)
-    chosen = comfortable if comfortable.cost_usd is not None and comfortable.cost_usd <= budget else cheapest
+    chosen = (
+        comfortable
+        if comfortable.cost_usd is not None and comfortable.cost_usd <= budget
+        else cheapest
+    )
     plan = plan_days(draft, chosen)
     if not _passes(draft.model_copy(update={"budget": budget}), plan, world):
         raise _Rejected("the planner's plan does not pass the judge")
     return budget, {"oracle": {**proof, "plan_cost_usd": chosen.cost_usd, "plan": plan}}
 
 
-def _infeasible(draft: Query, world: World, rng: random.Random, settings: Settings, by_wishes: bool) -> tuple[int, dict[str, Any]]:
-    """(a budget that is too little, or one that would do without the wishes; the record's further fields)."""
+def _infeasible(
+    draft: Query, world: World, rng: random.Random, settings: Settings, by_wishes: bool
+) -> tuple[int, dict[str, Any]]:
+    """(a budget that is too little, or one that would do without the wishes; the record's further
+    fields)."""
     budget = _official_budget(draft, world) if settings.slack is None else None
     served = served_cities(draft, world)
     if by_wishes and served.missing is None:
@@ -157,7 +183,9 @@ def _infeasible(draft: Query, world: World, rng: random.Random, settings: Settin
     cheapest = solve(draft, world)
     cost_usd, why = cheapest.cost_usd, cheapest.why
     if cost_usd is None and budget is None:
-        without = solve(draft.model_copy(update={"local_constraint": LocalConstraint.model_validate({})}), world).cost_usd
+        without = solve(
+            draft.model_copy(update={"local_constraint": LocalConstraint.model_validate({})}), world
+        ).cost_usd
         if without is None:
             raise _Rejected("no plan even without the wishes")
         budget = math.ceil(without * rng.uniform(*ROOMY) / 10) * 10
@@ -170,7 +198,11 @@ def _infeasible(draft: Query, world: World, rng: random.Random, settings: Settin
         why = f"the cheapest plan costs ${cost_usd:,.2f}, the budget is ${budget:,}."
     assert budget is not None
     proof = _proof(draft, cheapest, solve(draft, world, comfortable=True), served, budget)
-    return budget, {"feasible": False, "why": why, "oracle": {**proof, "plan_cost_usd": None, "plan": None}}
+    return budget, {
+        "feasible": False,
+        "why": why,
+        "oracle": {**proof, "plan_cost_usd": None, "plan": None},
+    }
 
 
 def _official_budget(draft: Query, world: World) -> int:
@@ -180,8 +212,11 @@ def _official_budget(draft: Query, world: World) -> int:
         raise _Rejected(str(reason)) from None
 
 
-def _proof(draft: Query, cheapest: Solution, comfortable: Solution, served: Served, budget: int) -> dict[str, Any]:
-    """Costs in US dollars for the party. `slack`: the budget over the proved cheapest cost; None where no plan exists at any price."""
+def _proof(
+    draft: Query, cheapest: Solution, comfortable: Solution, served: Served, budget: int
+) -> dict[str, Any]:
+    """Costs in US dollars for the party. `slack`: the budget over the proved cheapest cost; None
+    where no plan exists at any price."""
     return {
         "cheapest_cost_usd": cheapest.cost_usd,
         "comfortable_cost_usd": comfortable.cost_usd,

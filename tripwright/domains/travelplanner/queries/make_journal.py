@@ -1,4 +1,5 @@
-"""Finished requests of a file that is still being made: `OUT.journal`, settings in the first line, then one request a line."""
+"""Finished requests of a file that is still being made: `OUT.journal`, settings in the first line,
+then one request a line."""
 
 from __future__ import annotations
 
@@ -18,8 +19,17 @@ class MakingJournal(Journal):
         self._settings: dict[str, Any] = json.loads(json.dumps(settings))
         self._begun = False
         path = out.with_name(out.name + ".journal")
-        in_use = f"'{path}' is in use: another process is making '{out}' now. Wait for it, or choose another --out."
-        super().__init__(path, self._take, "the journal is damaged. Start over with --restart.", in_use, restart=restart)
+        in_use = (
+            f"'{path}' is in use: another process is making '{out}' now. Wait for it, or choose"
+            " another --out."
+        )
+        super().__init__(
+            path,
+            self._take,
+            "the journal is damaged. Start over with --restart.",
+            in_use,
+            restart=restart,
+        )
         if not self._begun:
             self.append(self._settings)
 
@@ -36,11 +46,15 @@ class MakingJournal(Journal):
             self.entries.append(record)
         elif dict(record) != self._settings:
             raise UserError(
-                f"'{self.path}' holds {_differing(record, self._settings)}. Run with the same settings again, or start over with --restart."
+                f"'{self.path}' holds {_differing(record, self._settings)}. Run with the same"
+                " settings again, or start over with --restart."
             )
         self._begun = True
 
 
 def _differing(found: dict[str, Any], wanted: dict[str, Any]) -> str:
     name = next(name for name in [*wanted, *found] if wanted.get(name) != found.get(name))
-    return f"requests made with other settings ({name} was {found.get(name)!r}, now {wanted.get(name)!r})"
+    return (
+        f"requests made with other settings ({name} was {found.get(name)!r}, now"
+        f" {wanted.get(name)!r})"
+    )

@@ -1,7 +1,8 @@
-"""Work shared by processes, results in the order of the tasks: the same as in one process, only sooner.
+"""Work shared by processes, results in the order of the tasks: the same as in one process, only
+sooner.
 
-Processes are spawned, not forked, so they hold nothing open of ours; each leaves by itself when the process that started it is gone,
-however that ended.
+Processes are spawned, not forked, so they hold nothing open of ours; each leaves by itself when the
+process that started it is gone, however that ended.
 """
 
 from __future__ import annotations
@@ -34,9 +35,14 @@ def worker_count(asked: int | None, tasks: int) -> int:
 
 
 def in_order(
-    start: Callable[..., S], arguments: tuple[Any, ...], work: Callable[[S, T], R], tasks: Iterable[T], workers: int
+    start: Callable[..., S],
+    arguments: tuple[Any, ...],
+    work: Callable[[S, T], R],
+    tasks: Iterable[T],
+    workers: int,
 ) -> Iterator[R]:
-    """work(start(*arguments), task) for every task. With several workers, everything passed must be picklable.
+    """work(start(*arguments), task) for every task. With several workers, everything passed must be
+    picklable.
 
     Raises what `work` raises, at its task's place, and UserError if a process is killed.
     """
@@ -46,7 +52,9 @@ def in_order(
             yield work(state, task)
         return
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_enter, initargs=(start, arguments))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=spawn, initializer=_enter, initargs=(start, arguments)
+    )
     waiting: deque[Future[R]] = deque()
     try:
         for task in tasks:
@@ -56,14 +64,18 @@ def in_order(
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise UserError("A worker process was killed (is memory short?). Run the same command again, perhaps with --workers 1.") from None
+        raise UserError(
+            "A worker process was killed (is memory short?). Run the same command again, perhaps"
+            " with --workers 1."
+        ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _enter(start: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     global _state
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that was started by hand
+    # Ctrl-C is for the process that was started by hand
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     _state = start(*arguments)
 

@@ -1,7 +1,9 @@
-"""What a trip request may be made of, apart from its wishes: openings, dates, parties, routes, budgets, closings.
+"""What a trip request may be made of, apart from its wishes: openings, dates, parties, routes,
+budgets, closings.
 
-The tables follow the phrasing of the 45 official training requests (row T2). Slots: {we} {our} {us} {are} {ourselves} are the speaker's
-words. Every phrase keeps to what `queries.reading` reads, and `tests/queries` reads thousands of texts back.
+The tables follow the phrasing of the 45 official training requests (row T2). Slots: {we} {our} {us}
+{are} {ourselves} are the speaker's words. Every phrase keeps to what `queries.reading` reads, and
+`tests/queries` reads thousands of texts back.
 """
 
 from __future__ import annotations
@@ -40,8 +42,18 @@ OPENERS: tuple[tuple[str, str], ...] = (
     ("I need help crafting", "."),
 )
 PLAN_NOUNS = ("travel plan", "trip plan", "itinerary", "travel itinerary", "trip itinerary")
-DAYS_INLINE = ("for {days} days", "spanning {days} days", "over {days} days", "lasting {days} days", "that takes {days} days")
-DAYS_CLAUSE = ("the trip should span {days} days", "the trip will last {days} days", "{we} will be away for {days} days")
+DAYS_INLINE = (
+    "for {days} days",
+    "spanning {days} days",
+    "over {days} days",
+    "lasting {days} days",
+    "that takes {days} days",
+)
+DAYS_CLAUSE = (
+    "the trip should span {days} days",
+    "the trip will last {days} days",
+    "{we} will be away for {days} days",
+)
 
 # one city
 CITY_INLINE = (
@@ -89,11 +101,25 @@ STATE_CLAUSE = (
     "{we} live in {org} and would love to explore {cities} in {dest}",
     "{our} journey begins in {org} and covers {cities} in {dest}",
 )
-CITIES = ("{n} cities", "{n} cities", "{n} different cities", "{n} distinct cities", "{n} separate cities", "{n} unique cities")
-ONE_CITY_CLAUSE = "the whole trip visits one city only"  # where the length of the trip suggests more
+CITIES = (
+    "{n} cities",
+    "{n} cities",
+    "{n} different cities",
+    "{n} distinct cities",
+    "{n} separate cities",
+    "{n} unique cities",
+)
+# where the length of the trip suggests more
+ONE_CITY_CLAUSE = "the whole trip visits one city only"
 
 # the party; {n} is a number or its word
-ALONE_INLINE = ("for one person", "for 1 person", "for a single person", "for a solo traveler", "for a single traveler")
+ALONE_INLINE = (
+    "for one person",
+    "for 1 person",
+    "for a single person",
+    "for a solo traveler",
+    "for a single traveler",
+)
 ALONE_CLAUSE = (
     "I will be traveling alone",
     "this is a solo trip",
@@ -132,7 +158,11 @@ DATES_CLAUSE = (
     "the trip will begin on {first} and conclude on {last}",
     "{we} would leave on {first} and return on {last}",
 )
-ONE_DAY_CLAUSE = ("the travel date is {first}", "{we} will be traveling on {first}", "the trip is scheduled for {first}")
+ONE_DAY_CLAUSE = (
+    "the travel date is {first}",
+    "{we} will be traveling on {first}",
+    "the trip is scheduled for {first}",
+)
 
 BUDGET_INLINE = (
     "with a budget of {usd}",
@@ -169,7 +199,10 @@ REVISED_BUDGET_CLAUSE = (
 )
 
 NO_WISHES = (
-    "{we} have no specific preferences about house rules, cuisine, accommodations, or transportation",
+    (
+        "{we} have no specific preferences about house rules, cuisine, accommodations, or"
+        " transportation"
+    ),
     "{we} have no particular preferences for {our} stay",
     "everything else is up to you",
 )

@@ -1,7 +1,8 @@
 """How a wish may be said: clauses without their full stop, one table per kind.
 
-Two things to mind. Polarity: a house rule says what must be allowed, never what is forbidden. And "not": a negation reaches the words
-after it (`wishes.BETWEEN`), so a clause with one ends before anything else is said. Slots as in `phrases`.
+Two things to mind. Polarity: a house rule says what must be allowed, never what is forbidden. And
+"not": a negation reaches the words after it (`wishes.BETWEEN`), so a clause with one ends before
+anything else is said. Slots as in `phrases`.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ RULE_CLAUSES: dict[str, tuple[str, ...]] = {
 # only where more than one person travels
 COMPANY_CLAUSES: dict[str, tuple[str, ...]] = {
     "children under 10": (
-        "since {we} will be traveling with young children, {our} accommodations must be suitable for children under 10",
+        (
+            "since {we} will be traveling with young children, {our} accommodations must be"
+            " suitable for children under 10"
+        ),
         "{our} accommodations must permit children under 10 since {we} will have them with {us}",
     ),
     "pets": ("{we} will be accompanied by {our} pets, so {we} need pet-friendly accommodations",),

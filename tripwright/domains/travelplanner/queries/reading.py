@@ -1,9 +1,12 @@
-"""From a request's text to its fields, for requests that come without them (the hidden test split): deterministic, and never a guess.
+"""From a request's text to its fields, for requests that come without them (the hidden test split):
+deterministic, and never a guess.
 
-A given value always wins; only what is absent is read from the text, and is named in `Completed.inferred`. What the text does not
-decide is `CouldNotInfer`, with the reason. Names are looked for in the world's own list of cities and states, each at a place where
-the words before it say "from here" or "to there". Two conventions of the benchmark are relied on where a text is silent: trips of 3, 5
-and 7 days visit 1, 2 and 3 cities, and somebody who mentions no company travels alone. Numbers are read in `counts`, wishes in `wishes`.
+A given value always wins; only what is absent is read from the text, and is named in
+`Completed.inferred`. What the text does not decide is `CouldNotInfer`, with the reason. Names are
+looked for in the world's own list of cities and states, each at a place where the words before it
+say "from here" or "to there". Two conventions of the benchmark are relied on where a text is
+silent: trips of 3, 5 and 7 days visit 1, 2 and 3 cities, and somebody who mentions no company
+travels alone. Numbers are read in `counts`, wishes in `wishes`.
 """
 
 from __future__ import annotations
@@ -14,15 +17,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tripwright.domains.travelplanner.queries.counts import read_budget, read_city_count, read_date, read_days, read_party
+from tripwright.domains.travelplanner.queries.counts import (
+    read_budget,
+    read_city_count,
+    read_date,
+    read_days,
+    read_party,
+)
 from tripwright.domains.travelplanner.queries.wishes import WISHES, CouldNotInfer
 
 LONGEST_TEXT = 5_000  # characters; the official requests have a few hundred
-NULL_IS_GIVEN = ("budget", "people_number")  # a record may say null here: the official code has an answer to it
+# a record may say null here: the official code has an answer to it
+NULL_IS_GIVEN = ("budget", "people_number")
 
-_CAPITALISED = re.compile(r"\s+(?!(?:January|February|March|April|May|June|July|August|September|October|November|December)\b)[A-Z][a-z]")
+_CAPITALISED = re.compile(
+    r"\s+(?!(?:January|February|March|April|May|June|July|August|September|October|November|December)\b)[A-Z][a-z]"
+)
 _FROM = re.compile(
-    r"\b(?:from|out of)\s+$|\b(?:depart|leav|start|begin|originat|commenc|set(?:ting)? (?:off|out)|tak(?:e|ing) off|kick(?:ing)? off"
+    r"\b(?:from|out of)\s+$|\b(?:depart|leav|start|begin|originat|commenc|set(?:ting)?"
+    r" (?:off|out)|tak(?:e|ing) off|kick(?:ing)? off"
     r"|live|living|based|resid)\w*(?:\s+(?:out|off|our|my|the|this|trip|journey|travels?|vacation|tour|adventure))*"
     r"(?:\s+(?:in|from|at|of))?\s+$"
     r"|\b(?:starting|departure) (?:point|city|place)(?:\s+(?:is|will be|being|of))?:?\s+$",
@@ -31,11 +44,13 @@ _FROM = re.compile(
 _TO = re.compile(
     r"\b(?:to|towards?|into|in|across|through(?:out)?|around|within|visit(?:ing|s)?|explor(?:e|es|ing)|tour(?:ing|s)?|of|for"
     r"|cover(?:ing|s)?|includ(?:es?|ing)|see(?:ing)?|discover(?:ing)?|reach(?:ing)?|enjoy(?:ing)?|[0-9]{1,2}|one|two|three)\s+"
-    r"(?:the\s+)?(?:(?:state|city) of\s+)?$|\bdestinations?(?:\s+(?:is|are|will be|being|of))?:?\s+$",
+    r"(?:the\s+)?(?:(?:state|city) of\s+)?$|\bdestinations?(?:\s+(?:is|are|will"
+    r" be|being|of))?:?\s+$",
     re.I,
 )
 _UNWANTED = re.compile(
-    r"\b(?:not|never|no|except|avoid\w*|exclud\w*|skip\w*|without|but|besides|other than|rather than|instead of|apart from|aside from"
+    r"\b(?:not|never|no|except|avoid\w*|exclud\w*|skip\w*|without|but|besides|other than|rather"
+    r" than|instead of|apart from|aside from"
     r"|outside"
     r"|bypass\w*|n't)\s+(?:(?:to|in|for|of|via|through|visit\w*|see(?:ing)?|the|go|going|stop\w*|include|including|any|city"
     r"|state)\s+){0,4}$",
@@ -61,7 +76,8 @@ class Gazetteer:
         self._names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
 
     def mentions(self, text: str) -> list[tuple[str, str]]:
-        """(the words before, the name). 'Brighton Beach' is no mention of Brighton, 'Houston Texas' is one of Houston."""
+        """(the words before, the name). 'Brighton Beach' is no mention of Brighton, 'Houston Texas'
+        is one of Houston."""
         found = []
         for match in self._names.finditer(text):
             after = text[match.end() :]
@@ -71,10 +87,20 @@ class Gazetteer:
 
 
 def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
-    """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its text does not give."""
+    """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its
+    text does not give."""
     missing = [
         field
-        for field in ("days", "date", "visiting_city_number", "org", "dest", "people_number", "budget", "local_constraint")
+        for field in (
+            "days",
+            "date",
+            "visiting_city_number",
+            "org",
+            "dest",
+            "people_number",
+            "budget",
+            "local_constraint",
+        )
         if field not in record or (record[field] is None and field not in NULL_IS_GIVEN)
     ]
     text = record.get("query")
@@ -83,11 +109,21 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
     if not isinstance(text, str) or not text.strip():
         raise CouldNotInfer(f"could not infer {', '.join(missing)}: the query has no text")
     if len(text) > LONGEST_TEXT:
-        raise CouldNotInfer(f"could not infer {', '.join(missing)}: the text is longer than {LONGEST_TEXT:,} characters")
-    return _completed({key: value for key, value in record.items() if key not in missing}, missing, text.replace("\u2019", "'"), places)
+        raise CouldNotInfer(
+            f"could not infer {', '.join(missing)}: the text is longer than {LONGEST_TEXT:,}"
+            " characters"
+        )
+    return _completed(
+        {key: value for key, value in record.items() if key not in missing},
+        missing,
+        text.replace("\u2019", "'"),
+        places,
+    )
 
 
-def _completed(known: dict[str, Any], missing: list[str], text: str, places: Gazetteer) -> Completed:
+def _completed(
+    known: dict[str, Any], missing: list[str], text: str, places: Gazetteer
+) -> Completed:
     readers: dict[str, Callable[[], Any]] = {
         "days": lambda: read_days(text, known),
         "date": lambda: read_date(text, known),
@@ -114,18 +150,25 @@ def _completed(known: dict[str, Any], missing: list[str], text: str, places: Gaz
         for wish, read_wish in WISHES.items():
             note(wish, known["local_constraint"], partial(read_wish, text))
     if problems:
-        said = "; ".join(f"could not infer {field}: {problem}" for field, problem in problems.items())
+        said = "; ".join(
+            f"could not infer {field}: {problem}" for field, problem in problems.items()
+        )
         raise CouldNotInfer(said, problems=problems, read=known)
     return Completed(known, tuple(inferred))
 
 
 def read_org(text: str, places: Gazetteer) -> str:
-    named = {name for before, name in places.mentions(text) if _role(before) == "from" and name in places.cities}
+    named = {
+        name
+        for before, name in places.mentions(text)
+        if _role(before) == "from" and name in places.cities
+    }
     return _only(named, "city of this world to start from")
 
 
 def read_dest(text: str, known: Mapping[str, Any], places: Gazetteer) -> str:
-    """A city where one is visited, else a state. A city that must be seen on the way, or not, has no field and is refused."""
+    """A city where one is visited, else a state. A city that must be seen on the way, or not, has
+    no field and is refused."""
     mentions = places.mentions(text)
     if unwanted := next((name for before, name in mentions if _UNWANTED.search(before)), None):
         raise CouldNotInfer(f"'{unwanted}' is mentioned together with a 'not'")

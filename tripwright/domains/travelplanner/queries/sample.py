@@ -1,10 +1,13 @@
-"""Queries with proof: sampled as in the official benchmark (evaluator notes §9), kept only if the oracle finds a plan, budget included.
+"""Queries with proof: sampled as in the official benchmark (evaluator notes §9), kept only if the
+oracle finds a plan, budget included.
 
-This is the maker that training goes by: one generator of random numbers runs through all queries, so the n-th depends on those before
-it. `tripwright query make` uses `make_files`, whose n-th query depends on seed and n, so that processes can share the work.
+This is the maker that training goes by: one generator of random numbers runs through all queries,
+so the n-th depends on those before it. `tripwright query make` uses `make_files`, whose n-th query
+depends on seed and n, so that processes can share the work.
 
-Differences from the official sampler, all fields of `Mix`: levels are drawn 4:3:3; the budget is a slack factor over the proved
-cost of a comfortable plan instead of price statistics; nano worlds, with few restaurants a city, ask for one or two cuisines.
+Differences from the official sampler, all fields of `Mix`: levels are drawn 4:3:3; the budget is a
+slack factor over the proved cost of a comfortable plan instead of price statistics; nano worlds,
+with few restaurants a city, ask for one or two cuisines.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from tripwright.errors import UserError
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World
 
-KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}  # the official weights for hard queries
+# the official weights for hard queries
+KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}
 CITIES_VISITED = {3: 1, 5: 2, 7: 3}
 MOST_TRIES = 3000
 Weight = Annotated[int, Ge(0)]
@@ -33,7 +37,8 @@ Slack = Annotated[float, Ge(1)]
 
 @dataclass(frozen=True)
 class Mix:
-    """How queries are drawn. `levels` are weights of easy, medium, hard; `slack` the range of budget over the proved cost."""
+    """How queries are drawn. `levels` are weights of easy, medium, hard; `slack` the range of
+    budget over the proved cost."""
 
     days: tuple[int, ...] = (3,)
     levels: tuple[Weight, Weight, Weight] = (4, 3, 3)
@@ -43,16 +48,24 @@ class Mix:
     def __post_init__(self) -> None:
         if not any(self.levels) or not self.days or not set(self.days) <= CITIES_VISITED.keys():
             lengths = ", ".join(map(str, CITIES_VISITED))
-            raise UserError(f"a mix needs days out of {lengths} and a level with weight, found days {self.days} and levels {self.levels}.")
+            raise UserError(
+                f"a mix needs days out of {lengths} and a level with weight, found days {self.days}"
+                f" and levels {self.levels}."
+            )
         if self.slack[0] > self.slack[1]:
             raise UserError(f"slack is a range from low to high, found {self.slack}.")
 
 
 def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) -> Iterator[Query]:
-    """`count` different feasible queries. The record carries `oracle`: proved cheapest cost, cost and plan (P3) of the comfortable plan."""
+    """`count` different feasible queries. The record carries `oracle`: proved cheapest cost, cost
+    and plan (P3) of the comfortable plan."""
     mix = mix or Mix()
     rng = random.Random(f"tripwright-queries-{seed}")
-    levels = [level for level, weight in zip(("easy", "medium", "hard"), mix.levels, strict=True) for _ in range(weight)]
+    levels = [
+        level
+        for level, weight in zip(("easy", "medium", "hard"), mix.levels, strict=True)
+        for _ in range(weight)
+    ]
     seen: set[str] = set()
     for _ in range(count):
         level = rng.choice(levels)
@@ -78,20 +91,31 @@ def draw_query(world: World, rng: random.Random, level: str, mix: Mix) -> Query 
         return None
     budget = math.ceil(comfortable.cost_usd * rng.uniform(*mix.slack) / 10) * 10
     text = word_query(rng, draft.model_copy(update={"budget": budget}), "plain")
-    return Query.model_validate({**fields, "budget": budget, "query": text, "oracle": _proof(draft, comfortable, world)})
+    return Query.model_validate(
+        {**fields, "budget": budget, "query": text, "oracle": _proof(draft, comfortable, world)}
+    )
 
 
-def draw_fields(world: World, rng: random.Random, level: str, days: int, mix: Mix) -> dict[str, Any]:
+def draw_fields(
+    world: World, rng: random.Random, level: str, days: int, mix: Mix
+) -> dict[str, Any]:
     """The official fields of one request, without budget and text."""
     cities = CITIES_VISITED[days]
     route = draw_route(world, rng, cities)
     dates = draw_dates(world, rng, days)
     party_size = draw_party_size(rng, level)
-    return official_fields(route, days, dates, party_size, draw_wishes(rng, level, party_size, mix), level)
+    return official_fields(
+        route, days, dates, party_size, draw_wishes(rng, level, party_size, mix), level
+    )
 
 
 def official_fields(
-    route: tuple[str, str], days: int, dates: list[str], party_size: int, wishes: LocalConstraint, level: str
+    route: tuple[str, str],
+    days: int,
+    dates: list[str],
+    party_size: int,
+    wishes: LocalConstraint,
+    level: str,
 ) -> dict[str, Any]:
     """The benchmark's names for what was drawn (row T2)."""
     return {
@@ -116,7 +140,8 @@ def _proof(query: Query, comfortable: Solution, world: World) -> dict[str, Any]:
 
 
 def draw_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]:
-    """(org, dest): a city, and a city of another state; for several cities another state that has more than so many."""
+    """(org, dest): a city, and a city of another state; for several cities another state that has
+    more than so many."""
     names = list(world.cities)
     org = rng.choice(names)
     others = [c for c in names if world.cities[c] != world.cities[org]]
@@ -124,14 +149,20 @@ def draw_route(world: World, rng: random.Random, cities: int) -> tuple[str, str]
         return org, rng.choice(others)
     states = [world.cities[c] for c in others if len(world.states[world.cities[c]]) > cities]
     if not states:
-        raise UserError(f"World '{world.name}' has no state with more than {cities} cities; trips over {cities} cities need one.")
+        raise UserError(
+            f"World '{world.name}' has no state with more than {cities} cities; trips over {cities}"
+            " cities need one."
+        )
     return org, rng.choice(states)
 
 
 def draw_dates(world: World, rng: random.Random, days: int) -> list[str]:
     """A window of the days on which the world has flights."""
     if len(world.dates) < days:
-        raise UserError(f"World '{world.name}' has flights on {len(world.dates)} days; a trip of {days} days needs as many.")
+        raise UserError(
+            f"World '{world.name}' has flights on {len(world.dates)} days; a trip of {days} days"
+            " needs as many."
+        )
     first = rng.randrange(len(world.dates) - days + 1)
     return world.dates[first : first + days]
 
@@ -142,7 +173,8 @@ def draw_party_size(rng: random.Random, level: str) -> int:
 
 
 def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalConstraint:
-    """Easy: none. Medium: one kind out of three. Hard: three different kinds, drawn with the weights `KINDS`."""
+    """Easy: none. Medium: one kind out of three. Hard: three different kinds, drawn with the
+    weights `KINDS`."""
     if level == "easy":
         kinds: list[str] = []
     elif level == "medium":
@@ -152,15 +184,22 @@ def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> Lo
     return draw_values(rng, kinds, party_size, mix.cuisines[level == "hard"])
 
 
-def draw_values(rng: random.Random, kinds: list[str], party_size: int, cuisines: int) -> LocalConstraint:
-    """A value for each kind of wish: the official lists, each uniformly; more than two people ask for a private or an entire room only."""
+def draw_values(
+    rng: random.Random, kinds: list[str], party_size: int, cuisines: int
+) -> LocalConstraint:
+    """A value for each kind of wish: the official lists, each uniformly; more than two people ask
+    for a private or an entire room only."""
     wish: dict[str, Any] = {}
     if "house rule" in kinds:
         wish["house rule"] = rng.choice(list(HOUSE_RULE))
     if "cuisine" in kinds:
         wish["cuisine"] = rng.sample(CUISINES, cuisines)
     if "room type" in kinds:
-        wish["room type"] = rng.choice(["shared room", "not shared room", "private room", "entire room"][(0 if party_size <= 2 else 2) :])
+        wish["room type"] = rng.choice(
+            ["shared room", "not shared room", "private room", "entire room"][
+                (0 if party_size <= 2 else 2) :
+            ]
+        )
     if "transportation" in kinds:
         wish["transportation"] = rng.choice(list(TRANSPORTATION))
     return LocalConstraint.model_validate(wish)

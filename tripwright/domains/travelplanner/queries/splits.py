@@ -1,4 +1,5 @@
-"""When two requests are the same one, and how a file of requests is divided into splits that share none."""
+"""When two requests are the same one, and how a file of requests is divided into splits that share
+none."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ Key = tuple[str, str, tuple[str, ...], int, str | None, tuple[str, ...], str | N
 
 
 def request_key(query: Query) -> Key:
-    """Two requests are equal if origin, destination, every date, number of people and all four wishes are (cuisines in any order).
+    """Two requests are equal if origin, destination, every date, number of people and all four
+    wishes are (cuisines in any order).
 
     Budget, text and level do not count: another price for the same trip is no new trip.
     """
@@ -30,12 +32,15 @@ def request_key(query: Query) -> Key:
 
 
 def excluded_keys(paths: Iterable[Path]) -> frozenset[Key]:
-    """The keys of every request in these JSONL files. Raises UserError for a file that is not there, is empty or lacks fields."""
+    """The keys of every request in these JSONL files. Raises UserError for a file that is not
+    there, is empty or lacks fields."""
     found: set[Key] = set()
     for path in paths:
         keys = {request_key(query) for _, query in iter_queries(path)}
         if not keys:
-            raise UserError(f"No queries in '{path}'. --not-in expects JSONL files, one query record per line.")
+            raise UserError(
+                f"No queries in '{path}'. --not-in expects JSONL files, one query record per line."
+            )
         found |= keys
     return frozenset(found)
 
@@ -50,16 +55,22 @@ def read_splits(text: str) -> dict[str, float]:
             value = float(share)
         except ValueError:
             value = 0.0
-        if not name.replace("_", "").replace("-", "").isalnum() or name in splits or not 0 < value < float("inf"):
+        if (
+            not name.replace("_", "").replace("-", "").isalnum()
+            or name in splits
+            or not 0 < value < float("inf")
+        ):
             raise UserError(
-                f"--splits '{text}' is not a list such as train:0.8,validation:0.1,test:0.1, of different names and shares above 0."
+                f"--splits '{text}' is not a list such as train:0.8,validation:0.1,test:0.1, of"
+                " different names and shares above 0."
             )
         splits[name] = value
     return splits
 
 
 def split_sizes(count: int, shares: dict[str, float]) -> dict[str, int]:
-    """How many of `count` requests each split gets: whole numbers nearest to the shares (largest remainders first)."""
+    """How many of `count` requests each split gets: whole numbers nearest to the shares (largest
+    remainders first)."""
     total = sum(shares.values())
     exact = {name: count * share / total for name, share in shares.items()}
     sizes = {name: int(value) for name, value in exact.items()}

@@ -1,4 +1,5 @@
-"""Template wording: the text of a query, determined by its fields, so that the text alone determines the fields again."""
+"""Template wording: the text of a query, determined by its fields, so that the text alone
+determines the fields again."""
 
 from __future__ import annotations
 
@@ -20,9 +21,18 @@ LARGEST_NUMBER = 99  # of people or cities; larger ones are not read, nor are la
 LARGEST_BUDGET_USD = 999_999_999
 
 OPENINGS = (
-    "Please plan a {days}-day trip from {org} to {where} {party}, {dates}, with a budget of ${budget:,}.",
-    "Could you create a {days}-day travel plan {party} departing from {org} and visiting {where}, {dates}? The budget is ${budget:,}.",
-    "We need a {days}-day itinerary {party} from {org} to {where}, {dates}. The budget is set at ${budget:,}.",
+    (
+        "Please plan a {days}-day trip from {org} to {where} {party}, {dates}, with a budget of"
+        " ${budget:,}."
+    ),
+    (
+        "Could you create a {days}-day travel plan {party} departing from {org} and visiting"
+        " {where}, {dates}? The budget is ${budget:,}."
+    ),
+    (
+        "We need a {days}-day itinerary {party} from {org} to {where}, {dates}. The budget is set"
+        " at ${budget:,}."
+    ),
 )
 HOUSE_RULE = {
     "smoking": "The accommodation must allow smoking.",
@@ -37,7 +47,10 @@ ROOM_TYPE = {
     "private room": "We would like a private room.",
     "entire room": "We would like an entire room.",
 }
-TRANSPORTATION = {"no flight": "We do not want to fly.", "no self-driving": "We do not want to drive ourselves."}
+TRANSPORTATION = {
+    "no flight": "We do not want to fly.",
+    "no self-driving": "We do not want to drive ourselves.",
+}
 
 
 def word(
@@ -53,16 +66,22 @@ def word(
     wishes: LocalConstraint,
     style: Style = "plain",
 ) -> str:
-    """One English request that states every field once (row T2). `budget` is in US dollars for the whole party.
+    """One English request that states every field once (row T2). `budget` is in US dollars for the
+    whole party.
 
-    "plain" has few frames and few words: small models are trained on it. "rich" has thousands of frames, those of the official training
-    requests among them. Equal states of `rng` give equal texts. What `unwordable` names raises KeyError or ValueError here.
+    "plain" has few frames and few words: small models are trained on it. "rich" has thousands of
+    frames, those of the official training requests among them. Equal states of `rng` give equal
+    texts. What `unwordable` names raises KeyError or ValueError here.
     """
     if style == "rich":
         return rich(rng, Facts(org, dest, days, cities, date, party_size, budget, wishes))
     party = "for one person" if party_size == 1 else f"for {party_size} people"
     where = dest if cities == 1 else f"{cities} cities in {dest}"
-    sentences = [rng.choice(OPENINGS).format(days=days, org=org, where=where, party=party, dates=_dates(date), budget=budget)]
+    sentences = [
+        rng.choice(OPENINGS).format(
+            days=days, org=org, where=where, party=party, dates=_dates(date), budget=budget
+        )
+    ]
     if wishes.house_rule:
         sentences.append(HOUSE_RULE[wishes.house_rule])
     if wishes.cuisine:
@@ -99,14 +118,21 @@ def unwordable(query: Query) -> str | None:
         ("house rule", [wishes.house_rule] if wishes.house_rule else [], HOUSE_RULE),
         ("cuisine", wishes.cuisine or [], tuple(CUISINES)),
         ("room type", [wishes.room_type] if wishes.room_type else [], ROOM_TYPE),
-        ("transportation", [wishes.transportation] if wishes.transportation else [], TRANSPORTATION),
+        (
+            "transportation",
+            [wishes.transportation] if wishes.transportation else [],
+            TRANSPORTATION,
+        ),
     )
     for kind, said, known in stated:
         for wish in said:
             if wish not in known:
                 return f"{kind} '{wish}' has no wording (known: {', '.join(known)})"
     if unknown := [kind for kind, wish in (wishes.model_extra or {}).items() if wish is not None]:
-        return f"a wish of the kind '{unknown[0]}' has no wording (known: {', '.join(kind for kind, _, _ in stated)})"
+        return (
+            f"a wish of the kind '{unknown[0]}' has no wording (known:"
+            f" {', '.join(kind for kind, _, _ in stated)})"
+        )
     if not 0 < query.budget <= LARGEST_BUDGET_USD or round(query.budget, 2) != query.budget:
         return f"a budget of {query.budget} is no amount in dollars and cents"
     if max(query.party_size, query.visiting_city_number) > LARGEST_NUMBER:
@@ -119,9 +145,15 @@ def _unwordable_dates(query: Query) -> str | None:
         dates = [Date.fromisoformat(day) for day in query.date]
     except ValueError:
         return f"the dates {', '.join(query.date)[:80]} are not all of the form 2022-03-16"
-    if len(dates) != query.days or any((after - before).days != 1 for before, after in pairwise(dates)):
+    if len(dates) != query.days or any(
+        (after - before).days != 1 for before, after in pairwise(dates)
+    ):
         return f"the dates are not {query.days} days one after the other"
-    return f"a trip of {query.days} days is longer than {LONGEST_TRIP_DAYS}" if query.days > LONGEST_TRIP_DAYS else None
+    return (
+        f"a trip of {query.days} days is longer than {LONGEST_TRIP_DAYS}"
+        if query.days > LONGEST_TRIP_DAYS
+        else None
+    )
 
 
 def _dates(date: list[str]) -> str:

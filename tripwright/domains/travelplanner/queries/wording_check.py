@@ -1,4 +1,5 @@
-"""Does a text say what its structured request says? Every field is read from the text alone and compared."""
+"""Does a text say what its structured request says? Every field is read from the text alone and
+compared."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ FIELDS = ("org", "dest", "days", "date", "visiting_city_number", "people_number"
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One field that the text does not give. `read` is what it gives instead, or None with a `problem`."""
+    """One field that the text does not give. `read` is what it gives instead, or None with a
+    `problem`."""
 
     field: str
     wanted: Any
@@ -24,12 +26,15 @@ class Mismatch:
 
     def __str__(self) -> str:
         wanted = "nothing" if self.wanted is None else _shown(self.wanted)
-        said = self.problem or f"the text says {'nothing' if self.read is None else _shown(self.read)}"
+        said = (
+            self.problem or f"the text says {'nothing' if self.read is None else _shown(self.read)}"
+        )
         return f"{self.field}: it must say {wanted}; {said}"
 
 
 def mismatches(query: Query, text: str, places: Gazetteer) -> list[Mismatch]:
-    """Every field that the text alone does not give back exactly; [] for a text that says it all. The order of cuisines is free."""
+    """Every field that the text alone does not give back exactly; [] for a text that says it all.
+    The order of cuisines is free."""
     problems: Mapping[str, str] = {}
     try:
         read: Mapping[str, Any] = complete({"query": text}, places).record
@@ -47,7 +52,10 @@ def mismatches(query: Query, text: str, places: Gazetteer) -> list[Mismatch]:
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
     wishes = record.get("local_constraint") or {}
-    return {**{field: record.get(field) for field in FIELDS if field not in WISHES}, **{wish: wishes.get(wish) or None for wish in WISHES}}
+    return {
+        **{field: record.get(field) for field in FIELDS if field not in WISHES},
+        **{wish: wishes.get(wish) or None for wish in WISHES},
+    }
 
 
 def _compared(value: Any) -> Any:

@@ -11,7 +11,8 @@ from tripwright.domains.wording import MONTHS, NUMBERS, ordinal
 
 
 class Range(NamedTuple):
-    """The trip's dates: as a range, and its two ends for sentences of their own. `first` has a year where `last` is not said."""
+    """The trip's dates: as a range, and its two ends for sentences of their own. `first` has a year
+    where `last` is not said."""
 
     range: str
     first: str
@@ -41,10 +42,18 @@ def article(noun: str) -> str:
 
 
 def dates(rng: random.Random, days: Sequence[str]) -> Range:
-    """In one of the ways of the training requests. Within one year the year is said once, at the end."""
+    """In one of the ways of the training requests. Within one year the year is said once, at the
+    end."""
     first, last = Date.fromisoformat(days[0]), Date.fromisoformat(days[-1])
     if first.year != last.year:
-        return _joined(rng, *((days[0], days[-1]) if rng.random() < 0.5 else (_said(first, True), _said(last, True))))
+        return _joined(
+            rng,
+            *(
+                (days[0], days[-1])
+                if rng.random() < 0.5
+                else (_said(first, True), _said(last, True))
+            ),
+        )
     style = rng.random()
     if style < 0.12:
         return _joined(rng, days[0], days[-1])
@@ -58,9 +67,15 @@ def dates(rng: random.Random, days: Sequence[str]) -> Range:
             f"from the {ordinal(one)} to the {ordinal(two)} of {month}, {last.year}",
             f"from {month} {one} to {two}, {last.year}",
         )
-        return _joined(rng, _said(first, False), _said(last, True))._replace(range=rng.choice(compact))
+        return _joined(rng, _said(first, False), _said(last, True))._replace(
+            range=rng.choice(compact)
+        )
     if style < 0.5:
-        return _joined(rng, f"{MONTHS[first.month - 1]} {first.day}", f"{MONTHS[last.month - 1]} {last.day}, {last.year}")
+        return _joined(
+            rng,
+            f"{MONTHS[first.month - 1]} {first.day}",
+            f"{MONTHS[last.month - 1]} {last.day}, {last.year}",
+        )
     return _joined(rng, _said(first, False), _said(last, True))
 
 
@@ -71,7 +86,9 @@ def day(rng: random.Random, only: str) -> str:
 
 def _joined(rng: random.Random, first: str, last: str) -> Range:
     between, to = rng.random() < 0.2, rng.choice(("to", "to", "to", "through"))
-    return Range(f"between {first} and {last}" if between else f"from {first} {to} {last}", first, last)
+    return Range(
+        f"between {first} and {last}" if between else f"from {first} {to} {last}", first, last
+    )
 
 
 def _said(date: Date, year: bool) -> str:

@@ -1,7 +1,8 @@
 """The judge: a query, a plan and a world → a verdict, under one of three sets of rules.
 
-`official` is TravelPlanner's evaluator bug for bug, for figures that others can compare; `star` is STAR's variant of it; `strict`
-closes the holes of both and is what training and serving go by. `docs/judging.md` says what each asks.
+`official` is TravelPlanner's evaluator bug for bug, for figures that others can compare; `star` is
+STAR's variant of it; `strict` closes the holes of both and is what training and serving go by.
+`docs/judging.md` says what each asks.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def check_rules(rules: str) -> Rules:
     return cast(Rules, rules)
 
 
-def judge(query: Query, plan: list[Any] | None, world: World, rules: Rules = "official") -> PlanVerdict:
+def judge(
+    query: Query, plan: list[Any] | None, world: World, rules: Rules = "official"
+) -> PlanVerdict:
     """Facts about one plan in the official format. None and [] count as not delivered."""
     check_rules(rules)
     if rules == "star":

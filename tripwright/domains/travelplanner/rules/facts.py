@@ -1,4 +1,5 @@
-"""The facts about a TravelPlanner plan: the constraints' names, what a trip costs, and one plan's verdict under one set of rules."""
+"""The facts about a TravelPlanner plan: the constraints' names, what a trip costs, and one plan's
+verdict under one set of rules."""
 
 from __future__ import annotations
 
@@ -17,16 +18,25 @@ COMMONSENSE_NAMES = (
     "is_valid_information_in_sandbox",
     "is_not_absent",
 )
-HARD_NAMES = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_type", "valid_cost")
+HARD_NAMES = (
+    "valid_cuisine",
+    "valid_room_rule",
+    "valid_transportation",
+    "valid_room_type",
+    "valid_cost",
+)
 
 HARD_GATE = ("commonsense.is_not_absent", "commonsense.is_valid_information_in_sandbox")
 
-CostKind = Literal["flight", "self-driving", "taxi", "breakfast", "lunch", "dinner", "accommodation"]
+CostKind = Literal[
+    "flight", "self-driving", "taxi", "breakfast", "lunch", "dinner", "accommodation"
+]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One line of what a trip costs: `total_usd` = `unit_usd` × `count` (seats of a flight, vehicles, meals, rooms)."""
+    """One line of what a trip costs: `total_usd` = `unit_usd` × `count` (seats of a flight,
+    vehicles, meals, rooms)."""
 
     day: int
     kind: CostKind
@@ -39,7 +49,13 @@ class Cost:
         return self.unit_usd * self.count
 
     def record(self) -> dict[str, Any]:
-        said = {"day": self.day, "kind": self.kind, "what": self.what, "unit_usd": self.unit_usd, "count": self.count}
+        said = {
+            "day": self.day,
+            "kind": self.kind,
+            "what": self.what,
+            "unit_usd": self.unit_usd,
+            "count": self.count,
+        }
         return said | {"total_usd": self.total_usd}
 
 
@@ -47,7 +63,9 @@ PASS = Result(True)
 NOT_ASKED = Result(None)
 
 
-def failed(message: str | None, day: int | None, field: str | None, found: Any, needed: str) -> Result:
+def failed(
+    message: str | None, day: int | None, field: str | None, found: Any, needed: str
+) -> Result:
     return Result(False, message, (Evidence(day, field, shown(found), needed),))
 
 
@@ -56,7 +74,9 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         if value in ("", "-"):
             return "nothing"
-        return "blank text" if value.isspace() else value if len(value) <= 120 else f"{value[:117]}..."
+        return (
+            "blank text" if value.isspace() else value if len(value) <= 120 else f"{value[:117]}..."
+        )
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
         return str(value)
     kinds = {type(None): "null", bool: "true or false", dict: "an object", list: "a list"}
@@ -65,7 +85,8 @@ def shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class PlanVerdict:
-    """`commonsense` is None for an undelivered plan and where the rules crashed; `hard` also where its two gates are shut."""
+    """`commonsense` is None for an undelivered plan and where the rules crashed; `hard` also where
+    its two gates are shut."""
 
     rules: str
     delivered: bool
@@ -86,8 +107,13 @@ class PlanVerdict:
         groups: dict[str, Facts | None] = {}
         for group in ("commonsense", "hard"):
             found = record[group]
-            groups[group] = None if found is None else {n: Fact.from_record(n, f) for n, f in found.items()}
-        costs = tuple(Cost(**{k: v for k, v in each.items() if k != "total_usd"}) for each in record.get("costs", ()))
+            groups[group] = (
+                None if found is None else {n: Fact.from_record(n, f) for n, f in found.items()}
+            )
+        costs = tuple(
+            Cost(**{k: v for k, v in each.items() if k != "total_usd"})
+            for each in record.get("costs", ())
+        )
         return cls(
             rules,
             record["delivered"],
@@ -105,16 +131,20 @@ class PlanVerdict:
             "line": line,
             "final": self.final,
             "delivered": self.delivered,
-            "commonsense": None if self.commonsense is None else {name: fact.record() for name, fact in self.commonsense.items()},
-            "hard": None if self.hard is None else {name: fact.record() for name, fact in self.hard.items()},
+            "commonsense": None
+            if self.commonsense is None
+            else {name: fact.record() for name, fact in self.commonsense.items()},
+            "hard": None
+            if self.hard is None
+            else {name: fact.record() for name, fact in self.hard.items()},
             "total_cost": self.total_cost,
             "error": self.error,
             **({"costs": [cost.record() for cost in self.costs]} if self.costs else {}),
         }
 
     def in_groups(self, asked_hard: tuple[str, ...], problem: str | None) -> Verdict:
-        """The verdict of an episode. `asked_hard` are the hard constraints that the request carries; `problem` says why the answer is no
-        plan."""
+        """The verdict of an episode. `asked_hard` are the hard constraints that the request
+        carries; `problem` says why the answer is no plan."""
         details: dict[str, Any] = {"total_cost": self.total_cost}
         if self.costs:
             details["costs"] = [cost.record() for cost in self.costs]

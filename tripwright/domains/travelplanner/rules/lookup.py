@@ -1,7 +1,9 @@
-"""Finding in the world what a plan names: by substring, first row of the city, as the official rules do (row T3).
+"""Finding in the world what a plan names: by substring, first row of the city, as the official
+rules do (row T3).
 
-`Found` answers for one plan, whose texts several rules ask for: each is read and looked up once, and forgotten with the plan.
-`city_lookup` and `flight_lookup` are the callbacks with which `trip.plan` translates between the two plan formats.
+`Found` answers for one plan, whose texts several rules ask for: each is read and looked up once,
+and forgotten with the plan. `city_lookup` and `flight_lookup` are the callbacks with which
+`trip.plan` translates between the two plan formats.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ class Found:
         self._flights: dict[str, list[Flight]] = {}
 
     def route_of_day(self, current_city: Any) -> list[str]:
-        """[A, B] for 'from A to B', else [city]; states in parentheses dropped. 'from' without 'to' raises TypeError."""
+        """[A, B] for 'from A to B', else [city]; states in parentheses dropped. 'from' without 'to'
+        raises TypeError."""
         if current_city.__class__ is str and (known := self._routes.get(current_city)):
             return known
         if "from" in current_city:
@@ -46,7 +49,9 @@ class Found:
     def _restaurant(self, said: Any) -> tuple[str, Restaurant | None]:
         if said not in self._restaurants:
             name, city = name_and_city(said)
-            row = next((row for row in _of_city(self.world, "restaurant", city) if name in row.name), None)
+            row = next(
+                (row for row in _of_city(self.world, "restaurant", city) if name in row.name), None
+            )
             self._restaurants[said] = city, row
         return self._restaurants[said]
 
@@ -54,7 +59,9 @@ class Found:
         """Every row that matches, in file order: minimum nights count how many there are."""
         if said not in self._stays:
             name, city = name_and_city(said)
-            self._stays[said] = [row for row in _of_city(self.world, "accommodation", city) if name in row.name]
+            self._stays[said] = [
+                row for row in _of_city(self.world, "accommodation", city) if name in row.name
+            ]
         return self._stays[said]
 
     def stay(self, said: Any) -> Accommodation | None:
@@ -74,12 +81,14 @@ class Found:
 def flights_numbered(world: World, number: str) -> list[Flight]:
     try:
         return world.flights_numbered(number)
-    except UnicodeEncodeError:  # half a surrogate pair: no table holds it, and SQLite refuses to be asked
+    except UnicodeEncodeError:
+        # half a surrogate pair: no table holds it, and SQLite refuses to be asked
         return []
 
 
 def road_cost_usd(world: World, origin: str, destination: str, mode: str) -> int | None:
-    """Per vehicle: 1 dollar a km by taxi, 0.05 by own car, rounded down. None: no row, no data, or more than a day of driving."""
+    """Per vehicle: 1 dollar a km by taxi, 0.05 by own car, rounded down. None: no row, no data, or
+    more than a day of driving."""
     row = world.ground(before_parenthesis(origin), before_parenthesis(destination))
     if row is None or not row.duration or not row.distance or "day" in row.duration:
         return None
@@ -88,12 +97,17 @@ def road_cost_usd(world: World, origin: str, destination: str, mode: str) -> int
 
 
 def city_lookup(world: World) -> CityOf:
-    """(kind, name, cities) → the first of the cities that has a place of exactly this name, None if none has."""
+    """(kind, name, cities) → the first of the cities that has a place of exactly this name, None if
+    none has."""
 
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
-        name = name.strip()  # some names of the tables have blanks around them, which no plan can show
+        # some names of the tables have blanks around them, which no plan can show
+        name = name.strip()
         for city in cities:
-            if any(row.name.strip() == name for row in _of_city(world, kind, before_parenthesis(city).strip())):
+            if any(
+                row.name.strip() == name
+                for row in _of_city(world, kind, before_parenthesis(city).strip())
+            ):
                 return city
         return None
 
@@ -105,7 +119,11 @@ def flight_lookup(world: World) -> FlightDetails:
 
     def details(number: str) -> tuple[str, str, int] | None:
         rows = flights_numbered(world, number)
-        return (rows[0].duration, f"{rows[0].distance_miles:g} miles", int(rows[0].price_usd)) if rows else None
+        return (
+            (rows[0].duration, f"{rows[0].distance_miles:g} miles", int(rows[0].price_usd))
+            if rows
+            else None
+        )
 
     return details
 

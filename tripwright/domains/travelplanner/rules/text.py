@@ -1,8 +1,10 @@
-r"""How the official rules read a plan's text (row T3): from/to, "Name, City", parentheses, the word for the mode.
+r"""How the official rules read a plan's text (row T3): from/to, "Name, City", parentheses, the word
+for the mode.
 
-Every function returns exactly what the official regular expressions return, quirks included, but in linear time: those expressions
-backtrack cubically, and a plan is written by whoever is being judged. A text of 5,000 blanks must not stop the judge.
-What is not text raises TypeError, as `re.search` does there.
+Every function returns exactly what the official regular expressions return, quirks included, but in
+linear time: those expressions backtrack cubically, and a plan is written by whoever is being
+judged. A text of 5,000 blanks must not stop the judge. What is not text raises TypeError, as
+`re.search` does there.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-_SHORT = 120  # characters; up to here the regular expression itself is fast enough even at its worst
+# characters; up to here the regular expression itself is fast enough even at its worst
+_SHORT = 120
 _FROM_TO = re.compile(r"from\s+(.+?)\s+to\s+([^,]+)(?=[,\s]|$)")
 _FROM = re.compile(r"from(?=\s)")
 _TO = re.compile(r"(?<!\s)\s+(to)(?=\s)")
@@ -19,7 +22,8 @@ _NOT_BLANK = re.compile(r"\S")
 
 
 def filled(value: Any) -> bool:
-    """Truthy and not '-': what the official checks look at. (' ' is filled; None, [] and 0 are not.)"""
+    """Truthy and not '-': what the official checks look at. (' ' is filled; None, [] and 0 are
+    not.)"""
     return bool(value) and value != "-"
 
 
@@ -30,7 +34,8 @@ def _text(value: Any) -> str:
 
 
 def from_to(text: Any) -> tuple[str, str] | tuple[None, None]:
-    """'Taxi, from A to B, cost: 3' → ('A', 'B'). A ends at the first ' to ', B at the next comma; no match → (None, None)."""
+    """'Taxi, from A to B, cost: 3' → ('A', 'B'). A ends at the first ' to ', B at the next comma;
+    no match → (None, None)."""
     if "from" not in _text(text):
         return None, None
     if len(text) <= _SHORT:
@@ -40,7 +45,8 @@ def from_to(text: Any) -> tuple[str, str] | tuple[None, None]:
 
 
 def _from_to_linear(text: str) -> tuple[str, str] | tuple[None, None]:
-    """The same search by hand, over the places where ' to B' can begin; no place is looked at twice."""
+    """The same search by hand, over the places where ' to B' can begin; no place is looked at
+    twice."""
     tails = _tails(text)
     previous, following, line_end = None, next(tails, None), -1
     for match in _FROM.finditer(text):
@@ -76,7 +82,9 @@ def _tails(text: str) -> Iterator[_Tail]:
     for match in _TO.finditer(text):
         destination = _end_of_blanks(text, match.end())
         if destination == len(text) or text[destination] == ",":
-            destination -= 1  # nothing but blanks follows: B is the last of them, if one is left for the blank after 'to'
+            # nothing but blanks follows: B is the last of them, if one is left for the blank after
+            # 'to'
+            destination -= 1
             if destination <= match.end():
                 continue
         yield _Tail(match.start(), match.start(1), destination)
@@ -93,14 +101,16 @@ def _end_of_blanks(text: str, position: int) -> int:
 
 
 def before_parenthesis(text: Any) -> str:
-    """'Rockford(Illinois)' → 'Rockford'; blanks before the parenthesis stay; without a pair the text stays."""
+    """'Rockford(Illinois)' → 'Rockford'; blanks before the parenthesis stay; without a pair the
+    text stays."""
     said = _text(text)
     start = said.find("(")
     return said if start < 0 or said.find(")", start) < 0 or "\n" in said[:start] else said[:start]
 
 
 def name_and_city(text: Any) -> tuple[str, str]:
-    """'Name, with commas, City(State)' → ('Name, with commas', 'City'). No comma, or nothing after the last one → ('-', '-')."""
+    """'Name, with commas, City(State)' → ('Name, with commas', 'City'). No comma, or nothing after
+    the last one → ('-', '-')."""
     name, _, city = _text(text).rpartition(",")
     if not city or len(city) == len(text):
         return "-", "-"
@@ -111,7 +121,8 @@ def name_and_city(text: Any) -> tuple[str, str]:
 
 
 def travel_mode(text: Any) -> str | None:
-    """The mode by its word, 'taxi' first; None for any other word (which then conflicts with nothing)."""
+    """The mode by its word, 'taxi' first; None for any other word (which then conflicts with
+    nothing)."""
     lowered = text.lower()
     if "taxi" in lowered:
         return "Taxi"
@@ -121,6 +132,7 @@ def travel_mode(text: Any) -> str | None:
 
 
 def attraction_pieces(text: Any) -> list[str]:
-    """What the checks see of 'A, X;B, X;': all before the last ';', so that text without one is never looked at."""
+    """What the checks see of 'A, X;B, X;': all before the last ';', so that text without one is
+    never looked at."""
     pieces: list[str] = text.split(";")
     return pieces[:-1]

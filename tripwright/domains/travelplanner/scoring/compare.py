@@ -1,7 +1,9 @@
-"""The hacking meter: every plan under two rule sets at once, and what the one passes that the other does not.
+"""The hacking meter: every plan under two rule sets at once, and what the one passes that the other
+does not.
 
-The subtle thing: a constraint may not be failed by the second rules but never reached by them (an earlier one shut the gate). It counts
-as not passed, as in every honest rate, and the two are told apart, so that one hole is not shown as five.
+The subtle thing: a constraint may not be failed by the second rules but never reached by them (an
+earlier one shut the gate). It counts as not passed, as in every honest rate, and the two are told
+apart, so that one hole is not shown as five.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Difference:
     n: int = 0
     failed: int = 0  # of them, judged and failed by the other rules; the rest were never reached
     lines: list[int] = field(default_factory=list)
-    example: dict[str, Any] | None = None  # what the other rules said about the first of which they said something
+    # what the other rules said about the first of which they said something
+    example: dict[str, Any] | None = None
 
     def add(self, line: int, other: Fact | None, failed: bool) -> None:
         self.n += 1
@@ -44,7 +47,13 @@ class Difference:
             self.example = {"line": line, "constraint": other.name, "message": other.message}
 
     def record(self) -> dict[str, Any]:
-        return {"n": self.n, "failed": self.failed, "not_reached": self.n - self.failed, "lines": self.lines, "example": self.example}
+        return {
+            "n": self.n,
+            "failed": self.failed,
+            "not_reached": self.n - self.failed,
+            "lines": self.lines,
+            "example": self.example,
+        }
 
 
 @dataclass
@@ -53,10 +62,18 @@ class Gap:
 
     passed: list[int] = field(default_factory=lambda: [0, 0])
     asked: list[int] = field(default_factory=lambda: [0, 0])
-    only: tuple[Difference, Difference] = field(default_factory=lambda: (Difference(), Difference()))
+    only: tuple[Difference, Difference] = field(
+        default_factory=lambda: (Difference(), Difference())
+    )
 
-    def add(self, line: int, passed: tuple[bool | None, bool | None], facts: tuple[Fact | None, Fact | None]) -> None:
-        """`passed` is None where the constraint does not exist for this plan: what one rule set does not ask for is no difference."""
+    def add(
+        self,
+        line: int,
+        passed: tuple[bool | None, bool | None],
+        facts: tuple[Fact | None, Fact | None],
+    ) -> None:
+        """`passed` is None where the constraint does not exist for this plan: what one rule set
+        does not ask for is no difference."""
         for side in (0, 1):
             self.passed[side] += passed[side] is True
             self.asked[side] += passed[side] is not None
@@ -68,7 +85,11 @@ class Gap:
         values = [k / n if n else None for k, n in zip(self.passed, self.asked, strict=True)]
         return {
             **{
-                name: {"value": values[side], "numerator": self.passed[side], "denominator": self.asked[side]}
+                name: {
+                    "value": values[side],
+                    "numerator": self.passed[side],
+                    "denominator": self.asked[side],
+                }
                 for side, name in enumerate(rules)
             },
             "gap": None if values[0] is None or values[1] is None else values[0] - values[1],
@@ -82,15 +103,20 @@ class ComparedLine:
     verdicts: tuple[PlanVerdict, PlanVerdict]
 
     def record(self) -> dict[str, Any]:
-        """One object of `score --compare --json`: the final verdicts and the constraints whose states differ."""
+        """One object of `score --compare --json`: the final verdicts and the constraints whose
+        states differ."""
         rules = [verdict.rules for verdict in self.verdicts]
         facts = [_facts(verdict) for verdict in self.verdicts]
         states = [{name: str(fact.state) for name, fact in each.items()} for each in facts]
         names = sorted(set(states[0]) | set(states[1]), key=constraint_place)
         return {
             "line": self.line.number,
-            "final": {rule: verdict.final for rule, verdict in zip(rules, self.verdicts, strict=True)},
-            "error": {rule: verdict.error for rule, verdict in zip(rules, self.verdicts, strict=True)},
+            "final": {
+                rule: verdict.final for rule, verdict in zip(rules, self.verdicts, strict=True)
+            },
+            "error": {
+                rule: verdict.error for rule, verdict in zip(rules, self.verdicts, strict=True)
+            },
             "differ": {
                 name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
                 for name in names
@@ -111,14 +137,21 @@ class HackingMeter:
         line, verdicts = compared.line, compared.verdicts
         self.n += 1
         self.bad_lines += line.error == BAD_LINE
-        asked = [commonsense | hard for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)]
+        asked = [
+            commonsense | hard
+            for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)
+        ]
         facts = [_facts(verdict) for verdict in verdicts]
         self._gaps[FINAL].add(
-            line.number, (verdicts[0].final, verdicts[1].final), (_first_failure(verdicts[0]), _first_failure(verdicts[1]))
+            line.number,
+            (verdicts[0].final, verdicts[1].final),
+            (_first_failure(verdicts[0]), _first_failure(verdicts[1])),
         )
         for name in asked[0] | asked[1]:
             passed = (asked[0].get(name), asked[1].get(name))
-            self._gaps.setdefault(name, Gap()).add(line.number, passed, (facts[0].get(name), facts[1].get(name)))
+            self._gaps.setdefault(name, Gap()).add(
+                line.number, passed, (facts[0].get(name), facts[1].get(name))
+            )
 
     def summary(self) -> dict[str, Any]:
         names = sorted((name for name in self._gaps if name != FINAL), key=constraint_place)
@@ -133,7 +166,11 @@ class HackingMeter:
 
 
 def compared_lines(
-    path: str | Path, world: World, rules: tuple[str, str], queries: QueryFile | None = None, split: str | None = None
+    path: str | Path,
+    world: World,
+    rules: tuple[str, str],
+    queries: QueryFile | None = None,
+    split: str | None = None,
 ) -> Iterator[ComparedLine]:
     """Every non-empty line, in order, judged twice."""
     for each in rules:
@@ -141,7 +178,9 @@ def compared_lines(
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
     for line in LineReader(world, queries, split).read(path):
-        yield ComparedLine(line, (judge_line(line, world, rules[0]), judge_line(line, world, rules[1])))
+        yield ComparedLine(
+            line, (judge_line(line, world, rules[0]), judge_line(line, world, rules[1]))
+        )
 
 
 def _facts(verdict: PlanVerdict) -> dict[str, Fact]:

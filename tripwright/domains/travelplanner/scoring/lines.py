@@ -1,9 +1,12 @@
-"""A file of plans → one request and one plan in the official format per line, whoever judges or counts them then.
+"""A file of plans → one request and one plan in the official format per line, whoever judges or
+counts them then.
 
-The subtle things: a line that cannot be read is a value, with its number and the reason, and stops nothing else. P3's plans are
-recognised by their 'city' key and translated; one that breaks the schema is not delivered (its reward would be 0, row P4). Fields
-that a request lacks are read from its text and named in `inferred`. With a query file, the request is always the file's own: a
-submission cannot soften what it answers. Where a split is named, a second plan for the same request is refused.
+The subtle things: a line that cannot be read is a value, with its number and the reason, and stops
+nothing else. P3's plans are recognised by their 'city' key and translated; one that breaks the
+schema is not delivered (its reward would be 0, row P4). Fields that a request lacks are read from
+its text and named in `inferred`. With a query file, the request is always the file's own: a
+submission cannot soften what it answers. Where a split is named, a second plan for the same request
+is refused.
 """
 
 from __future__ import annotations
@@ -27,12 +30,14 @@ from tripwright.errors import NotJson, UserError, described, first_problem, read
 from tripwright.world.store import World
 
 BAD_PLAN = "BadPlan"  # the `error` of a plan that breaks P3's schema
-NOT_INFERRED = "RequestNotInferred"  # the `error` of a plan whose request could not be read from its text: our reader's limit
+# the `error` of a plan whose request could not be read from its text: our reader's limit
+NOT_INFERRED = "RequestNotInferred"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the file. `query` is None where it cannot be read; `problem` then says why, as for a plan off its schema."""
+    """One line of the file. `query` is None where it cannot be read; `problem` then says why, as
+    for a plan off its schema."""
 
     number: int
     query: Query | None
@@ -56,7 +61,10 @@ class LineReader:
         """Every non-empty line, in order, one at a time."""
         path = Path(path)
         if not path.is_file():
-            raise UserError(f'No plan file at \'{path}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
+            raise UserError(
+                f'No plan file at \'{path}\'. Expected a JSONL file with {{"query": …, "plan": …}}'
+                " per line."
+            )
         with path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
@@ -70,15 +78,26 @@ class LineReader:
         except (BadLine, UnknownQuery) as problem:
             return Line(number, None, None, BAD_LINE, f"line {number}: {problem}")
         except CouldNotInfer as problem:
-            return Line(number, None, record["plan"], NOT_INFERRED, f"line {number}: {problem}: delivered, and counted as failed")
+            return Line(
+                number,
+                None,
+                record["plan"],
+                NOT_INFERRED,
+                f"line {number}: {problem}: delivered, and counted as failed",
+            )
         plan, problem_of_plan = record["plan"], None
         if plan and is_p3(plan):
             answer = parse_days(plan)
             if answer.days is None:
-                return Line(number, query, None, BAD_PLAN, f"line {number}: {answer.problem}", inferred)
+                return Line(
+                    number, query, None, BAD_PLAN, f"line {number}: {answer.problem}", inferred
+                )
             plan = to_official(answer.days, self._city_of)
         if query.org not in self._world.cities:
-            problem_of_plan = f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}': is it the right world?"
+            problem_of_plan = (
+                f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}':"
+                " is it the right world?"
+            )
         return Line(number, query, plan, None, problem_of_plan, inferred)
 
     def _request(self, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
@@ -102,7 +121,9 @@ class LineReader:
             return
         first = self._answered.setdefault(plain(query.query), number)
         if first != number:
-            raise BadLine(f"a second plan for the request of line {first}; a split has one plan per request")
+            raise BadLine(
+                f"a second plan for the request of line {first}; a split has one plan per request"
+            )
 
 
 class BadLine(ValueError):
@@ -119,10 +140,15 @@ def read_record(line: bytes) -> dict[str, Any]:
 
 
 def checked_record(record: Any) -> dict[str, Any]:
-    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a run has its "request" as "query"."""
+    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a
+    run has its "request" as "query"."""
     if isinstance(record, dict) and "request" in record:
         record = {"query": record["request"], **record}
-    if not isinstance(record, dict) or not ("query" in record or "idx" in record) or "plan" not in record:
+    if (
+        not isinstance(record, dict)
+        or not ("query" in record or "idx" in record)
+        or "plan" not in record
+    ):
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):
         raise BadLine(f"'plan' must be a list of days or null, found {described(record['plan'])}")
@@ -130,10 +156,15 @@ def checked_record(record: Any) -> dict[str, Any]:
 
 
 def read_query(record: Any) -> Query:
-    """A query as judged: unlike one that is to be planned, its text, budget and party may be null (the rules then fail the plan)."""
+    """A query as judged: unlike one that is to be planned, its text, budget and party may be null
+    (the rules then fail the plan)."""
     if not isinstance(record, dict):
         raise BadLine(f"'query' must be a query record, found {described(record)}")
-    nulls = {key: None for key in ("query", "budget", "people_number") if key in record and record[key] is None}
+    nulls = {
+        key: None
+        for key in ("query", "budget", "people_number")
+        if key in record and record[key] is None
+    }
     stand_ins = {"query": "", "budget": 0, "people_number": 1}
     try:
         query = Query.model_validate(record | {key: stand_ins[key] for key in nulls})

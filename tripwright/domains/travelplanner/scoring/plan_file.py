@@ -1,7 +1,8 @@
-"""One plan out of a file: a plan alone, {"query": …, "plan": …}, or one line of a file of plans or of transcripts ("request" in place of
-"query"), by number or by id.
+"""One plan out of a file: a plan alone, {"query": …, "plan": …}, or one line of a file of plans or
+of transcripts ("request" in place of "query"), by number or by id.
 
-A plan is shown as it is, so its content is never refused here; only a file that holds no plan at the place asked for is.
+A plan is shown as it is, so its content is never refused here; only a file that holds no plan at
+the place asked for is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from tripwright.world.store import World
 
 @dataclass(frozen=True)
 class Found:
-    """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not delivered; `notes`: what else to say."""
+    """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not
+    delivered; `notes`: what else to say."""
 
     where: str  # "plans.jsonl:3"
     query: Query | None
@@ -38,7 +40,10 @@ class Found:
 def read_plan(path: Path, which: str | None, world: World | None) -> Found:
     """`which`: a line number or an id; None is the first line."""
     if not path.is_file():
-        raise UserError(f"No file at '{path}'. Expected a .json file with a plan, or a .jsonl file of plans or transcripts.")
+        raise UserError(
+            f"No file at '{path}'. Expected a .json file with a plan, or a .jsonl file of plans or"
+            " transcripts."
+        )
     if path.suffix == ".jsonl":
         where, record = _line(path, which)
     else:
@@ -60,7 +65,10 @@ def _line(path: Path, which: str | None) -> tuple[str, Any]:
             return f"{path}:{number}", _json(line, f"{path}:{number}")
     if which is None:
         raise UserError(f"'{path}' is empty: expected one plan or transcript per line.")
-    raise UserError(f"'{path}' has no line '{which}': it has {count} lines with a plan; --line takes a line number or a transcript's id.")
+    raise UserError(
+        f"'{path}' has no line '{which}': it has {count} lines with a plan; --line takes a line"
+        " number or a transcript's id."
+    )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -88,7 +96,10 @@ def _json(text: bytes, where: str) -> Any:
 def _found(where: str, record: Any, world: World | None) -> Found:
     said = record if isinstance(record, dict) else {"plan": record}
     if "plan" not in said or not isinstance(said["plan"], list | None):
-        raise UserError(f'{where}: expected a list of days, or an object with "query" and "plan", found {described(record)}.')
+        raise UserError(
+            f'{where}: expected a list of days, or an object with "query" and "plan", found'
+            f" {described(record)}."
+        )
     query, notes = _query(said.get("query", said.get("request")), where, world)
     plan, unreadable = said["plan"], _problem(said)
     if plan and is_p3(plan):
@@ -100,7 +111,8 @@ def _found(where: str, record: Any, world: World | None) -> Found:
 
 
 def _problem(record: dict[str, Any]) -> Any:
-    """Why there is no plan: what the verdict of an episode says, or the line that 'tripwright format' wrote."""
+    """Why there is no plan: what the verdict of an episode says, or the line that 'tripwright
+    format' wrote."""
     try:
         return Verdict.from_record(record["verdict"]).schema_problem
     except (KeyError, TypeError, ValueError):
@@ -108,7 +120,8 @@ def _problem(record: dict[str, Any]) -> Any:
 
 
 def _query(said: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:
-    """The request. One that is a text alone is read with the world's help, and the reader is told."""
+    """The request. One that is a text alone is read with the world's help, and the reader is
+    told."""
     if said is None:
         return None, ()
     record = {"query": said} if isinstance(said, str) else said
@@ -120,5 +133,7 @@ def _query(said: Any, where: str, world: World | None) -> tuple[Query | None, tu
         return read_query(completed.record), (inferred,) if completed.inferred else ()
     except (BadLine, CouldNotInfer) as problem:
         if isinstance(said, str) and world is None:
-            return None, ("The request is a text alone: with --world its fields can be read from it.",)
+            return None, (
+                "The request is a text alone: with --world its fields can be read from it.",
+            )
         raise UserError(f"{where}: {problem}.") from None

@@ -1,7 +1,8 @@
 """The requests that a submission answers: found by their text, else by their idx.
 
-The subtle thing: the official files do not agree on where idx begins and the official evaluation never reads it, so a line that gives
-the text goes by the text. An idx is the record's own `idx`, or its place in the file, counted from 0.
+The subtle thing: the official files do not agree on where idx begins and the official evaluation
+never reads it, so a line that gives the text goes by the text. An idx is the record's own `idx`, or
+its place in the file, counted from 0.
 """
 
 from __future__ import annotations
@@ -20,12 +21,22 @@ class QueryFile:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not self.path.is_file():
-            raise UserError(f"No query file at '{path}'. Expected a JSONL file, one query record per line.")
+            raise UserError(
+                f"No query file at '{path}'. Expected a JSONL file, one query record per line."
+            )
         with self.path.open("rb") as lines:
-            self.records = [self._record(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+            self.records = [
+                self._record(number, line)
+                for number, line in enumerate(lines, start=1)
+                if line.strip()
+            ]
         if not self.records:
-            raise UserError(f"No queries in '{path}'. Expected a JSONL file, one query record per line.")
-        self.ids: list[int] = [record.get("idx", place) for place, record in enumerate(self.records)]
+            raise UserError(
+                f"No queries in '{path}'. Expected a JSONL file, one query record per line."
+            )
+        self.ids: list[int] = [
+            record.get("idx", place) for place, record in enumerate(self.records)
+        ]
         self._by_id = {idx: place for place, idx in enumerate(self.ids)}
         self._by_text = {plain(record["query"]): place for place, record in enumerate(self.records)}
         for index, what in ((self._by_id, "idx"), (self._by_text, "text")):
@@ -33,18 +44,26 @@ class QueryFile:
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
 
     def find(self, idx: Any, said: Any) -> int:
-        """The place of the request that a line means. `said` is its text, or a record that holds it, or None."""
+        """The place of the request that a line means. `said` is its text, or a record that holds
+        it, or None."""
         text = said.get("query") if isinstance(said, dict) else said
         if isinstance(text, str):
             if (place := self._by_text.get(plain(text))) is None:
-                raise UnknownQuery(f"unknown query: none of the {len(self.records)} of '{self.path}' has the text {_short(text)}")
+                raise UnknownQuery(
+                    f"unknown query: none of the {len(self.records)} of '{self.path}' has the text"
+                    f" {_short(text)}"
+                )
             return place
         if idx is None and isinstance(said, dict):
             idx = said.get("idx")
         if not isinstance(idx, int) or isinstance(idx, bool):
-            raise UnknownQuery('expected the "query" or the number "idx" of a request, found neither')
+            raise UnknownQuery(
+                'expected the "query" or the number "idx" of a request, found neither'
+            )
         if idx not in self._by_id:
-            raise UnknownQuery(f"unknown query: idx {idx} is none of the {len(self.records)} of '{self.path}'")
+            raise UnknownQuery(
+                f"unknown query: idx {idx} is none of the {len(self.records)} of '{self.path}'"
+            )
         return self._by_id[idx]
 
     def _record(self, number: int, line: bytes) -> dict[str, Any]:
@@ -53,10 +72,14 @@ class QueryFile:
         except NotJson as problem:
             raise UserError(f"{self.path}:{number}: not JSON ({problem}).") from None
         if not isinstance(record, dict) or not isinstance(record.get("query"), str):
-            raise UserError(f"{self.path}:{number}: expected a query record with its text in 'query'.")
+            raise UserError(
+                f"{self.path}:{number}: expected a query record with its text in 'query'."
+            )
         idx = record.get("idx", 0)
         if not isinstance(idx, int) or isinstance(idx, bool):
-            raise UserError(f"{self.path}:{number}: 'idx' must be a whole number, found {ascii(idx)[:40]}.")
+            raise UserError(
+                f"{self.path}:{number}: 'idx' must be a whole number, found {ascii(idx)[:40]}."
+            )
         return record
 
 

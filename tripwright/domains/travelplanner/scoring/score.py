@@ -1,7 +1,8 @@
 """A file of plans → one verdict per line, then T4's metrics.
 
-The subtle things: every line is judged alone and in constant memory, and a line that cannot be read keeps its place in every honest
-denominator as a plan that was not delivered. `lines` says how a line is read, `tally` how verdicts are counted.
+The subtle things: every line is judged alone and in constant memory, and a line that cannot be read
+keeps its place in every honest denominator as a plan that was not delivered. `lines` says how a
+line is read, `tally` how verdicts are counted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tripwright.world.store import World
 
 @dataclass(frozen=True)
 class ScoredLine:
-    """One line of the file. `query` is None for a line that cannot be read; `problem` then says why, as for a plan off its schema
-    and a request from another world."""
+    """One line of the file. `query` is None for a line that cannot be read; `problem` then says
+    why, as for a plan off its schema and a request from another world."""
 
     line: int
     verdict: PlanVerdict
@@ -37,11 +38,19 @@ class ScoredLine:
 
     def to_contract(self) -> dict[str, Any]:
         inferred = {"inferred": list(self.inferred)} if self.inferred else {}
-        return self.verdict.to_contract(self.line) | inferred | ({"problem": self.problem} if self.problem else {})
+        return (
+            self.verdict.to_contract(self.line)
+            | inferred
+            | ({"problem": self.problem} if self.problem else {})
+        )
 
 
 def score_file(
-    path: str | Path, world: World, rules: str, queries: QueryFile | None = None, split: str | None = None
+    path: str | Path,
+    world: World,
+    rules: str,
+    queries: QueryFile | None = None,
+    split: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """The objects that `score --json` prints: one per line, then the summary."""
     tally = Tally(split)
@@ -52,12 +61,18 @@ def score_file(
 
 
 def scored_lines(
-    path: str | Path, world: World, rules: str, queries: QueryFile | None = None, split: str | None = None
+    path: str | Path,
+    world: World,
+    rules: str,
+    queries: QueryFile | None = None,
+    split: str | None = None,
 ) -> Iterator[ScoredLine]:
     """Every non-empty line of the file, in order, read and judged one at a time."""
     check_rules(rules)
     for line in LineReader(world, queries, split).read(path):
-        yield ScoredLine(line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred)
+        yield ScoredLine(
+            line.number, judge_line(line, world, rules), line.query, line.problem, line.inferred
+        )
 
 
 def judge_line(line: Line, world: World, rules: str) -> PlanVerdict:

@@ -1,7 +1,9 @@
-"""The leaderboard's submission file: one line per request, in the order of the split, with idx, text and plan (null where there is none).
+"""The leaderboard's submission file: one line per request, in the order of the split, with idx,
+text and plan (null where there is none).
 
-The subtle thing: the official evaluation stops at the first plan that it cannot digest, so a submission is checked for what makes it
-crash or silently skip an entry as well as for its order. A submission is a format, not a verdict: nothing here says whether a plan is good.
+The subtle thing: the official evaluation stops at the first plan that it cannot digest, so a
+submission is checked for what makes it crash or silently skip an entry as well as for its order. A
+submission is a format, not a verdict: nothing here says whether a plan is good.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, to_official
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.domains.travelplanner.scoring.lines import BadLine, checked_record, is_p3, read_record
+from tripwright.domains.travelplanner.scoring.lines import (
+    BadLine,
+    checked_record,
+    is_p3,
+    read_record,
+)
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile, UnknownQuery
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
@@ -26,7 +33,8 @@ _TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? t
 
 
 class Submission:
-    """Plans by request. `notes` are the lines that gave no plan, each with its number and the reason."""
+    """Plans by request. `notes` are the lines that gave no plan, each with its number and the
+    reason."""
 
     def __init__(self, queries: QueryFile, world: World | None = None):
         self._queries, self._city_of = queries, city_lookup(world) if world else None
@@ -46,14 +54,22 @@ class Submission:
 
     def lines(self) -> Iterator[str]:
         for place, record in enumerate(self._queries.records):
-            line = {"idx": self._queries.ids[place], "query": record["query"], "plan": self._plans.get(place)}
+            line = {
+                "idx": self._queries.ids[place],
+                "query": record["query"],
+                "plan": self._plans.get(place),
+            }
             yield json.dumps(line, ensure_ascii=False) + "\n"
 
     def _records(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """(line number, record) of the episodes of a run, or of every line of plans that is JSON."""
+        """(line number, record) of the episodes of a run, or of every line of plans that is
+        JSON."""
         if path.name == TRANSCRIPTS:
             for line in episode_lines(path):
-                yield line.place.number, line.read(lambda record: {"query": record["request"], "plan": record["plan"]})
+                yield (
+                    line.place.number,
+                    line.read(lambda record: {"query": record["request"], "plan": record["plan"]}),
+                )
             return
         with path.open("rb") as lines:
             for number, text in enumerate(lines, start=1):
@@ -72,7 +88,10 @@ class Submission:
             return
         first = self._line_of.setdefault(place, number)
         if first != number:
-            raise UserError(f"{path}:{number}: a second plan for the request of line {first}. A submission has one plan per request.")
+            raise UserError(
+                f"{path}:{number}: a second plan for the request of line {first}. A submission has"
+                " one plan per request."
+            )
         if plan := self._official(path, number, record["plan"]):
             self._plans[place] = plan
 
@@ -80,7 +99,10 @@ class Submission:
         if not plan or not is_p3(plan):
             return plan
         if self._city_of is None:
-            raise UserError(f"{path}:{number}: the plan is in Planner-R1's schema, which names no cities; give the world with --world.")
+            raise UserError(
+                f"{path}:{number}: the plan is in Planner-R1's schema, which names no cities; give"
+                " the world with --world."
+            )
         answer = parse_days(plan)
         if answer.days is None:
             self.notes.append(f"line {number}: {answer.problem}")
@@ -103,25 +125,49 @@ def check_submission(path: Path, queries: QueryFile | None = None) -> Iterator[t
             if queries is not None and number > len(queries.records):
                 yield number, f"one line too many: the split has {len(queries.records)} requests"
                 continue
-            idx, place = record.get("idx"), queries.ids[number - 1] if queries is not None else number - 1
+            idx, place = (
+                record.get("idx"),
+                queries.ids[number - 1] if queries is not None else number - 1,
+            )
             if not isinstance(idx, int) or isinstance(idx, bool):
-                yield number, f"'idx' must be a whole number, found {described(idx) if 'idx' in record else 'nothing'}"
+                yield (
+                    number,
+                    (
+                        "'idx' must be a whole number, found"
+                        f" {described(idx) if 'idx' in record else 'nothing'}"
+                    ),
+                )
             else:
-                start = start if start is not None else 1 if idx == place + 1 else 0  # official files count from either
+                # official files count from either
+                start = start if start is not None else 1 if idx == place + 1 else 0
                 if idx != place + start:
                     yield number, f"idx {idx} is out of order: expected {place + start}"
-            yield from ((number, problem) for problem in _problems_of_line(record, queries.records[number - 1] if queries else None))
+            yield from (
+                (number, problem)
+                for problem in _problems_of_line(
+                    record, queries.records[number - 1] if queries else None
+                )
+            )
     if not number:
         yield 1, "the file is empty"
     elif queries is not None and number < len(queries.records):
-        yield number, f"the file ends after {number} of {len(queries.records)} requests; a missing plan is null"
+        yield (
+            number,
+            (
+                f"the file ends after {number} of {len(queries.records)} requests; a missing plan"
+                " is null"
+            ),
+        )
 
 
 def _problems_of_line(record: dict[str, Any], wanted: dict[str, Any] | None) -> Iterator[str]:
     """`wanted`: the request at this place of the split, where it is known."""
     text, plan = record.get("query"), record["plan"]
     if not isinstance(text, str):
-        yield f"'query' must be the text of the request, found {described(text) if 'query' in record else 'nothing'}"
+        yield (
+            "'query' must be the text of the request, found"
+            f" {described(text) if 'query' in record else 'nothing'}"
+        )
     elif wanted is not None and text != wanted["query"]:
         yield "'query' is not the text of the request at this place of the split"
     days = wanted.get("days") if wanted else None
@@ -161,12 +207,23 @@ def _problem_of_entry(key: str, said: str) -> str | None:
     if said == "-":
         return None
     if key == "transportation":
-        wanted = "expected 'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …', 'Taxi, from A to B, …' or '-'"
+        wanted = (
+            "expected 'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …', 'Taxi,"
+            " from A to B, …' or '-'"
+        )
         return None if _TRANSPORT.fullmatch(said) else wanted
     if key == "attraction":
         pieces = said.split(";")
-        whole = len(pieces) > 1 and pieces[-1] == "" and all(_names_a_place(piece) for piece in pieces[:-1])
-        return None if whole else "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
+        whole = (
+            len(pieces) > 1
+            and pieces[-1] == ""
+            and all(_names_a_place(piece) for piece in pieces[:-1])
+        )
+        return (
+            None
+            if whole
+            else "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
+        )
     return None if _names_a_place(said) else "expected 'Name, City' or '-'"
 
 

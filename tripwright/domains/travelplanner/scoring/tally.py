@@ -1,8 +1,11 @@
-"""Verdicts → T4's six metrics: as the official evaluation counts, and honestly; in all, by level, by days and by both.
+"""Verdicts → T4's six metrics: as the official evaluation counts, and honestly; in all, by level,
+by days and by both.
 
-The subtle things. *Official*: the denominators are the split's fixed numbers where a split is named (so what is missing counts as not
-delivered), else those of the plans given; only the thirteen official constraints count. *Honest*: the denominators are the constraints
-that exist for the plans given, those of further rules too, and whatever was not evaluated, not delivered or crashed failed them.
+The subtle things. *Official*: the denominators are the split's fixed numbers where a split is named
+(so what is missing counts as not delivered), else those of the plans given; only the thirteen
+official constraints count. *Honest*: the denominators are the constraints that exist for the plans
+given, those of further rules too, and whatever was not evaluated, not delivered or crashed failed
+them.
 """
 
 from __future__ import annotations
@@ -16,19 +19,28 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD
 from tripwright.errors import UserError
 from tripwright.verdict import Facts, State
 
-METRICS = ("delivery_rate", "commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro", "final_pass_rate")
+METRICS = (
+    "delivery_rate",
+    "commonsense_micro",
+    "commonsense_macro",
+    "hard_micro",
+    "hard_macro",
+    "final_pass_rate",
+)
 
 BAD_LINE = "BadLine"  # the `error` of a line that holds no query and plan
 LEVELS = ("easy", "medium", "hard")
 UNKNOWN = "unknown"  # the level or the days of a line that does not say
 
-# Queries and hard constraints of each level. Their sums are the official constants: 45/105, 180/420 and 1,000/2,290.
+# Queries and hard constraints of each level. Their sums are the official constants: 45/105, 180/420
+# and 1,000/2,290.
 SPLITS: dict[str, dict[str, tuple[int, int]]] = {
     "train": {"easy": (15, 15), "medium": (15, 30), "hard": (15, 60)},
     "validation": {"easy": (60, 60), "medium": (60, 120), "hard": (60, 240)},
     "test": {"easy": (348, 348), "medium": (333, 666), "hard": (319, 1276)},
 }
-EVEN_SPLITS = ("train", "validation")  # as many queries of 3 as of 5 and 7 days; how the test split divides is not published
+# as many queries of 3 as of 5 and 7 days; how the test split divides is not published
+EVEN_SPLITS = ("train", "validation")
 
 Denominators = tuple[int, int]  # queries, hard constraints
 
@@ -44,7 +56,8 @@ def split_size(split: str) -> int:
 
 @dataclass
 class Counts:
-    """Over some of the lines: numerators and denominators. `macro` counts plans; the last six are the honest ones."""
+    """Over some of the lines: numerators and denominators. `macro` counts plans; the last six are
+    the honest ones."""
 
     n: int = 0
     delivered: int = 0
@@ -62,10 +75,21 @@ class Counts:
     all_hard_macro: int = 0
 
     @classmethod
-    def of(cls, query: Query | None, verdict: PlanVerdict, commonsense: dict[str, bool], hard: dict[str, bool]) -> Counts:
-        """One line. Under official counting a hard constraint that was not asked for does not spoil the macro rate (T4)."""
+    def of(
+        cls,
+        query: Query | None,
+        verdict: PlanVerdict,
+        commonsense: dict[str, bool],
+        hard: dict[str, bool],
+    ) -> Counts:
+        """One line. Under official counting a hard constraint that was not asked for does not spoil
+        the macro rate (T4)."""
         passes = sum(commonsense.get(name, False) for name in COMMONSENSE_NAMES)
-        wishes = None if verdict.hard is None else [fact.passed for fact in verdict.hard.values() if fact.name in HARD_NAMES]
+        wishes = (
+            None
+            if verdict.hard is None
+            else [fact.passed for fact in verdict.hard.values() if fact.name in HARD_NAMES]
+        )
         return cls(
             n=1,
             delivered=verdict.delivered,
@@ -89,11 +113,18 @@ class Counts:
             mine[name] += count
 
     def record(self, denominators: Denominators | None) -> dict[str, Any]:
-        """Official and honest rates. `denominators` None: the split has fixed ones here, and they are not published."""
+        """Official and honest rates. `denominators` None: the split has fixed ones here, and they
+        are not published."""
         n, hard = denominators or (None, None)
-        sense, wishes = (self.commonsense_passed, self.commonsense_macro), (self.hard_passed, self.hard_macro)
+        sense, wishes = (
+            (self.commonsense_passed, self.commonsense_macro),
+            (self.hard_passed, self.hard_macro),
+        )
         official = (n, n and n * len(COMMONSENSE_NAMES), n, hard, n, n)
-        all_sense, all_wishes = (self.all_commonsense_passed, self.all_commonsense_macro), (self.all_hard_passed, self.all_hard_macro)
+        all_sense, all_wishes = (
+            (self.all_commonsense_passed, self.all_commonsense_macro),
+            (self.all_hard_passed, self.all_hard_macro),
+        )
         honest = (self.n, self.all_commonsense_asked, self.n, self.all_hard_asked, self.n, self.n)
         return {
             "n": self.n,
@@ -104,13 +135,15 @@ class Counts:
 
 @dataclass
 class Tally:
-    """Everything that a summary says, from one verdict after the other. Lines are kept as sums, one per level, days and source."""
+    """Everything that a summary says, from one verdict after the other. Lines are kept as sums, one
+    per level, days and source."""
 
     split: str | None = None
     n: int = 0
     bad_lines: int = 0
     inferred: int = 0
-    _sums: dict[tuple[str, str, str], Counts] = field(default_factory=dict)  # by level, days, source
+    # by level, days, source
+    _sums: dict[tuple[str, str, str], Counts] = field(default_factory=dict)
     _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
 
     def __post_init__(self) -> None:
@@ -136,8 +169,17 @@ class Tally:
         for (level, days), counts in self._by(0, 1).items():
             cells.setdefault(level, {})[days] = self._record(counts, level, days)
         total = self._by().get((), Counts())
-        named = {} if self.split is None else {"split": self.split, "missing": max(0, split_size(self.split) - (self.n - self.bad_lines))}
-        sources = {source: self._record(counts, UNKNOWN) for (source,), counts in self._by(2).items()}
+        named = (
+            {}
+            if self.split is None
+            else {
+                "split": self.split,
+                "missing": max(0, split_size(self.split) - (self.n - self.bad_lines)),
+            }
+        )
+        sources = {
+            source: self._record(counts, UNKNOWN) for (source,), counts in self._by(2).items()
+        }
         return {
             "kind": "summary",
             "rules": rules,
@@ -145,11 +187,18 @@ class Tally:
             "bad_lines": self.bad_lines,
             "inferred": self.inferred,
             **self._record(total),
-            "by_level": {level: self._record(counts, level) for (level,), counts in self._by(0).items()},
-            "by_days": {days: self._record(counts, None, days) for (days,), counts in self._by(1).items()},
+            "by_level": {
+                level: self._record(counts, level) for (level,), counts in self._by(0).items()
+            },
+            "by_days": {
+                days: self._record(counts, None, days) for (days,), counts in self._by(1).items()
+            },
             "cells": cells,
             **({"by_source": sources} if self.inferred else {}),
-            "constraints": {name: _rate(*self._constraints[name]) for name in sorted(self._constraints, key=constraint_place)},
+            "constraints": {
+                name: _rate(*self._constraints[name])
+                for name in sorted(self._constraints, key=constraint_place)
+            },
         }
 
     def _by(self, *keys: int) -> dict[tuple[str, ...], Counts]:
@@ -159,14 +208,19 @@ class Tally:
             groups.setdefault(tuple(group[key] for key in keys), Counts()).add(counts)
         return dict(sorted(groups.items(), key=lambda item: [_place(name) for name in item[0]]))
 
-    def _record(self, counts: Counts, level: str | None = None, days: str | None = None) -> dict[str, Any]:
+    def _record(
+        self, counts: Counts, level: str | None = None, days: str | None = None
+    ) -> dict[str, Any]:
         if self.split is None:
             return counts.record((counts.n, counts.hard_asked))
         return counts.record(split_denominators(self.split, level, days))
 
 
-def split_denominators(split: str, level: str | None = None, days: str | None = None) -> Denominators | None:
-    """Official denominators of a whole split (no level, no days), of a level, of a number of days or of a cell; None: not published."""
+def split_denominators(
+    split: str, level: str | None = None, days: str | None = None
+) -> Denominators | None:
+    """Official denominators of a whole split (no level, no days), of a level, of a number of days
+    or of a cell; None: not published."""
     levels = SPLITS[split]
     if days is not None and (split not in EVEN_SPLITS or days not in ("3", "5", "7")):
         return None
@@ -178,7 +232,8 @@ def split_denominators(split: str, level: str | None = None, days: str | None = 
 
 
 def asked_of(query: Query | None, verdict: PlanVerdict) -> tuple[dict[str, bool], dict[str, bool]]:
-    """(commonsense, hard): every constraint that exists for this plan → whether it passed. Not evaluated is not passed."""
+    """(commonsense, hard): every constraint that exists for this plan → whether it passed. Not
+    evaluated is not passed."""
     return _asked(COMMONSENSE_NAMES, verdict.commonsense), _asked(_wished(query), verdict.hard)
 
 
@@ -186,14 +241,25 @@ def _asked(names: tuple[str, ...], facts: Facts | None) -> dict[str, bool]:
     """Where the rules spoke, what they spoke of; else what they would have spoken of."""
     if facts is None:
         return dict.fromkeys(names, False)
-    return {name: fact.state is State.PASSED for name, fact in facts.items() if fact.state is not State.NOT_APPLICABLE}
+    return {
+        name: fact.state is State.PASSED
+        for name, fact in facts.items()
+        if fact.state is not State.NOT_APPLICABLE
+    }
 
 
 def _wished(query: Query | None) -> tuple[str, ...]:
     if query is None:
         return ("valid_cost",)
     wishes = query.local_constraint
-    asked = (bool(wishes.cuisine), *(wish is not None for wish in (wishes.house_rule, wishes.transportation, wishes.room_type)), True)
+    asked = (
+        bool(wishes.cuisine),
+        *(
+            wish is not None
+            for wish in (wishes.house_rule, wishes.transportation, wishes.room_type)
+        ),
+        True,
+    )
     return tuple(name for name, is_asked in zip(HARD_NAMES, asked, strict=True) if is_asked)
 
 
@@ -202,7 +268,11 @@ def _rates(numerators: tuple[int, ...], denominators: tuple[int | None, ...]) ->
 
 
 def _rate(numerator: int, denominator: int | None) -> dict[str, Any]:
-    return {"value": numerator / denominator if denominator else None, "numerator": numerator, "denominator": denominator}
+    return {
+        "value": numerator / denominator if denominator else None,
+        "numerator": numerator,
+        "denominator": denominator,
+    }
 
 
 def _place(name: str) -> tuple[int, int, str]:

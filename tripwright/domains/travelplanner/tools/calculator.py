@@ -1,7 +1,8 @@
-"""Arithmetic for the agent (row P1), bounded so that no expression can be slow, large or unsafe, whatever a model writes.
+"""Arithmetic for the agent (row P1), bounded so that no expression can be slow, large or unsafe,
+whatever a model writes.
 
-The subtle thing: the text is checked before it is parsed (length, characters, bracket nesting) and every intermediate value after it is
-computed, so that `9**9**9` costs as little as `1+1`.
+The subtle thing: the text is checked before it is parsed (length, characters, bracket nesting) and
+every intermediate value after it is computed, so that `9**9**9` costs as little as `1+1`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _THOUSANDS = re.compile(r"\d,\d{3}")
 
 
 def evaluate(expression: str) -> int | float:
-    """The value of an arithmetic expression, as Python computes it. Raises ToolError for everything else."""
+    """The value of an arithmetic expression, as Python computes it. Raises ToolError for everything
+    else."""
     tree = _parsed(expression.strip())
     try:
         return _value(tree, 0)
@@ -49,13 +51,24 @@ def _parsed(text: str) -> ast.expr:
     if not text:
         raise _refused("The expression is empty.")
     if len(text) > MAX_LENGTH:
-        raise _refused(f"The expression has {len(text)} characters; at most {MAX_LENGTH} can be calculated.")
+        raise _refused(
+            f"The expression has {len(text)} characters; at most {MAX_LENGTH} can be calculated."
+        )
     if _THOUSANDS.search(text):
         raise _refused("Write numbers without thousands separators: 1118, not 1,118.")
     if foreign := _FOREIGN.search(text):
-        shown = f"'{foreign.group()}'" if foreign.group().isprintable() and foreign.group() not in "<>" else "an unreadable character"
-        raise _refused(f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}.")
-    if text.count("(") > MAX_BRACKETS and max(accumulate((c == "(") - (c == ")") for c in text)) > MAX_BRACKETS:
+        shown = (
+            f"'{foreign.group()}'"
+            if foreign.group().isprintable() and foreign.group() not in "<>"
+            else "an unreadable character"
+        )
+        raise _refused(
+            f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}."
+        )
+    if (
+        text.count("(") > MAX_BRACKETS
+        and max(accumulate((c == "(") - (c == ")") for c in text)) > MAX_BRACKETS
+    ):
         raise _refused(f"More than {MAX_BRACKETS} nested brackets.")
     try:
         return ast.parse(text, mode="eval").body
@@ -67,7 +80,9 @@ def _value(node: ast.expr, depth: int) -> int | float:
     if depth > MAX_DEPTH:
         raise _refused("The expression is nested too deeply.")
     if isinstance(node, ast.BinOp):
-        return _bounded(_COMBINED[type(node.op)](_value(node.left, depth + 1), _value(node.right, depth + 1)))
+        return _bounded(
+            _COMBINED[type(node.op)](_value(node.left, depth + 1), _value(node.right, depth + 1))
+        )
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         return _bounded(node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):

@@ -1,9 +1,11 @@
-"""The seven tools of row P1 over one world: what the agent may ask, and errors it can read and act on.
+"""The seven tools of row P1 over one world: what the agent may ask, and errors it can read and act
+on.
 
-Signature and docstring are the only definition of a tool: the JSON schemas shown to models and the argument check are derived from
-them (`signatures.py`), and a face lays its own names over them. Tools return the world's typed records (a face turns them into text) or
-raise ToolError; they never guess: cities and states are matched exactly, as in the official tools, and a near miss is answered with the
-name that was probably meant.
+Signature and docstring are the only definition of a tool: the JSON schemas shown to models and the
+argument check are derived from them (`signatures.py`), and a face lays its own names over them.
+Tools return the world's typed records (a face turns them into text) or raise ToolError; they never
+guess: cities and states are matched exactly, as in the official tools, and a near miss is answered
+with the name that was probably meant.
 """
 
 from __future__ import annotations
@@ -55,9 +57,11 @@ Record = TypeVar("Record")
 
 
 class TravelTools(Core):
-    """The tools, bound to a world. The order of the methods is the order of row P1 and of the schemas.
+    """The tools, bound to a world. The order of the methods is the order of row P1 and of the
+    schemas.
 
-    `called` tells what a tool is called by whoever reads the errors, if not by the name of its method.
+    `called` tells what a tool is called by whoever reads the errors, if not by the name of its
+    method.
     """
 
     RECORDS: ClassVar[Mapping[str, type]] = {
@@ -89,7 +93,10 @@ class TravelTools(Core):
         known_date(date)
         flights = self._world.flights(origin, destination, date)
         if flights is None:
-            unknown = f"Flight search {origin} → {destination} on {date} is outside this world's records: unknown, not 'no flights'."
+            unknown = (
+                f"Flight search {origin} → {destination} on {date} is outside this world's records:"
+                " unknown, not 'no flights'."
+            )
             raise ToolError(unknown, "unknown_search")
         if not flights:
             raise ToolError(f"No flights from {origin} to {destination} on {date}.", "no_flights")
@@ -102,7 +109,9 @@ class TravelTools(Core):
             city: The city to stay in.
         """
         self._known_city(city)
-        return _some(self._world.accommodations(city), "no_accommodations", f"No accommodations in {city}.")
+        return _some(
+            self._world.accommodations(city), "no_accommodations", f"No accommodations in {city}."
+        )
 
     def search_restaurants(self, city: str) -> list[Restaurant]:
         """Search the restaurants of a city. Costs are in US dollars per person and meal.
@@ -122,8 +131,11 @@ class TravelTools(Core):
         self._known_city(city)
         return _some(self._world.attractions(city), "no_attractions", f"No attractions in {city}.")
 
-    def search_ground_transportation(self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]) -> Route:
-        """Look up the road between two cities: duration, distance and the cost in US dollars of one car or one taxi.
+    def search_ground_transportation(
+        self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]
+    ) -> Route:
+        """Look up the road between two cities: duration, distance and the cost in US dollars of one
+        car or one taxi.
 
         Args:
             origin: The city to start from.
@@ -133,7 +145,8 @@ class TravelTools(Core):
         self._known_city(origin)
         self._known_city(destination)
         ground = self._world.ground(origin, destination)
-        # A drive of a day or more, or one without data, counts as no route at all (the official rule).
+        # A drive of a day or more, or one without data, counts as no route at all (the official
+        # rule).
         no_route = f"No valid {mode} route from {origin} to {destination}."
         if ground is None:
             raise ToolError(no_route, "no_road")
@@ -143,7 +156,14 @@ class TravelTools(Core):
         if "day" in ground.duration:
             raise ToolError(no_route, "road_over_a_day")
         usd_per_km = SELF_DRIVING_USD_PER_KM if mode == "self-driving" else TAXI_USD_PER_KM
-        return Route(mode, origin, destination, ground.duration, ground.distance, int(distance_km * usd_per_km))
+        return Route(
+            mode,
+            origin,
+            destination,
+            ground.duration,
+            ground.distance,
+            int(distance_km * usd_per_km),
+        )
 
     def get_cities(self, state: str) -> CityList:
         """List the cities of a state.
@@ -167,8 +187,17 @@ class TravelTools(Core):
     def _known_city(self, city: str) -> None:
         cities = self._world.cities
         if city not in cities:
-            hint = f" It is a state: {self._called('get_cities')} lists its cities." if city in self._world.states else ""
-            raise ToolError(_unknown("city", city, cities, hint), "unknown_city", city=harmless(city), cities=str(list(cities)))
+            hint = (
+                f" It is a state: {self._called('get_cities')} lists its cities."
+                if city in self._world.states
+                else ""
+            )
+            raise ToolError(
+                _unknown("city", city, cities, hint),
+                "unknown_city",
+                city=harmless(city),
+                cities=str(list(cities)),
+            )
 
 
 def _some(found: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
@@ -189,5 +218,6 @@ _CORE = Offer(tool_functions(TravelTools), CORE_NAMES)
 
 
 def tool_schemas() -> list[dict[str, Any]]:
-    """The tools by their own names, in the order of row P1. A fresh copy each time: callers may edit it."""
+    """The tools by their own names, in the order of row P1. A fresh copy each time: callers may
+    edit it."""
     return _CORE.schemas()

@@ -27,7 +27,8 @@ PARSER = "parser"
 
 @dataclass(frozen=True)
 class Asked:
-    """One line of the input. `made_from` is its fingerprint: a plan is kept only while its itinerary stays the same."""
+    """One line of the input. `made_from` is its fingerprint: a plan is kept only while its
+    itinerary stays the same."""
 
     line: int
     record: Any
@@ -37,37 +38,77 @@ class Asked:
 
 
 def format_itineraries(
-    itineraries: Annotated[Path, typer.Argument(help='JSONL, {"query": …, "itinerary": "…" or null} per line.')],
-    out: Annotated[Path, typer.Option(help='JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads them.')],
+    itineraries: Annotated[
+        Path, typer.Argument(help='JSONL, {"query": …, "itinerary": "…" or null} per line.')
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=(
+                'JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads'
+                " them."
+            )
+        ),
+    ],
     world: Annotated[
-        Path | None, typer.Option(help="World folder: tells which city a place without one lies in.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="World folder: tells which city a place without one lies in.", show_default=False
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Let this model read them, instead of the built-in parser.", show_default=False)] = None,
-    base_url: Annotated[str | None, typer.Option(help="The model's endpoint, up to and including /v1.", show_default=False)] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Let this model read them, instead of the built-in parser.", show_default=False
+        ),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="The model's endpoint, up to and including /v1.", show_default=False),
+    ] = None,
     concurrency: Annotated[int, typer.Option(help="With a model: requests in flight.", min=1)] = 8,
-    timeout: Annotated[float, typer.Option(help="With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400)] = 120.0,
-    retries: Annotated[int, typer.Option(help="With a model: further attempts after a fault.", min=0)] = 4,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            help="With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+        ),
+    ] = 120.0,
+    retries: Annotated[
+        int, typer.Option(help="With a model: further attempts after a fault.", min=0)
+    ] = 4,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Turn itineraries in words into plans in the official format.
 
-    The built-in parser reads its own rendering and common layouts of agents; it never guesses. What cannot be read has a plan of null and
-    a "problem" in the output: it counts as not delivered. With --model an endpoint reads them. An itinerary that it could not be asked
-    about is unscored: it is left out, and the same command tries it again. The key is read from OPENAI_API_KEY.
+    The built-in parser reads its own rendering and common layouts of agents; it never guesses. What
+    cannot be read has a plan of null and a "problem" in the output: it counts as not delivered.
+    With --model an endpoint reads them. An itinerary that it could not be asked about is unscored:
+    it is left out, and the same command tries it again. The key is read from OPENAI_API_KEY.
 
     Examples:
       tripwright format itineraries.jsonl --out plans.jsonl --world worlds/real
-      tripwright format itineraries.jsonl --out plans.jsonl --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1
+      tripwright format itineraries.jsonl --out plans.jsonl --model Qwen/Qwen3-8B \\
+        --base-url http://localhost:8000/v1
     """
     if (model is None) != (base_url is None):
-        raise UserError("--model and --base-url go together: an endpoint needs both, the built-in parser neither.")
+        raise UserError(
+            "--model and --base-url go together: an endpoint needs both, the built-in parser"
+            " neither."
+        )
     if out.is_dir():
         raise UserError(f"'{out}' is a folder: --out names the file of plans to write.")
-    endpoint = ChatEndpoint(base_url, model, timeout_s=timeout, max_retries=retries, temperature=0.0) if model and base_url else None
+    endpoint = (
+        ChatEndpoint(base_url, model, timeout_s=timeout, max_retries=retries, temperature=0.0)
+        if model and base_url
+        else None
+    )
     place = World.open(world) if world else None
     asked = list(_read(itineraries))
     if not asked:
-        raise UserError(f'No itineraries in \'{itineraries}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per line.')
+        raise UserError(
+            f"No itineraries in '{itineraries}'. Expected a JSONL file with {{\"query\": …,"
+            ' "itinerary": …} per line.'
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     if endpoint:
         counts = _by_model(endpoint, asked, out, concurrency, place)
@@ -75,17 +116,27 @@ def format_itineraries(
         counts = _by_parser(asked, out, place)
     typer.echo(json.dumps(counts) if as_json else _told(counts, out))
     if counts["unscored"]:
-        print(f"warning: {counts['unscored']} unscored, not in {out}. The same command tries them again.", file=sys.stderr)
+        print(
+            f"warning: {counts['unscored']} unscored, not in {out}. The same command tries them"
+            " again.",
+            file=sys.stderr,
+        )
 
 
 def _told(counts: dict[str, int], out: Path) -> str:
     unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
-    return f"{counts['itineraries']} itineraries: {counts['plans']} plans, {counts['unreadable']} not readable{unscored}\n{out}"
+    return (
+        f"{counts['itineraries']} itineraries: {counts['plans']} plans, {counts['unreadable']} not"
+        f" readable{unscored}\n{out}"
+    )
 
 
 def _read(path: Path) -> Iterator[Asked]:
     if not path.is_file():
-        raise UserError(f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per line.')
+        raise UserError(
+            f'No file at \'{path}\'. Expected a JSONL file with {{"query": …, "itinerary": …}} per'
+            " line."
+        )
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
@@ -97,13 +148,26 @@ def _asked(line: bytes, number: int, where: str) -> Asked:
         record = read_json(line)
     except NotJson as problem:
         raise UserError(f"{where}: not JSON ({problem}).") from None
-    if not isinstance(record, dict) or "query" not in record or not isinstance(record.get("itinerary", 0), str | None):
-        raise UserError(f'{where}: expected an object with "query" and "itinerary" (text or null), found {described(record)}.')
+    if (
+        not isinstance(record, dict)
+        or "query" not in record
+        or not isinstance(record.get("itinerary", 0), str | None)
+    ):
+        raise UserError(
+            f'{where}: expected an object with "query" and "itinerary" (text or null), found'
+            f" {described(record)}."
+        )
     try:
         query = read_query(record["query"])
     except BadLine as problem:
         raise UserError(f"{where}: {problem}.") from None
-    return Asked(number, record["query"], query, record["itinerary"] or "", hashlib.sha256(line.strip()).hexdigest()[:16])
+    return Asked(
+        number,
+        record["query"],
+        query,
+        record["itinerary"] or "",
+        hashlib.sha256(line.strip()).hexdigest()[:16],
+    )
 
 
 # ---- the two ways
@@ -122,21 +186,34 @@ def _by_parser(asked: list[Asked], out: Path, world: World | None) -> dict[str, 
     return _counts(len(asked), made)
 
 
-def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency: int, world: World | None) -> dict[str, int]:
+def _by_model(
+    endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency: int, world: World | None
+) -> dict[str, int]:
     """A journal, so that a kill loses only what was in flight; put in order at the end."""
-    of_line, kept, unscored = {each.line: each for each in asked}, dict[int, dict[str, Any]](), list[Formatted]()
+    of_line, kept, unscored = (
+        {each.line: each for each in asked},
+        dict[int, dict[str, Any]](),
+        list[Formatted](),
+    )
 
     def take(record: Any) -> None:
-        if (of_line[record["line"]].made_from, endpoint.model) != (record["made_from"], record["formatter"]):
+        if (of_line[record["line"]].made_from, endpoint.model) != (
+            record["made_from"],
+            record["formatter"],
+        ):
             raise ValueError
         kept[record["line"]] = record
 
-    foreign = f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
+    foreign = (
+        f"was not made from these itineraries by '{endpoint.model}'. Choose another file for --out."
+    )
     in_use = f"Another process is writing '{out}'. Wait for it, or choose another file for --out."
     with Journal(out, take, foreign, in_use) as journal:
         progress = _Progress(len(asked), len(kept))
         waiting = ((each, each.query, each.text) for each in asked if each.line not in kept)
-        for each, formatted in format_all(endpoint, waiting, concurrency, city_lookup(world) if world else None):
+        for each, formatted in format_all(
+            endpoint, waiting, concurrency, city_lookup(world) if world else None
+        ):
             if formatted.unscored:
                 unscored.append(formatted)
             else:
@@ -144,7 +221,13 @@ def _by_model(endpoint: ChatEndpoint, asked: list[Asked], out: Path, concurrency
                 journal.append(kept[each.line])
             progress.add(each.line, formatted)
     _write(out, [kept[line] for line in sorted(kept)])
-    return _counts(len(asked), [*unscored, *(Formatted(record["plan"], record.get("problem")) for record in kept.values())])
+    return _counts(
+        len(asked),
+        [
+            *unscored,
+            *(Formatted(record["plan"], record.get("problem")) for record in kept.values()),
+        ],
+    )
 
 
 def _record(asked: Asked, formatted: Formatted, formatter: str) -> dict[str, Any]:
@@ -158,8 +241,16 @@ def _write(out: Path, records: list[dict[str, Any]]) -> None:
 
 
 def _counts(asked: int, made: list[Formatted]) -> dict[str, int]:
-    plans, unscored = sum(each.plan is not None for each in made), sum(each.unscored for each in made)
-    return {"itineraries": asked, "plans": plans, "unreadable": len(made) - plans - unscored, "unscored": unscored}
+    plans, unscored = (
+        sum(each.plan is not None for each in made),
+        sum(each.unscored for each in made),
+    )
+    return {
+        "itineraries": asked,
+        "plans": plans,
+        "unreadable": len(made) - plans - unscored,
+        "unscored": unscored,
+    }
 
 
 class _Progress:
@@ -173,8 +264,13 @@ class _Progress:
     def add(self, line: int, formatted: Formatted) -> None:
         self._done += 1
         if formatted.plan is None:
-            self._tell(f"line {line}: {'unscored: ' if formatted.unscored else ''}{formatted.problem}")
-        if self._done == self._total or 10 * self._done // self._total > 10 * (self._done - 1) // self._total:
+            self._tell(
+                f"line {line}: {'unscored: ' if formatted.unscored else ''}{formatted.problem}"
+            )
+        if (
+            self._done == self._total
+            or 10 * self._done // self._total > 10 * (self._done - 1) // self._total
+        ):
             self._tell(f"{self._done}/{self._total} itineraries")
 
     def _tell(self, line: str) -> None:

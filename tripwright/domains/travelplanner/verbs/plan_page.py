@@ -1,10 +1,20 @@
-"""The page of one plan: the days as cards with what is wrong in its place, the costs by day and kind, every constraint.
+"""The page of one plan: the days as cards with what is wrong in its place, the costs by day and
+kind, every constraint.
 
-It needs no network, and every text of the plan or the request is escaped: whoever is judged wrote it."""
+It needs no network, and every text of the plan or the request is escaped: whoever is judged wrote
+it."""
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.verbs.plan_view import DayView, FactView, Line, PlanView, budget_words, usd, verdict_words
+from tripwright.domains.travelplanner.verbs.plan_view import (
+    DayView,
+    FactView,
+    Line,
+    PlanView,
+    budget_words,
+    usd,
+    verdict_words,
+)
 from tripwright.evals.report.markup import esc
 from tripwright.evals.report.style import PAGE_CSS
 
@@ -17,7 +27,7 @@ _CSS = """
 .day dd{display:flex;gap:12px}.day dd>span:first-child{min-width:0}.day dd .num{margin-left:auto}
 .day dd small{color:var(--muted)}.wrong{color:var(--fail);font-size:13px;margin:0 0 6px;overflow-wrap:anywhere}
 tfoot td,tfoot th{font-weight:650}.facts small{padding-left:20px}
-"""
+"""  # noqa: E501
 
 
 def plan_page(view: PlanView, source: str, world: str | None) -> str:
@@ -32,10 +42,13 @@ def plan_page(view: PlanView, source: str, world: str | None) -> str:
     )
     days = "".join(_day(day) for day in view.days)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport"'
+        ' content="width=device-width,initial-scale=1">'
         f"<title>{esc(view.request)}</title><style>{PAGE_CSS}{_CSS}</style></head><body>"
-        f'<header><p class="brand">tripwright</p><h1>{esc(view.request)}</h1>{badge}{_total(view)}{notes}</header><main>'
-        f'<section><h2>Days</h2><div class="days plan">{days}</div></section>{_costs(view)}{_constraints(view)}</main>'
+        "<header><p"
+        f' class="brand">tripwright</p><h1>{esc(view.request)}</h1>{badge}{_total(view)}{notes}</header><main>'  # noqa: E501
+        '<section><h2>Days</h2><div class="days'
+        f' plan">{days}</div></section>{_costs(view)}{_constraints(view)}</main>'
         f"<footer><p>{made}</p></footer></body></html>\n"
     )
 
@@ -68,7 +81,11 @@ def _line(line: Line) -> str:
 
 
 def _wrong(remarks: tuple[str, ...]) -> str:
-    return f'<div class="wrong">{"<br>".join(f"✗ {esc(remark)}" for remark in remarks)}</div>' if remarks else ""
+    return (
+        f'<div class="wrong">{"<br>".join(f"✗ {esc(remark)}" for remark in remarks)}</div>'
+        if remarks
+        else ""
+    )
 
 
 def _costs(view: PlanView) -> str:
@@ -78,23 +95,30 @@ def _costs(view: PlanView) -> str:
         return ""
     days = sorted({day for found in kinds.values() for day in found})
     head = "".join(f'<th class="num">{esc(kind)}</th>' for kind in kinds)
-    rows = "".join(_cost_row(f"Day {day}", [found.get(day) for found in kinds.values()]) for day in days)
+    rows = "".join(
+        _cost_row(f"Day {day}", [found.get(day) for found in kinds.values()]) for day in days
+    )
     foot = _cost_row("All days", [sum(found.values()) for found in kinds.values()])
     return (
-        f'<section><h2>Costs</h2><div class="scroll"><table><thead><tr><th></th>{head}<th class="num">total</th></tr></thead>'
+        f'<section><h2>Costs</h2><div class="scroll"><table><thead><tr><th></th>{head}<th'
+        ' class="num">total</th></tr></thead>'
         f"<tbody>{rows}</tbody><tfoot>{foot}</tfoot></table></div></section>"
     )
 
 
 def _cost_row(title: str, amounts: list[float | None]) -> str:
     total = sum(amount for amount in amounts if amount is not None)
-    cells = "".join(f'<td class="num">{"" if amount is None else usd(amount)}</td>' for amount in [*amounts, total])
+    cells = "".join(
+        f'<td class="num">{"" if amount is None else usd(amount)}</td>'
+        for amount in [*amounts, total]
+    )
     return f"<tr><th>{title}</th>{cells}</tr>"
 
 
 def _constraints(view: PlanView) -> str:
     groups = "".join(
-        f'<div><h3>{esc(group.capitalize())} constraints</h3><ul class="facts">{"".join(map(_fact, facts))}</ul></div>'
+        f"<div><h3>{esc(group.capitalize())} constraints</h3><ul"
+        f' class="facts">{"".join(map(_fact, facts))}</ul></div>'
         for group, facts in view.facts.items()
         if facts
     )

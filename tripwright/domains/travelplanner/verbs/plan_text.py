@@ -1,11 +1,17 @@
-"""A plan with its verdict for a terminal. Prices stand before the names, in a column of their own: names of wide characters or of any
-length then push nothing out of place."""
+"""A plan with its verdict for a terminal. Prices stand before the names, in a column of their own:
+names of wide characters or of any length then push nothing out of place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tripwright.domains.travelplanner.verbs.plan_view import DayView, PlanView, budget_words, usd, verdict_words
+from tripwright.domains.travelplanner.verbs.plan_view import (
+    DayView,
+    PlanView,
+    budget_words,
+    usd,
+    verdict_words,
+)
 
 Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
 
@@ -57,5 +63,7 @@ def _costs(view: PlanView, sign: Sign) -> list[str]:
     lines = [f"  {kind:<12} {usd(sum(days.values())):>11}" for kind, days in view.by_kind.items()]
     total = view.verdict.total_cost if view.verdict else None
     if total is not None:
-        lines.append(f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}")
+        lines.append(
+            f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}"
+        )
     return lines

@@ -1,8 +1,8 @@
-"""One plan with its verdict, arranged for a reader: what is wrong stands beside the day and the line it concerns, what things cost beside
-the thing. Terminal and page show the same view.
+"""One plan with its verdict, arranged for a reader: what is wrong stands beside the day and the
+line it concerns, what things cost beside the thing. Terminal and page show the same view.
 
-Evidence names a day and a field of the official format; where it names none, or a day that the plan does not have, it is said at the end,
-with the constraints whose failure came without evidence.
+Evidence names a day and a field of the official format; where it names none, or a day that the plan
+does not have, it is said at the end, with the constraints whose failure came without evidence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
-from tripwright.domains.travelplanner.plan.render import FIELDS, LABELS, DayRows, day_rows, day_title, request_line
+from tripwright.domains.travelplanner.plan.render import (
+    FIELDS,
+    LABELS,
+    DayRows,
+    day_rows,
+    day_title,
+    request_line,
+)
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
 from tripwright.errors import printable
@@ -29,7 +36,8 @@ KINDS = {
     "accommodation": "stays",
 }
 MOST_MISSING = 30  # days that a plan lacks are shown up to this one
-Remarks = dict[tuple[int | None, str | None], list[tuple[str | None, str]]]  # (day, field) → (what was found, what is wrong)
+# (day, field) → (what was found, what is wrong)
+Remarks = dict[tuple[int | None, str | None], list[tuple[str | None, str]]]
 TITLES = {  # as the benchmark's tables call them
     "is_reasonable_visiting_city": "Reasonable city route",
     "is_valid_restaurants": "Diverse restaurants",
@@ -50,7 +58,8 @@ SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", 
 
 @dataclass(frozen=True)
 class Line:
-    """One piece of a day: `label` only on the first of a field; `remarks` are what is wrong with it."""
+    """One piece of a day: `label` only on the first of a field; `remarks` are what is wrong with
+    it."""
 
     label: str
     text: str
@@ -98,35 +107,70 @@ class PlanView:
         return found
 
 
-def plan_view(query: Query | None, plan: Sequence[Any] | None, verdict: PlanVerdict | None, notes: Sequence[str] = ()) -> PlanView:
+def plan_view(
+    query: Query | None,
+    plan: Sequence[Any] | None,
+    verdict: PlanVerdict | None,
+    notes: Sequence[str] = (),
+) -> PlanView:
     """`plan` in the official format or whatever came instead; without a verdict, the plan alone."""
-    rows = _whole_trip(day_rows(plan or (), query), query) if plan and verdict else day_rows(plan or (), query)
+    rows = (
+        _whole_trip(day_rows(plan or (), query), query)
+        if plan and verdict
+        else day_rows(plan or (), query)
+    )
     numbers = {day.number for day in rows}
     remarks: Remarks = defaultdict(list)
     facts = _facts(verdict, numbers) if verdict else {}
     for fact in _failed(verdict):
         for each in fact.evidence:
             if each.day in numbers:
-                remarks[each.day, each.field].append((each.found, f"{_title(fact)}: {_needed(each)}"))
+                remarks[each.day, each.field].append(
+                    (each.found, f"{_title(fact)}: {_needed(each)}")
+                )
     costs: dict[tuple[int, str], list[Cost]] = defaultdict(list)
     for cost in verdict.costs if verdict else ():
-        costs[cost.day, "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind].append(cost)
+        costs[
+            cost.day,
+            "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind,
+        ].append(cost)
     judged = verdict is not None and verdict.commonsense is not None
     days = tuple(_day(day, query.days if query else None, judged, remarks, costs) for day in rows)
     request = request_line(query) if query else "A plan without its request"
-    return PlanView(request, days, facts, verdict, query.budget if query else None, (*notes, *_notes(plan, verdict)))
+    return PlanView(
+        request,
+        days,
+        facts,
+        verdict,
+        query.budget if query else None,
+        (*notes, *_notes(plan, verdict)),
+    )
 
 
 def _whole_trip(rows: list[DayRows], query: Query | None) -> list[DayRows]:
-    """With a row for each day of the trip that the plan says nothing about: something is wrong with that day too."""
+    """With a row for each day of the trip that the plan says nothing about: something is wrong with
+    that day too."""
     there = {day.number for day in rows}
     dates = dict(enumerate(query.date, start=1)) if query else {}
-    missing = [number for number in range(1, min(query.days, MOST_MISSING) + 1) if number not in there] if query else []
-    nothing = [DayRows(number, printable(dates.get(number, "")), "nothing planned", {}) for number in missing]
+    missing = (
+        [number for number in range(1, min(query.days, MOST_MISSING) + 1) if number not in there]
+        if query
+        else []
+    )
+    nothing = [
+        DayRows(number, printable(dates.get(number, "")), "nothing planned", {})
+        for number in missing
+    ]
     return sorted([*rows, *nothing], key=lambda day: day.number)
 
 
-def _day(day: DayRows, trip_days: int | None, judged: bool, remarks: Remarks, costs: dict[tuple[int, str], list[Cost]]) -> DayView:
+def _day(
+    day: DayRows,
+    trip_days: int | None,
+    judged: bool,
+    remarks: Remarks,
+    costs: dict[tuple[int, str], list[Cost]],
+) -> DayView:
     lines: list[Line] = []
     said: dict[str, list[tuple[str | None, str]]] = defaultdict(list)
     for (number, field), found in remarks.items():
@@ -138,26 +182,41 @@ def _day(day: DayRows, trip_days: int | None, judged: bool, remarks: Remarks, co
             lines += _lines(field, pieces or ["-"], said.get(field, []), costs[day.number, field])
     city = day.city if day.odd is None else day.odd
     whole = _under([city], said.get("current_city", []))[0]
-    total = [cost.total_usd for (number, _), found in costs.items() if number == day.number for cost in found]
+    total = [
+        cost.total_usd
+        for (number, _), found in costs.items()
+        if number == day.number
+        for cost in found
+    ]
     beyond = trip_days is not None and day.number > trip_days
     sign = "✗" if said else "✓" if judged and lines and not beyond else ""
     city += "  (after the last day of the trip)" if beyond else ""
-    return DayView(day_title(day), city, tuple(lines), tuple(whole), sum(total) if total else None, sign)
+    return DayView(
+        day_title(day), city, tuple(lines), tuple(whole), sum(total) if total else None, sign
+    )
 
 
-def _lines(field: str, pieces: list[str], said: list[tuple[str | None, str]], costs: list[Cost]) -> list[Line]:
+def _lines(
+    field: str, pieces: list[str], said: list[tuple[str | None, str]], costs: list[Cost]
+) -> list[Line]:
     under = _under(pieces, said)
     total = sum(cost.total_usd for cost in costs) if costs else None
     counted = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
     first = Line(LABELS.get(field, field), pieces[0], total, counted, tuple(under[0]))
-    return [first, *(Line("", piece, remarks=tuple(under[i])) for i, piece in enumerate(pieces[1:], start=1))]
+    return [
+        first,
+        *(Line("", piece, remarks=tuple(under[i])) for i, piece in enumerate(pieces[1:], start=1)),
+    ]
 
 
 def _under(pieces: list[str], said: list[tuple[str | None, str]]) -> list[list[str]]:
-    """The remarks for each piece. One about a piece stands under it; any other under the last, and says what it is about."""
+    """The remarks for each piece. One about a piece stands under it; any other under the last, and
+    says what it is about."""
     under: list[list[str]] = [[] for _ in pieces]
     for found, remark in said:
-        at = next((i for i, piece in enumerate(pieces) if found and piece == printable(found)), None)
+        at = next(
+            (i for i, piece in enumerate(pieces) if found and piece == printable(found)), None
+        )
         told = remark if at is not None or found is None else f"{remark} (found {printable(found)})"
         under[len(pieces) - 1 if at is None else at].append(told)
     return under
@@ -165,18 +224,29 @@ def _under(pieces: list[str], said: list[tuple[str | None, str]]) -> list[list[s
 
 def _facts(verdict: PlanVerdict, days: set[int]) -> dict[str, tuple[FactView, ...]]:
     groups = {"commonsense": verdict.commonsense, "hard": verdict.hard}
-    return {group: tuple(_fact(fact, days) for fact in (facts or {}).values()) for group, facts in groups.items()}
+    return {
+        group: tuple(_fact(fact, days) for fact in (facts or {}).values())
+        for group, facts in groups.items()
+    }
 
 
 def _fact(fact: Fact, days: set[int]) -> FactView:
     details: list[str] = []
     if fact.passed is False:
-        beside = sorted({each.day for each in fact.evidence if each.day is not None and each.day in days})
+        beside = sorted(
+            {each.day for each in fact.evidence if each.day is not None and each.day in days}
+        )
         elsewhere = [each for each in fact.evidence if each.day not in days]
         whole = [_elsewhere(each) for each in elsewhere]
         details = [f"see day {', '.join(map(str, beside))}"] if beside else []
         details += whole or ([printable(fact.message)] if fact.message and not beside else [])
-    aside = "" if fact.passed is not None else ": not asked for" if fact.state is State.NOT_APPLICABLE else ": not evaluated"
+    aside = (
+        ""
+        if fact.passed is not None
+        else ": not asked for"
+        if fact.state is State.NOT_APPLICABLE
+        else ": not evaluated"
+    )
     return FactView(SIGNS[fact.state], fact.state, _title(fact) + aside, tuple(details))
 
 
@@ -190,8 +260,14 @@ def _failed(verdict: PlanVerdict | None) -> list[Fact]:
 
 
 def _elsewhere(evidence: Evidence) -> str:
-    where = ", ".join(str(part) for part in (evidence.day and f"day {evidence.day}", evidence.day and evidence.field) if part)
-    return f"{where + ': ' if where else ''}{_needed(evidence)}" + (f" (found {printable(evidence.found)})" if evidence.found else "")
+    where = ", ".join(
+        str(part)
+        for part in (evidence.day and f"day {evidence.day}", evidence.day and evidence.field)
+        if part
+    )
+    return f"{where + ': ' if where else ''}{_needed(evidence)}" + (
+        f" (found {printable(evidence.found)})" if evidence.found else ""
+    )
 
 
 def _needed(evidence: Evidence) -> str:
@@ -206,7 +282,10 @@ def _notes(plan: Sequence[Any] | None, verdict: PlanVerdict | None) -> list[str]
     if verdict.error:
         return [f"These rules cannot judge the plan: {verdict.error}. It counts as failed."]
     if verdict.hard is None and verdict.delivered:
-        return ["The hard constraints and the costs were not evaluated: the plan is not complete, or names what this world does not have."]
+        return [
+            "The hard constraints and the costs were not evaluated: the plan is not complete, or"
+            " names what this world does not have."
+        ]
     return []
 
 
@@ -215,7 +294,9 @@ def verdict_words(verdict: PlanVerdict) -> str:
     if verdict.final:
         return f"passes the {verdict.rules} rules"
     return f"fails the {verdict.rules} rules" + (
-        f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken" if failed else ""
+        f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken"
+        if failed
+        else ""
     )
 
 
@@ -224,7 +305,11 @@ def budget_words(total_usd: float, budget_usd: float | None) -> tuple[str, str]:
     if budget_usd is None:
         return "–", "the request states no budget"
     left = budget_usd - total_usd
-    return ("✓", f"{usd(left)} of {usd(budget_usd)} left") if left >= 0 else ("✗", f"{usd(-left)} over the budget of {usd(budget_usd)}")
+    return (
+        ("✓", f"{usd(left)} of {usd(budget_usd)} left")
+        if left >= 0
+        else ("✗", f"{usd(-left)} over the budget of {usd(budget_usd)}")
+    )
 
 
 def usd(amount: float) -> str:

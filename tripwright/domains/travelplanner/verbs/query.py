@@ -30,40 +30,96 @@ TIGHT = (0.6, 0.95)  # the budget over the cheapest cost, where it is to be too 
 
 def make(
     world: Annotated[Path, typer.Option(help="World folder the requests are for.")],
-    out: Annotated[Path, typer.Option(help="JSONL file to write; with --splits a folder, one file for each split.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="JSONL file to write; with --splits a folder, one file for each split."),
+    ],
     count: Annotated[int, typer.Option(help="How many, all splits together.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)] = 0,
-    elements: Annotated[str, typer.Option(help="How cities, days, party and wishes are drawn: default, official or uniform.")] = "default",
-    days: Annotated[str | None, typer.Option(help="Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]")] = None,
-    levels: Annotated[str | None, typer.Option(help="Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]")] = None,
+    seed: Annotated[
+        int, typer.Option(help="Equal seeds give equal files, with any number of workers.", min=0)
+    ] = 0,
+    elements: Annotated[
+        str,
+        typer.Option(
+            help="How cities, days, party and wishes are drawn: default, official or uniform."
+        ),
+    ] = "default",
+    days: Annotated[
+        str | None,
+        typer.Option(
+            help="Lengths of trip to draw from, of 3, 5, 7.  [default: 3; official: 3,5,7]"
+        ),
+    ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Weights of easy, medium, hard.  [default: 4:3:3; official: 1:1:1]"),
+    ] = None,
     slack: Annotated[
-        str | None, typer.Option(help="Range of the budget over a proved cost.  [default: 1.05:1.3; infeasible: 0.6:0.95]")
+        str | None,
+        typer.Option(
+            help=(
+                "Range of the budget over a proved cost.  [default: 1.05:1.3; infeasible: 0.6:0.95]"
+            )
+        ),
     ] = None,
-    over: Annotated[str, typer.Option(help="Which cost: of the cheapest comfortable plan, or the cheapest.")] = "comfortable",
+    over: Annotated[
+        str, typer.Option(help="Which cost: of the cheapest comfortable plan, or the cheapest.")
+    ] = "comfortable",
     budget: Annotated[
-        str, typer.Option(help="'slack', or 'official': price statistics, kept where a plan is proved within them.")
+        str,
+        typer.Option(
+            help=(
+                "'slack', or 'official': price statistics, kept where a plan is proved within them."
+            )
+        ),
     ] = "slack",
-    keep: Annotated[str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")] = "feasible",
+    keep: Annotated[
+        str, typer.Option(help="'feasible', or 'infeasible': proved impossible, and labelled so.")
+    ] = "feasible",
     style: Annotated[
-        str | None, typer.Option(help="The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain; official: rich]")
+        str | None,
+        typer.Option(
+            help=(
+                "The wording: 'plain', a few frames, or 'rich', thousands.  [default: plain;"
+                " official: rich]"
+            )
+        ),
     ] = None,
-    not_in: Annotated[list[Path] | None, typer.Option(help="JSONL file whose trips are not to be repeated. May be given again.")] = None,
-    splits: Annotated[str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What was made as one JSON object.")] = False,
+    not_in: Annotated[
+        list[Path] | None,
+        typer.Option(help="JSONL file whose trips are not to be repeated. May be given again."),
+    ] = None,
+    splits: Annotated[
+        str | None, typer.Option(help="Names and shares, as train:0.8,validation:0.1,test:0.1.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Replace what is there, finished or interrupted.")
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="SVG file to draw levels, budgets and slack in.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="What was made as one JSON object.")
+    ] = False,
 ) -> None:
-    """Make different trip requests, each proved to be possible within its budget; the proof's plan is in the record.
+    """Make different trip requests, each proved to be possible within its budget; the proof's plan
+    is in the record.
 
-    A plan is comfortable if one room holds the whole party and no taxi goes from city to city where one can fly. No two requests
-    ask for the same trip: origin, destination, dates, people and wishes. A run that was interrupted goes on where it stopped.
+    A plan is comfortable if one room holds the whole party and no taxi goes from city to city where
+    one can fly. No two requests ask for the same trip: origin, destination, dates, people and
+    wishes. A run that was interrupted goes on where it stopped.
 
     Examples:
       tripwright query make --world worlds/nano --count 200 --seed 1 --out queries.jsonl
-      tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 --slack 1.1:1.5 --out mixed.jsonl
-      tripwright query make --world worlds/real --count 1000 --elements official --budget official --not-in validation.jsonl --out q.jsonl
-      tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 --plot made.svg --out queries
+      tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 \\
+        --slack 1.1:1.5 --out mixed.jsonl
+      tripwright query make --world worlds/real --count 1000 --elements official \\
+        --budget official --not-in validation.jsonl --out q.jsonl
+      tripwright query make --world worlds/nano --count 500 --splits train:0.8,test:0.2 \\
+        --plot made.svg --out queries
       tripwright query make --world worlds/nano --keep infeasible --out impossible.jsonl
     """
     settings = _settings(seed, elements, days, levels, slack, over, budget, keep, style)
@@ -76,28 +132,52 @@ def make(
     def report(made: Made) -> None:
         rate = (len(made.records) - made.resumed) / max(line.seconds, 1e-9)
         often = ", ".join(f"{reason} {number}" for reason, number in made.rejected.most_common(2))
-        line.show(f"{len(made.records)}/{count} requests, {rate:.1f} a second, {made.rejected.total()} rejected ({often or 'none'})")
+        line.show(
+            f"{len(made.records)}/{count} requests, {rate:.1f} a second, {made.rejected.total()}"
+            f" rejected ({often or 'none'})"
+        )
 
-    made = make_files(place, out, count, settings, splits=shares, excluded=excluded, workers=workers, restart=restart, report=report)
+    made = make_files(
+        place,
+        out,
+        count,
+        settings,
+        splits=shares,
+        excluded=excluded,
+        workers=workers,
+        restart=restart,
+        report=report,
+    )
     line.end()
     if plot is not None:
         write_atomically(plot, requests_svg(made.records))
-    summary = {"out": str(out), **_summary(made, line.seconds), "world": place.content_hash, "seed": seed}
+    summary = {
+        "out": str(out),
+        **_summary(made, line.seconds),
+        "world": place.content_hash,
+        "seed": seed,
+    }
     typer.echo(json.dumps(summary) if as_json else _told(summary))
 
 
-def _check_places(out: Path, shares: dict[str, float] | None, plot: Path | None, restart: bool) -> None:
+def _check_places(
+    out: Path, shares: dict[str, float] | None, plot: Path | None, restart: bool
+) -> None:
     if shares is None and out.is_dir():
         raise UserError(f"'{out}' is a folder. Name a JSONL file for --out.")
     if shares is not None and out.exists() and not out.is_dir():
         raise UserError(f"'{out}' is a file. With --splits, --out names a folder.")
     places = [out] if shares is None else [out / f"{name}.jsonl" for name in shares]
     if (finished := next((path for path in places if path.exists()), None)) and not restart:
-        raise UserError(f"'{finished}' is there already. Name another --out, or replace it with --restart.")
+        raise UserError(
+            f"'{finished}' is there already. Name another --out, or replace it with --restart."
+        )
     if shares is not None:
         refuse_other_parts(out, places)
     if plot is not None and (plot.is_dir() or not plot.parent.is_dir()):
-        raise UserError(f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists.")
+        raise UserError(
+            f"--plot '{plot}' cannot be written: name an SVG file in a folder that exists."
+        )
 
 
 def _settings(
@@ -124,7 +204,10 @@ def _settings(
     if budget == "official" and slack is not None:
         raise UserError("--slack has no meaning with --budget official: leave one of them out.")
     if keep == "infeasible" and over != "comfortable":
-        raise UserError("--over has no meaning with --keep infeasible, whose budgets go by the cheapest cost: leave one of them out.")
+        raise UserError(
+            "--over has no meaning with --keep infeasible, whose budgets go by the cheapest cost:"
+            " leave one of them out."
+        )
     mix = OFFICIAL_MIX if elements == "official" else Mix()
     usual = Mix().slack if keep == "feasible" else TIGHT
     return Settings(
@@ -142,37 +225,59 @@ def _settings(
 def _summary(made: Made, seconds: float) -> dict[str, Any]:
     records = made.records
     new = len(records) - made.resumed
-    slacks = [record["oracle"]["slack"] for record in records if record["oracle"]["slack"] is not None]
+    slacks = [
+        record["oracle"]["slack"] for record in records if record["oracle"]["slack"] is not None
+    ]
     return {
         "queries": len(records),
-        "levels": {level: n for level in LEVELS if (n := sum(record["level"] == level for record in records))},
+        "levels": {
+            level: n
+            for level in LEVELS
+            if (n := sum(record["level"] == level for record in records))
+        },
         "days": dict(sorted(Counter(record["days"] for record in records).items())),
         "files": made.files,
         "resumed": made.resumed,
         "seconds": round(seconds, 2),
         "per_second": round(new / max(seconds, 1e-9), 2),
         "rejected": dict(made.rejected.most_common()),
-        "budget_usd": {level: _spread([r["budget"] for r in records if r["level"] == level]) for level in LEVELS},
+        "budget_usd": {
+            level: _spread([r["budget"] for r in records if r["level"] == level])
+            for level in LEVELS
+        },
         "slack": _spread(slacks),
     }
 
 
 def _spread(values: list[float]) -> dict[str, float] | None:
     """Smallest, median and largest; None of nothing."""
-    return {"low": min(values), "median": statistics.median(values), "high": max(values)} if values else None
+    return (
+        {"low": min(values), "median": statistics.median(values), "high": max(values)}
+        if values
+        else None
+    )
 
 
 def _told(summary: dict[str, Any]) -> str:
     levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
     resumed = f", {summary['resumed']} of them before" if summary["resumed"] else ""
-    lines = [f"{summary['out']}: {summary['queries']} queries ({levels}{resumed}), {summary['per_second']:g} a second"]
+    lines = [
+        f"{summary['out']}: {summary['queries']} queries ({levels}{resumed}),"
+        f" {summary['per_second']:g} a second"
+    ]
     if len(summary["files"]) > 1:
         lines += [f"  {path}: {number}" for path, number in summary["files"].items()]
     for level, found in summary["budget_usd"].items():
         if found:
-            lines.append(f"  {level} budgets: ${found['low']:,} to ${found['high']:,}, half up to ${found['median']:,.0f}")
+            lines.append(
+                f"  {level} budgets: ${found['low']:,} to ${found['high']:,}, half up to"
+                f" ${found['median']:,.0f}"
+            )
     if found := summary["slack"]:
-        lines.append(f"  budget over cheapest cost: {found['low']:.2f} to {found['high']:.2f}, half up to {found['median']:.2f}")
+        lines.append(
+            f"  budget over cheapest cost: {found['low']:.2f} to {found['high']:.2f}, half up to"
+            f" {found['median']:.2f}"
+        )
     total = sum(summary["rejected"].values())
     lines.append(f"  {total} drafts rejected" + ":" * bool(total))
     lines += [f"    {number:>6} {reason}" for reason, number in summary["rejected"].items()]
@@ -180,16 +285,24 @@ def _told(summary: dict[str, Any]) -> str:
 
 
 def check(
-    queries: Annotated[Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")],
+    queries: Annotated[
+        Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
+    ],
     world: Annotated[Path, typer.Option(help="World folder they are for.")],
-    workers: Annotated[int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per request and a summary.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one for each core]", min=1, max=256)
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per request and a summary.")
+    ] = False,
 ) -> None:
-    """Check every request: solved again, its stored proof and plan compared and judged, its text read back, repeats found.
+    """Check every request: solved again, its stored proof and plan compared and judged, its text
+    read back, repeats found.
 
-    Kinds of problem: infeasible (no plan within the budget), wrong (the stored proof is not true, or its plan fails the official or
-    the strict rules), ambiguous (the text alone does not give the fields), duplicate (an earlier line asks for the same trip).
-    The exit code is 1 if any request has one.
+    Kinds of problem: infeasible (no plan within the budget), wrong (the stored proof is not true,
+    or its plan fails the official or the strict rules), ambiguous (the text alone does not give the
+    fields), duplicate (an earlier line asks for the same trip). The exit code is 1 if any request
+    has one.
 
     Examples:
       tripwright query check queries.jsonl --world worlds/nano
@@ -197,7 +310,9 @@ def check(
     place = World.open(world)
     given = list(iter_queries(queries))
     if not given:
-        raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
+        raise UserError(
+            f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
+        )
     kinds: Counter[str] = Counter()
     status, failed, impossible = StatusLine(log_seconds=5), 0, 0
     labelled = {line for line, query in given if (query.model_extra or {}).get("feasible") is False}
@@ -208,10 +323,22 @@ def check(
         impossible += not problems and line in labelled
         told = "; ".join(problem.text for problem in problems) or None
         if as_json:
-            typer.echo(json.dumps({"line": line, "ok": told is None, "kinds": [kind for kind in KINDS if kind in found], "problem": told}))
+            typer.echo(
+                json.dumps(
+                    {
+                        "line": line,
+                        "ok": told is None,
+                        "kinds": [kind for kind in KINDS if kind in found],
+                        "problem": told,
+                    }
+                )
+            )
         elif told:
             typer.echo(f"{queries}:{line}: {told}")
-        status.show(f"{number}/{len(given)} requests checked, {number / max(status.seconds, 1e-9):.1f} a second, {failed} with problems")
+        status.show(
+            f"{number}/{len(given)} requests checked, {number / max(status.seconds, 1e-9):.1f} a"
+            f" second, {failed} with problems"
+        )
     status.end()
     counted = {kind: kinds[kind] for kind in KINDS}
     if as_json:
@@ -221,7 +348,10 @@ def check(
         proved = f", {impossible} are proved impossible, as they say" if labelled else ""
         typer.echo(f"{len(given) - failed - impossible} of {len(given)} queries can be met{proved}")
         if failed:
-            typer.echo("problems: " + ", ".join(f"{number} {kind}" for kind, number in counted.items() if number))
+            typer.echo(
+                "problems: "
+                + ", ".join(f"{number} {kind}" for kind, number in counted.items() if number)
+            )
     if failed:
         raise typer.Exit(1)
 
@@ -232,7 +362,10 @@ def read_days(text: str) -> tuple[int, ...]:
     except ValueError:
         days = ()
     if not days or any(day not in CITIES_VISITED for day in days):
-        raise UserError(f"--days '{text}' is not a list such as 3,5,7: trips take {', '.join(map(str, CITIES_VISITED))} days.")
+        raise UserError(
+            f"--days '{text}' is not a list such as 3,5,7: trips take"
+            f" {', '.join(map(str, CITIES_VISITED))} days."
+        )
     return days
 
 
@@ -242,7 +375,13 @@ def read_slack(text: str, keep: str = "feasible") -> tuple[float, float]:
     except ValueError:
         low, high = 0.0, 0.0
     if keep == "feasible" and not 1 <= low <= high < float("inf"):
-        raise UserError(f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that every request can be met.")
+        raise UserError(
+            f"--slack '{text}' is not a range such as 1.05:1.3; it starts at 1 or above, so that"
+            " every request can be met."
+        )
     if keep == "infeasible" and not 0 < low <= high < 1:
-        raise UserError(f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays above 0 and below 1.")
+        raise UserError(
+            f"--slack '{text}' is not a range such as 0.6:0.95; with --keep infeasible it stays"
+            " above 0 and below 1."
+        )
     return low, high

@@ -1,4 +1,5 @@
-"""What a file of requests holds, as one SVG picture that stands alone: levels, budgets by level, and the budget over the cheapest cost."""
+"""What a file of requests holds, as one SVG picture that stands alone: levels, budgets by level,
+and the budget over the cheapest cost."""
 
 from __future__ import annotations
 
@@ -16,18 +17,28 @@ GAP = 0.06  # between two bars, as a share of a bar's room
 
 
 def requests_svg(records: Sequence[dict[str, Any]]) -> str:
-    """Records of `query make`. Budgets in US dollars for the whole party; a request without any plan has no slack."""
+    """Records of `query make`. Budgets in US dollars for the whole party; a request without any
+    plan has no slack."""
     by_level = [[record for record in records if record["level"] == level] for level in LEVELS]
     panels = [
         _level_bars([len(found) for found in by_level]),
-        _histogram([[float(r["budget"]) for r in found] for found in by_level], "Budgets by level", "US dollars for the party"),
         _histogram(
-            [[float(r["oracle"]["slack"]) for r in found if r["oracle"]["slack"] is not None] for found in by_level],
+            [[float(r["budget"]) for r in found] for found in by_level],
+            "Budgets by level",
+            "US dollars for the party",
+        ),
+        _histogram(
+            [
+                [float(r["oracle"]["slack"]) for r in found if r["oracle"]["slack"] is not None]
+                for found in by_level
+            ],
             "Slack by level",
             "budget / proved cheapest cost",
         ),
     ]
-    drawn = "".join(f'<g transform="translate({PANEL * i},0)">{panel}</g>' for i, panel in enumerate(panels))
+    drawn = "".join(
+        f'<g transform="translate({PANEL * i},0)">{panel}</g>' for i, panel in enumerate(panels)
+    )
     return picture(WIDTH, HEIGHT, f"Levels, budgets and slack of {len(records)} requests", drawn)
 
 
@@ -63,7 +74,17 @@ def _histogram(values: list[list[float]], title: str, unit: str) -> str:
             if bins[b]:
                 edges = [low + (high - low) * edge / BINS for edge in (b, b + 1)]
                 hover = f"{LEVELS[level]}, {edges[0]:.4g} to {edges[1]:.4g}: {bins[b]}"
-                parts.append(_bar(LEFT + room * (b + GAP), room * (1 - 2 * GAP), below, below + bins[b], most, level, hover))
+                parts.append(
+                    _bar(
+                        LEFT + room * (b + GAP),
+                        room * (1 - 2 * GAP),
+                        below,
+                        below + bins[b],
+                        most,
+                        level,
+                        hover,
+                    )
+                )
             below += bins[b]
     for tick in ticks(low, high, 4):
         x = LEFT + (tick - low) / (high - low) * (PANEL - LEFT - RIGHT)
@@ -76,8 +97,13 @@ def _frame(title: str, unit: str, most: int) -> str:
     for level in ticks(0, most, 4):
         if level == int(level):
             y = _y(level, most)
-            parts.append(f'<line class="grid" x1="{LEFT}" x2="{PANEL - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{short(int(level))}</text>')
+            parts.append(
+                f'<line class="grid" x1="{LEFT}" x2="{PANEL - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            )
+            parts.append(
+                f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5:.1f}"'
+                f' text-anchor="end">{short(int(level))}</text>'
+            )
     parts.append(_text("unit", (LEFT + PANEL - RIGHT) / 2, HEIGHT - 10, unit))
     return "".join(parts)
 
@@ -85,8 +111,8 @@ def _frame(title: str, unit: str, most: int) -> str:
 def _bar(x: float, width: float, low: float, high: float, most: int, level: int, hover: str) -> str:
     top = _y(high, most)
     return (
-        f'<rect class="bar s{level}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{_y(low, most) - top:.1f}">'
-        f"<title>{esc(hover)}</title></rect>"
+        f'<rect class="bar s{level}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}"'
+        f' height="{_y(low, most) - top:.1f}"><title>{esc(hover)}</title></rect>'
     )
 
 

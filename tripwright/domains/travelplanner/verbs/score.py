@@ -14,7 +14,14 @@ from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import scored_lines
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, SPLITS, Tally, split_size
-from tripwright.domains.travelplanner.verbs.score_tables import HEADER, compared_row, comparison_table, partial, row, summary_table
+from tripwright.domains.travelplanner.verbs.score_tables import (
+    HEADER,
+    compared_row,
+    comparison_table,
+    partial,
+    row,
+    summary_table,
+)
 from tripwright.errors import UserError
 from tripwright.world.store import World
 
@@ -22,32 +29,60 @@ MOST_ROWS = 20  # of a comparison, printed for people
 
 
 def score(
-    plans: Annotated[Path, typer.Argument(help='JSONL, {"query": …, "plan": …} per line; official plan format or Planner-R1\'s schema.')],
+    plans: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                'JSONL, {"query": …, "plan": …} per line; official plan format or Planner-R1\'s'
+                " schema."
+            )
+        ),
+    ],
     world: Annotated[Path, typer.Option(help="World folder the plans are judged in.")],
-    rules: Annotated[str | None, typer.Option(help=f"Rule set: {', '.join(RULES)}. [default: official]", show_default=False)] = None,
+    rules: Annotated[
+        str | None,
+        typer.Option(help=f"Rule set: {', '.join(RULES)}. [default: official]", show_default=False),
+    ] = None,
     queries: Annotated[
-        Path | None, typer.Option(help="Requests that the lines name by text or idx, as a submission does.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Requests that the lines name by text or idx, as a submission does.",
+            show_default=False,
+        ),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help=f"Count against the official numbers of a split: {', '.join(SPLITS)}.", show_default=False)
+        str | None,
+        typer.Option(
+            help=f"Count against the official numbers of a split: {', '.join(SPLITS)}.",
+            show_default=False,
+        ),
     ] = None,
     compare: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="RULES RULES", help="Judge under both; show what differs.", show_default=False)
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="RULES RULES", help="Judge under both; show what differs.", show_default=False
+        ),
     ] = None,
-    json_lines: Annotated[bool, typer.Option("--json", help="One JSON object per line and a summary, instead of a table.")] = False,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON object per line and a summary, instead of a table."),
+    ] = False,
 ) -> None:
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
-    Official rates divide by the fixed numbers of the split (without --split: by those of the plans given), honest rates by the
-    constraints that exist for the plans given. Only --queries ties the lines to the requests of a split. A request without structured
-    fields is read from its text, and marked as inferred.
+    Official rates divide by the fixed numbers of the split (without --split: by those of the plans
+    given), honest rates by the constraints that exist for the plans given. Only --queries ties the
+    lines to the requests of a split. A request without structured fields is read from its text, and
+    marked as inferred.
 
-    A line that cannot be read is named on stderr and counted as not delivered; the others are still judged, and the exit code is then 2.
+    A line that cannot be read is named on stderr and counted as not delivered; the others are still
+    judged, and the exit code is then 2.
 
     Examples:
       tripwright score plans.jsonl --world worlds/nano
       tripwright score plans.jsonl --world worlds/real --rules official --json > verdicts.jsonl
-      tripwright score submission.jsonl --world worlds/real --queries validation.jsonl --split validation
+      tripwright score submission.jsonl --world worlds/real --queries validation.jsonl \\
+        --split validation
       tripwright score plans.jsonl --world worlds/real --compare official strict
     """
     place = World.open(world)
@@ -71,7 +106,14 @@ def score(
     noted.end(tally.n, split)
 
 
-def _compare(plans: Path, world: World, rules: tuple[str, str], queries: QueryFile | None, split: str | None, as_json: bool) -> None:
+def _compare(
+    plans: Path,
+    world: World,
+    rules: tuple[str, str],
+    queries: QueryFile | None,
+    split: str | None,
+    as_json: bool,
+) -> None:
     meter, noted, shown = HackingMeter(rules), Notes(plans), 0
     for compared in compared_lines(plans, world, rules, queries, split):
         meter.add(compared)
@@ -83,7 +125,9 @@ def _compare(plans: Path, world: World, rules: tuple[str, str], queries: QueryFi
             if shown <= MOST_ROWS:
                 typer.echo(compared_row(compared))
     if shown > MOST_ROWS:
-        typer.echo(f"… and {shown - MOST_ROWS} more plans that only one passes (--json has every line)")
+        typer.echo(
+            f"… and {shown - MOST_ROWS} more plans that only one passes (--json has every line)"
+        )
     summary = meter.summary()
     typer.echo(json.dumps(summary) if as_json else comparison_table(summary))
     noted.end(meter.n, split)
@@ -104,15 +148,27 @@ class Notes:
 
     def end(self, n: int, split: str | None) -> None:
         if not n:
-            raise UserError(f'No plans in \'{self._plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per line.')
+            raise UserError(
+                f'No plans in \'{self._plans}\'. Expected a JSONL file with {{"query": …, "plan":'
+                " …} per line."
+            )
         if self._bad:
-            raise UserError(f"{self._plans}: {self._bad} of {n} lines could not be read (named above); they count as not delivered.")
+            raise UserError(
+                f"{self._plans}: {self._bad} of {n} lines could not be read (named above); they"
+                " count as not delivered."
+            )
         if self._not_inferred:
             raise UserError(
-                f"{self._plans}: {self._not_inferred} of {n} requests could not be read from their text (named above); "
-                "their plans count as delivered and as failed."
+                f"{self._plans}: {self._not_inferred} of {n} requests could not be read from their"
+                " text (named above); their plans count as delivered and as failed."
             )
         if self._off_world:
-            raise UserError(f"{self._plans}: {self._off_world} of {n} requests start outside the world (named above): is it the right one?")
+            raise UserError(
+                f"{self._plans}: {self._off_world} of {n} requests start outside the world (named"
+                " above): is it the right one?"
+            )
         if split is not None and n > split_size(split):
-            raise UserError(f"{self._plans}: {n} plans, but the {split} split has {split_size(split)}: the official rates mean nothing.")
+            raise UserError(
+                f"{self._plans}: {n} plans, but the {split} split has {split_size(split)}: the"
+                " official rates mean nothing."
+            )

@@ -1,4 +1,5 @@
-"""What `tripwright score` prints for people. Every figure comes from the summary that `--json` prints."""
+"""What `tripwright score` prints for people. Every figure comes from the summary that `--json`
+prints."""
 
 from __future__ import annotations
 
@@ -11,7 +12,13 @@ from tripwright.errors import printable
 from tripwright.verdict import Fact, Facts
 
 HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
-SHORT = dict(zip(METRICS, ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final"), strict=True))
+SHORT = dict(
+    zip(
+        METRICS,
+        ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final"),
+        strict=True,
+    )
+)
 
 
 def row(scored: ScoredLine) -> str:
@@ -20,7 +27,7 @@ def row(scored: ScoredLine) -> str:
     final = "pass" if verdict.final else "fail"
     judged = f"{_passed(verdict.commonsense):>5}  {_passed(verdict.hard):>5}"
     note = "  (request inferred from its text)" if scored.inferred else ""
-    return f"{scored.line:>5}  {final:<5}  {judged}  {cost:>10}  {_first_problem(scored)}{note}".rstrip()
+    return f"{scored.line:>5}  {final:<5}  {judged}  {cost:>10}  {_first_problem(scored)}{note}".rstrip()  # noqa: E501
 
 
 def _passed(facts: Facts | None) -> str:
@@ -56,27 +63,52 @@ def partial(summary: dict[str, Any]) -> str | None:
         return None
     split, missing = summary["split"], summary["missing"]
     size = split_size(split)
-    return f"{size - missing} of {size} {split} queries answered: {missing} missing count as not delivered under the official denominators."
+    return (
+        f"{size - missing} of {size} {split} queries answered: {missing} missing count as not"
+        " delivered under the official denominators."
+    )
 
 
 def summary_table(summary: dict[str, Any]) -> str:
     split = f", official numbers of the {summary['split']} split" if "split" in summary else ""
-    lines = ["", f"{summary['n']} plans, {summary['rules']} rules{split}", f"  {'':<18} {'official':>6}{'':<16}{'honest':>6}"]
+    lines = [
+        "",
+        f"{summary['n']} plans, {summary['rules']} rules{split}",
+        f"  {'':<18} {'official':>6}{'':<16}{'honest':>6}",
+    ]
     for name in METRICS:
         official, honest = summary[name], summary["honest"][name]
-        lines.append(f"  {name.replace('_', ' '):<18} {_percent(official)}  {_count(official):<14} {_percent(honest)}  {_count(honest)}")
+        lines.append(
+            f"  {name.replace('_', ' '):<18} {_percent(official)}  {_count(official):<14}"
+            f" {_percent(honest)}  {_count(honest)}"
+        )
     if summary["inferred"]:
-        lines.append(f"  {summary['inferred']} of {summary['n']} requests have fields inferred from their text")
+        lines.append(
+            f"  {summary['inferred']} of {summary['n']} requests have fields inferred from their"
+            " text"
+        )
     groups = [("all", summary)]
     groups += [(level, group) for level, group in summary["by_level"].items()]
     groups += [(_days(days), group) for days, group in summary["by_days"].items()]
-    groups += [(f"{level}, {_days(days)}", group) for level, by_days in summary["cells"].items() for days, group in by_days.items()]
-    groups += [(f"{source} requests", group) for source, group in summary.get("by_source", {}).items()]
+    groups += [
+        (f"{level}, {_days(days)}", group)
+        for level, by_days in summary["cells"].items()
+        for days, group in by_days.items()
+    ]
+    groups += [
+        (f"{source} requests", group) for source, group in summary.get("by_source", {}).items()
+    ]
     lines += ["", "honest counts    " + "".join(f"{SHORT[name]:>13}" for name in METRICS)]
-    lines += [f"  {name:<15}" + "".join(f"{_count(group['honest'][metric]):>13}" for metric in METRICS) for name, group in groups]
+    lines += [
+        f"  {name:<15}" + "".join(f"{_count(group['honest'][metric]):>13}" for metric in METRICS)
+        for name, group in groups
+    ]
     lines += ["", "constraints"]
     width = max(map(len, summary["constraints"]), default=0)
-    lines += [f"  {name:<{width}}  {_percent(rate)}  {_count(rate)}" for name, rate in summary["constraints"].items()]
+    lines += [
+        f"  {name:<{width}}  {_percent(rate)}  {_count(rate)}"
+        for name, rate in summary["constraints"].items()
+    ]
     return "\n".join(lines)
 
 
@@ -95,7 +127,12 @@ def _count(rate: dict[str, Any]) -> str:
 def compared_row(compared: ComparedLine) -> str:
     """One plan that only one rule set passes, and what the other says."""
     passed, failed = sorted(compared.verdicts, key=lambda verdict: not verdict.final)
-    facts = [fact for group in (failed.commonsense, failed.hard) for fact in (group or {}).values() if fact.passed is False]
+    facts = [
+        fact
+        for group in (failed.commonsense, failed.hard)
+        for fact in (group or {}).values()
+        if fact.passed is False
+    ]
     why = failed.error or (_told(facts[0]) if facts else "not delivered")
     return f"line {compared.line.number}: passes {passed.rules}, fails {failed.rules}: {why}"
 
@@ -108,7 +145,10 @@ def comparison_table(summary: dict[str, Any]) -> str:
     lines = [
         "",
         f"{summary['n']} plans under {first} and {second} rules",
-        f"  {'':<{width}}  {first:>16}  {second:>16}  {'gap':>7}  {only[0]:>13}  {only[1]:>13}  lines",
+        (
+            f"  {'':<{width}}  {first:>16}  {second:>16}  {'gap':>7}  {only[0]:>13}  {only[1]:>13} "
+            " lines"
+        ),
     ]
     for name, gap in gaps.items():
         mine, theirs = gap[f"only_{first}"], gap[f"only_{second}"]
@@ -117,13 +157,25 @@ def comparison_table(summary: dict[str, Any]) -> str:
         cells = [f"{_percent(gap[rules])} {_count(gap[rules]):>9}" for rules in (first, second)]
         difference = f"{'-':>7}" if gap["gap"] is None else f"{gap['gap']:+7.1%}"
         counts = [f"{_split(each):>13}" for each in (mine, theirs)]
-        lines.append(f"  {name:<{width}}  {cells[0]:>16}  {cells[1]:>16}  {difference}  {counts[0]}  {counts[1]}  {where}{more}".rstrip())
-    lines.append("  gap: first less second; (n): of them, not failed by the other rules but never reached.")
+        lines.append(
+            f"  {name:<{width}}  {cells[0]:>16}  {cells[1]:>16}  {difference}  {counts[0]} "
+            f" {counts[1]}  {where}{more}".rstrip()
+        )
+    lines.append(
+        "  gap: first less second; (n): of them, not failed by the other rules but never reached."
+    )
     examples = {name: gap[f"only_{first}"]["example"] for name, gap in gaps.items()}
     said = {name: example for name, example in examples.items() if example and name != "final"}
-    lines += [f"  {name}, line {example['line']}: {one_line(example['message'])}" for name, example in said.items()]
+    lines += [
+        f"  {name}, line {example['line']}: {one_line(example['message'])}"
+        for name, example in said.items()
+    ]
     return "\n".join(lines)
 
 
 def _split(difference: dict[str, Any]) -> str:
-    return f"{difference['n']} ({difference['not_reached']})" if difference["not_reached"] else str(difference["n"])
+    return (
+        f"{difference['n']} ({difference['not_reached']})"
+        if difference["not_reached"]
+        else str(difference["n"])
+    )

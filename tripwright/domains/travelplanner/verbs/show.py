@@ -24,15 +24,33 @@ from tripwright.world.store import World
 
 def show(
     plan: Annotated[
-        Path, typer.Argument(help='A .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file of plans or transcripts.')
+        Path,
+        typer.Argument(
+            help=(
+                'A .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file of plans or'
+                " transcripts."
+            )
+        ),
     ],
-    world: Annotated[Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)] = None,
+    world: Annotated[
+        Path | None, typer.Option(help="World folder to judge the plan in.", show_default=False)
+    ] = None,
     rules: Annotated[str, typer.Option(help=f"Rule set: {', '.join(RULES)}.")] = "strict",
-    line: Annotated[str | None, typer.Option(help=".jsonl: a line number or a transcript's id; the first line if left out.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Also write one self-contained page.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON, as 'score --json' does.")] = False,
+    line: Annotated[
+        str | None,
+        typer.Option(
+            help=".jsonl: a line number or a transcript's id; the first line if left out."
+        ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write one self-contained page.", show_default=False)
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdict as JSON, as 'score --json' does.")
+    ] = False,
 ) -> None:
-    """Show one plan: each day with its prices, what is wrong beside the day and the item it concerns, and the cost against the budget.
+    """Show one plan: each day with its prices, what is wrong beside the day and the item it
+    concerns, and the cost against the budget.
 
     Examples:
       tripwright show plans.jsonl --line 3 --world worlds/real
@@ -47,8 +65,16 @@ def show(
     verdict = _verdict(found, place, cast(Rules, rules))
     if as_json:
         if verdict is None:
-            raise UserError("--json prints a verdict, which needs --world DIR and a plan with its request.")
-        typer.echo(json.dumps(verdict.to_contract(int(found.where.rpartition(":")[2]) if ":" in found.where else 1)))
+            raise UserError(
+                "--json prints a verdict, which needs --world DIR and a plan with its request."
+            )
+        typer.echo(
+            json.dumps(
+                verdict.to_contract(
+                    int(found.where.rpartition(":")[2]) if ":" in found.where else 1
+                )
+            )
+        )
     view = plan_view(found.query, found.plan, verdict, _notes(found, place))
     if html:
         html.parent.mkdir(parents=True, exist_ok=True)
@@ -73,9 +99,15 @@ def _notes(found: Found, world: World | None) -> list[str]:
     if found.unreadable:
         notes.append(f"The plan could not be read: {' '.join(found.unreadable.split())}")
     if found.query is None:
-        notes.append('Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.')
+        notes.append(
+            'Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.'
+        )
     elif world is None:
-        notes.append(f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}.")
+        notes.append(
+            f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}."
+        )
     elif found.query.org not in world.cities:
-        notes.append(f"'{found.query.org}' is no city of world '{world.name}': is it the right world?")
+        notes.append(
+            f"'{found.query.org}' is no city of world '{world.name}': is it the right world?"
+        )
     return notes

@@ -28,23 +28,43 @@ from tripwright.world.store import World
 
 
 def solve(
-    queries: Annotated[Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")],
+    queries: Annotated[
+        Path, typer.Argument(metavar="QUERIES.jsonl", help="Trip requests, one per line.")
+    ],
     world: Annotated[Path, typer.Option(help="World folder to plan in.")],
-    cheapest: Annotated[bool, typer.Option("--cheapest", help="The proved cheapest plan, however uncomfortable.")] = False,
-    why: Annotated[
-        bool, typer.Option("--why", help="Where there is no plan: which requirements conflict, and single changes that help.")
+    cheapest: Annotated[
+        bool, typer.Option("--cheapest", help="The proved cheapest plan, however uncomfortable.")
     ] = False,
-    k: Annotated[int | None, typer.Option("--k", metavar="K", min=1, help="The K cheapest different plans within the budget.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per request instead of pages.")] = False,
+    why: Annotated[
+        bool,
+        typer.Option(
+            "--why",
+            help=(
+                "Where there is no plan: which requirements conflict, and single changes that help."
+            ),
+        ),
+    ] = False,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", metavar="K", min=1, help="The K cheapest different plans within the budget."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per request instead of pages.")
+    ] = False,
 ) -> None:
-    """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan exists.
+    """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan
+    exists.
 
-    Without --cheapest the plan is a comfortable one where the budget allows it (one room for the party, no taxi where one can fly):
-    its status is then "feasible". "optimal" is the proved cheapest plan. --k implies --cheapest.
+    Without --cheapest the plan is a comfortable one where the budget allows it (one room for the
+    party, no taxi where one can fly): its status is then "feasible". "optimal" is the proved
+    cheapest plan. --k implies --cheapest.
 
-    --why names requirements that cannot be met together, each of them needed for the conflict, says what the world offers, and lists
-    single changes after which there is a plan (proved by solving the changed request), those that give up least first. It solves many
-    relaxed requests: for one without a plan, to a state of 15 to 25 cities, it takes 2 to 4 seconds.
+    --why names requirements that cannot be met together, each of them needed for the conflict, says
+    what the world offers, and lists single changes after which there is a plan (proved by solving
+    the changed request), those that give up least first. It solves many relaxed requests: for one
+    without a plan, to a state of 15 to 25 cities, it takes 2 to 4 seconds.
 
     Examples:
       tripwright solve queries.jsonl --world worlds/nano
@@ -60,31 +80,52 @@ def solve(
         unmet += solved["plan"] is None
         if why:
             solved.update(reasons(query, place, solved["plan"] is not None))
-        typer.echo(json.dumps({"line": number, **solved}) if as_json else ("" if number == 1 else "\n") + page(query, solved))
+        typer.echo(
+            json.dumps({"line": number, **solved})
+            if as_json
+            else ("" if number == 1 else "\n") + page(query, solved)
+        )
         at_home += query.org in place.cities
         if not sys.stdout.isatty():  # on a terminal the plans themselves show how far it is
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
     if not number:
-        raise UserError(f"No queries in '{queries}'. Expected a JSONL file, one query record per line.")
+        raise UserError(
+            f"No queries in '{queries}'. Expected a JSONL file, one query record per line."
+        )
     if not at_home:
-        print(f"warning: no query of '{queries}' starts in a city of world '{place.name}': is it the right world?", file=sys.stderr)
+        print(
+            f"warning: no query of '{queries}' starts in a city of world '{place.name}': is it the"
+            " right world?",
+            file=sys.stderr,
+        )
 
 
-def solve_query(query: Query, world: World, cheapest: bool = False, k: int | None = None) -> dict[str, Any]:
-    """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within the budget or as many as exist."""
+def solve_query(
+    query: Query, world: World, cheapest: bool = False, k: int | None = None
+) -> dict[str, Any]:
+    """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within
+    the budget or as many as exist."""
     started = time.monotonic()
     solution = solve_exactly(query, world) if cheapest or k else expert_solution(query, world)
     plan, cost_usd, why = None, None, solution.why
     if solution.cost_usd is not None and solution.cost_usd > query.budget:
-        why = f"the cheapest plan costs ${solution.cost_usd:,.2f}, the budget is {usd(query.budget)}."
+        why = (
+            f"the cheapest plan costs ${solution.cost_usd:,.2f}, the budget is {usd(query.budget)}."
+        )
     elif solution.cost_usd is not None:
         plan, cost_usd = _official(query, solution, world), solution.cost_usd
     status = "infeasible" if plan is None else "feasible" if solution.comfortable else "optimal"
     found: dict[str, Any] = {"status": status, "plan": plan, "cost_usd": cost_usd}
     if k:
-        best = [each for each in k_best(query, world, k) if each.cost_usd is not None and each.cost_usd <= query.budget]
-        found["plans"] = [{"cost_usd": each.cost_usd, "plan": _official(query, each, world)} for each in best]
+        best = [
+            each
+            for each in k_best(query, world, k)
+            if each.cost_usd is not None and each.cost_usd <= query.budget
+        ]
+        found["plans"] = [
+            {"cost_usd": each.cost_usd, "plan": _official(query, each, world)} for each in best
+        ]
     return {**found, "seconds": round(time.monotonic() - started, 4), "why": why}
 
 
@@ -97,7 +138,10 @@ def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
     """What --why adds: `explanation` (None where the query is met) and `changes`, plain JSON."""
     explanation = None if met else explain(query, world)
     found = [] if explanation is None else changes(query, world)
-    return {"explanation": explanation.record() if explanation else None, "changes": [each.record() for each in found]}
+    return {
+        "explanation": explanation.record() if explanation else None,
+        "changes": [each.record() for each in found],
+    }
 
 
 def page(query: Query, solved: dict[str, Any]) -> str:
@@ -112,14 +156,18 @@ def page(query: Query, solved: dict[str, Any]) -> str:
 def _numbered(query: Query, plans: list[dict[str, Any]]) -> Iterator[str]:
     yield request_line(query)
     for number, each in enumerate(plans, start=1):
-        days = render_plan(query, each["plan"]).split("\n", 2)[-1]  # the request stands above all plans once
+        # the request stands above all plans once
+        days = render_plan(query, each["plan"]).split("\n", 2)[-1]
         yield f"Plan {number} of {len(plans)}: ${each['cost_usd']:,.2f}\n\n{days}"
 
 
 def _told(solved: dict[str, Any]) -> Iterator[str]:
     """One line for each thing that is said, as the names of 25 cities can make it long."""
     explanation = solved["explanation"]
-    for lead, each in [("", explanation), *(("also infeasible: ", also) for also in explanation.get("also", ()))]:
+    for lead, each in [
+        ("", explanation),
+        *(("also infeasible: ", also) for also in explanation.get("also", ())),
+    ]:
         yield f"{lead}{printable(' and '.join(each['conflict']))}"
         yield from (f"  {printable(part)}" for part in each["words"].split("; "))
     if solved["changes"]:
@@ -127,4 +175,6 @@ def _told(solved: dict[str, Any]) -> Iterator[str]:
     elif not explanation.get("malformed"):
         yield "no single change is enough"
     for change in solved["changes"]:
-        yield f"  {printable(change['words'])} (the cheapest plan is then ${change['cost_usd']:,.2f})"
+        yield (
+            f"  {printable(change['words'])} (the cheapest plan is then ${change['cost_usd']:,.2f})"
+        )

@@ -16,19 +16,30 @@ from tripwright.world.store import World
 
 
 def write(
-    source: Annotated[Path, typer.Argument(metavar="RUN_OR_PLANS", help="Folder of a run, or a plans file as `score` reads it.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN_OR_PLANS", help="Folder of a run, or a plans file as `score` reads it."
+        ),
+    ],
     queries: Annotated[Path, typer.Option(help="Requests of the split, in its order.")],
     out: Annotated[Path, typer.Option(help="The submission file to write.")],
-    world: Annotated[Path | None, typer.Option(help="To convert plans in Planner-R1's schema.", show_default=False)] = None,
+    world: Annotated[
+        Path | None,
+        typer.Option(help="To convert plans in Planner-R1's schema.", show_default=False),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Write a submission for the TravelPlanner leaderboard: official format, order of the split, null for a missing plan.
+    """Write a submission for the TravelPlanner leaderboard: official format, order of the split,
+    null for a missing plan.
 
-    Lines that answer none of the requests are named on stderr and left out; the exit code is then 2.
+    Lines that answer none of the requests are named on stderr and left out; the exit code is then
+    2.
 
     Examples:
       tripwright submission write runs/qwen3 --queries validation.jsonl --out submission.jsonl
-      tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real --out submission.jsonl
+      tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real \\
+        --out submission.jsonl
     """
     if out.is_dir():
         raise UserError(f"'{out}' is a folder. Give the name of the file to write.")
@@ -36,14 +47,29 @@ def write(
     submission = Submission(asked, World.open(world) if world else None)
     submission.read(source)
     if not (submission.delivered or submission.notes):
-        raise UserError(f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the transcripts of a run.')
+        raise UserError(
+            f'No plan in \'{source}\'. Expected {{"query": …, "plan": …}} per line, or the'
+            " transcripts of a run."
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(out, "".join(submission.lines()))
     count, delivered = len(asked.records), submission.delivered
     if as_json:
-        typer.echo(json.dumps({"out": str(out), "queries": count, "plans": delivered, "missing": count - delivered}))
+        typer.echo(
+            json.dumps(
+                {
+                    "out": str(out),
+                    "queries": count,
+                    "plans": delivered,
+                    "missing": count - delivered,
+                }
+            )
+        )
     else:
-        typer.echo(f"{out}: {delivered} plans for {count} requests" + (f", {count - delivered} null" if delivered < count else ""))
+        typer.echo(
+            f"{out}: {delivered} plans for {count} requests"
+            + (f", {count - delivered} null" if delivered < count else "")
+        )
     for note in submission.notes:
         typer.echo(f"{source}: {note}", err=True)
     if submission.notes:
@@ -53,9 +79,14 @@ def write(
 def check(
     submission: Annotated[Path, typer.Argument(metavar="FILE", help="The submission file.")],
     queries: Annotated[
-        Path | None, typer.Option(help="Requests of the split, to check texts, order and number.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="Requests of the split, to check texts, order and number.", show_default=False
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per problem and a summary.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per problem and a summary.")
+    ] = False,
 ) -> None:
     """Check a submission's format: one line per problem, and exit code 1 if there is any.
 
@@ -65,7 +96,11 @@ def check(
     problems = 0
     for line, problem in check_submission(submission, QueryFile(queries) if queries else None):
         problems += 1
-        typer.echo(json.dumps({"line": line, "problem": problem}) if as_json else f"{submission}:{line}: {problem}")
+        typer.echo(
+            json.dumps({"line": line, "problem": problem})
+            if as_json
+            else f"{submission}:{line}: {problem}"
+        )
     if as_json:
         typer.echo(json.dumps({"kind": "summary", "problems": problems}))
     elif not problems:

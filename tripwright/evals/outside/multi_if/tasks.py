@@ -38,8 +38,9 @@ def dialect(max_tokens: int, context_tokens: int) -> Dialect:
 
 @dataclass(frozen=True)
 class FollowingGrader:
-    """`official` checks a response as it is, `robust` without its reasoning. What the model is shown of its earlier answers is whole in
-    both. A fact is a turn of which every instruction was followed, strictly."""
+    """`official` checks a response as it is, `robust` without its reasoning. What the model is
+    shown of its earlier answers is whole in both. A fact is a turn of which every instruction was
+    followed, strictly."""
 
     dialogue: Dialogue
     checkers: Checkers
@@ -51,7 +52,11 @@ class FollowingGrader:
 
     @property
     def fact_names(self) -> tuple[str, ...]:
-        return tuple(f"turn_{number}" for number, turn in enumerate(self.dialogue.turns, 1) if turn.instructions is not None)
+        return tuple(
+            f"turn_{number}"
+            for number, turn in enumerate(self.dialogue.turns, 1)
+            if turn.instructions is not None
+        )
 
     def grade(self, transcript: Transcript) -> Grade:
         """A turn that was not reached (the context was full) has an empty response."""
@@ -66,15 +71,20 @@ class FollowingGrader:
                 continue
             reached = number <= len(said)
             try:
-                found = followed(self.checkers, turn.instructions, said[number - 1] if reached else "")
+                found = followed(
+                    self.checkers, turn.instructions, said[number - 1] if reached else ""
+                )
             except CheckerUnfit as problem:
                 return Grade({}, fault=str(problem))
-            facts[f"turn_{number}"] = reached and all(found.strict)  # of no instructions, all are followed
+            # of no instructions, all are followed
+            facts[f"turn_{number}"] = reached and all(found.strict)
             turns.append({**found.record(), "reached": reached})
         return Grade(facts, {"turns": turns})
 
 
-def tasks_of(dialogues: Sequence[Dialogue], checkers: Checkers, rules: IfRules, samples: int = 1) -> list[OutsideTask]:
+def tasks_of(
+    dialogues: Sequence[Dialogue], checkers: Checkers, rules: IfRules, samples: int = 1
+) -> list[OutsideTask]:
     """Ids are the file's keys, and numbers of the samples."""
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     return [
@@ -86,7 +96,9 @@ def tasks_of(dialogues: Sequence[Dialogue], checkers: Checkers, rules: IfRules, 
                 {
                     "language": dialogue.language,
                     "instructions": [
-                        None if turn.instructions is None else [instruction.id for instruction in turn.instructions]
+                        None
+                        if turn.instructions is None
+                        else [instruction.id for instruction in turn.instructions]
                         for turn in dialogue.turns
                     ],
                 },

@@ -1,7 +1,8 @@
 """Natural Plan's calendar scheduling: the day and the hours of one meeting.
 
-`official` takes the first words of the form `Monday, 9:00 - 9:30` in the answer, whatever stands before them and whatever the first word is
-("Maybe Tuesday, 9:00 - 9:30" names Tuesday), and knows two kinds of minutes: 30 is half an hour, and any other is none (14:45 is 14.0).
+`official` takes the first words of the form `Monday, 9:00 - 9:30` in the answer, whatever stands
+before them and whatever the first word is ("Maybe Tuesday, 9:00 - 9:30" names Tuesday), and knows
+two kinds of minutes: 30 is half an hour, and any other is none (14:45 is 14.0).
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from tripwright.agent.reasoning import without_reasoning
 _TIME = re.compile(r"(?<![A-Za-z])[A-Za-z]+, [0-9]+:[0-9]+ - [0-9]+:[0-9]+")
 _DAYS = "Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
 _NAMED_DAY = re.compile(
-    rf"\b({_DAYS})\W{{1,4}}(?:from )?([0-9]{{1,2}}):([0-9]{{2}})\s*(?:[-–—]|to)\s*([0-9]{{1,2}}):([0-9]{{2}})", re.IGNORECASE
+    rf"\b({_DAYS})\W{{1,4}}(?:from"
+    r" )?([0-9]{1,2}):([0-9]{2})\s*(?:[-–—]|to)\s*([0-9]{1,2}):([0-9]{2})",
+    re.IGNORECASE,
 )
 
 
@@ -35,7 +38,8 @@ def official(answer: str, example: Mapping[str, Any]) -> bool:
 
 
 def robust(answer: str, example: Mapping[str, Any]) -> bool:
-    """Without reasoning; the last day of the week with its hours, to the minute, with any dash (or "from … to …") and any case."""
+    """Without reasoning; the last day of the week with its hours, to the minute, with any dash (or
+    "from … to …") and any case."""
     found, wanted = last_slot(without_reasoning(answer)), last_slot(example["golden_plan"])
     return found is not None and found == wanted
 
@@ -58,7 +62,9 @@ def last_slot(text: str) -> Slot | None:
     if not found:
         return None
     day, start, start_minute, end, end_minute = found[-1]
-    return Slot(day.capitalize(), int(start) + int(start_minute) / 60, int(end) + int(end_minute) / 60)
+    return Slot(
+        day.capitalize(), int(start) + int(start_minute) / 60, int(end) + int(end_minute) / 60
+    )
 
 
 def _half_hours(time: str) -> float:

@@ -1,6 +1,8 @@
-"""The three files of Natural Plan as published (google-deepmind/natural-plan, `data/`): one JSON object, an example under each key.
+"""The three files of Natural Plan as published (google-deepmind/natural-plan, `data/`): one JSON
+object, an example under each key.
 
-A file that the scorers could not work with is refused before anything is played: every example has its fields, and its golden plan passes.
+A file that the scorers could not work with is refused before anything is played: every example has
+its fields, and its golden plan passes.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ Prompt = Literal["5shot", "0shot"]
 
 @dataclass(frozen=True)
 class Kind:
-    """`mark` is the field by which a file of this kind is known; `texts`, `numbers` and `others` must be in every example."""
+    """`mark` is the field by which a file of this kind is known; `texts`, `numbers` and `others`
+    must be in every example."""
 
     name: TaskName
     file: str
@@ -38,7 +41,11 @@ class Kind:
 
 
 def _counted(name: str, number: int) -> str:
-    one, many = {"num_cities": ("city", "cities"), "num_people": ("person", "people"), "num_days": ("day", "days")}[name]
+    one, many = {
+        "num_cities": ("city", "cities"),
+        "num_people": ("person", "people"),
+        "num_days": ("day", "days"),
+    }[name]
     return f"{number} {one if number == 1 else many}"
 
 
@@ -87,22 +94,37 @@ class Examples:
 
 
 def read_examples(path: Path, prompt: Prompt = "5shot") -> Examples:
-    """Raises UserError for a file that is none of the three, or that has an example which cannot be played or scored."""
+    """Raises UserError for a file that is none of the three, or that has an example which cannot be
+    played or scored."""
     if not path.is_file():
         raise UserError(f"No file at '{path}'. Expected one of Natural Plan's: {FILES}.")
     try:
         found = read_json(path.read_bytes())
     except NotJson as problem:
-        raise UserError(f"'{path}' is not JSON ({problem}). Expected one of Natural Plan's files: {FILES}.") from None
-    if not isinstance(found, dict) or not found or not all(isinstance(example, dict) for example in found.values()):
-        raise UserError(f"'{path}' holds {described(found)}. Expected an object of examples, as in Natural Plan's {FILES}.")
+        raise UserError(
+            f"'{path}' is not JSON ({problem}). Expected one of Natural Plan's files: {FILES}."
+        ) from None
+    if (
+        not isinstance(found, dict)
+        or not found
+        or not all(isinstance(example, dict) for example in found.values())
+    ):
+        raise UserError(
+            f"'{path}' holds {described(found)}. Expected an object of examples, as in Natural"
+            f" Plan's {FILES}."
+        )
     first = next(iter(found.values()))
     kind = next((kind for kind in KINDS if kind.mark in first), None)
     if kind is None:
-        raise UserError(f"The examples of '{path}' have {described(first)}. Expected one of Natural Plan's files: {FILES}.")
+        raise UserError(
+            f"The examples of '{path}' have {described(first)}. Expected one of Natural Plan's"
+            f" files: {FILES}."
+        )
     for key, example in found.items():
         if wrong := _problem(example, kind, f"prompt_{prompt}"):
-            raise UserError(f"'{path}', example '{key}': {wrong}, in a file of the kind {kind.file}.")
+            raise UserError(
+                f"'{path}', example '{key}': {wrong}, in a file of the kind {kind.file}."
+            )
     return Examples(kind, found)
 
 

@@ -1,8 +1,11 @@
-"""Natural Plan's meeting planning: how many friends are met, each at their place, in their hours, for long enough.
+"""Natural Plan's meeting planning: how many friends are met, each at their place, in their hours,
+for long enough.
 
-`official` walks through the answer's sentences with a clock of its own: a way takes what the distance matrix says and a meeting as long as
-was asked for, whatever times the answer gives (only `wait until` is read). The first step that does not fit ends the walk; the meetings
-before it count. Right where they are as many as in the golden plan. Words after the first `SOLUTION:` are the plan, or all of them.
+`official` walks through the answer's sentences with a clock of its own: a way takes what the
+distance matrix says and a meeting as long as was asked for, whatever times the answer gives (only
+`wait until` is read). The first step that does not fit ends the walk; the meetings before it count.
+Right where they are as many as in the golden plan. Words after the first `SOLUTION:` are the plan,
+or all of them.
 """
 
 from __future__ import annotations
@@ -28,26 +31,34 @@ class Misstep(ValueError):
 
 
 def official(answer: str, example: Mapping[str, Any]) -> bool:
-    """Raises what the official code raises: KeyError at an unknown place or person, IndexError at a sentence that breaks off."""
+    """Raises what the official code raises: KeyError at an unknown place or person, IndexError at a
+    sentence that breaks off."""
     _, found, text = answer.partition(SOLUTION)
     met = meetings(steps_of(text.strip() if found else answer), example)
     return met == meetings(example["golden_plan"], example)
 
 
 def robust(answer: str, example: Mapping[str, Any]) -> bool:
-    """Without reasoning; after the last `SOLUTION:` that has a step of a plan after it, from the last `You start` on; what the official
-    code dies of is a step that does not fit. As many meetings as the golden plan's, or more."""
+    """Without reasoning; after the last `SOLUTION:` that has a step of a plan after it, from the
+    last `You start` on; what the official code dies of is a step that does not fit. As many
+    meetings as the golden plan's, or more."""
     wanted = meetings(example["golden_plan"], example)
     planned = [text for text in without_reasoning(answer).split(SOLUTION) if "You " in text]
     if not planned:
         return False
     _, found, last = planned[-1].rpartition(START)
-    return meetings(steps_of(f"{START}{last}" if found else planned[-1]), example, forgiving=True) >= wanted
+    return (
+        meetings(steps_of(f"{START}{last}" if found else planned[-1]), example, forgiving=True)
+        >= wanted
+    )
 
 
 def can_be_scored(example: Mapping[str, Any]) -> bool:
-    """Raises what a malformed example makes the clock raise. A golden plan that meets nobody is one."""
-    return isinstance(example["golden_plan"], list) and meetings(example["golden_plan"], example) >= 0
+    """Raises what a malformed example makes the clock raise. A golden plan that meets nobody is
+    one."""
+    return (
+        isinstance(example["golden_plan"], list) and meetings(example["golden_plan"], example) >= 0
+    )
 
 
 def steps_of(text: str) -> list[str]:
@@ -69,8 +80,8 @@ def friends_of(example: Mapping[str, Any]) -> dict[str, Friend]:
 
 
 def meetings(steps: Sequence[str], example: Mapping[str, Any], forgiving: bool = False) -> int:
-    """How many take place before the first step that does not fit. `forgiving`: a step that cannot be read is one that does not fit, and
-    raises nothing."""
+    """How many take place before the first step that does not fit. `forgiving`: a step that cannot
+    be read is one that does not fit, and raises nothing."""
     place, start = example["constraints"][0]
     walk = _Walk(friends_of(example), example["dist_matrix"], place, clock(start))
     for step in steps:
@@ -86,7 +97,13 @@ def meetings(steps: Sequence[str], example: Mapping[str, Any], forgiving: bool =
 
 
 class _Walk:
-    def __init__(self, friends: Mapping[str, Friend], minutes: Mapping[str, Mapping[str, float]], place: str, now: datetime):
+    def __init__(
+        self,
+        friends: Mapping[str, Friend],
+        minutes: Mapping[str, Mapping[str, float]],
+        place: str,
+        now: datetime,
+    ):
         self.friends, self.minutes, self.place, self.now = friends, minutes, place, now
         self.seen: set[str] = set()
         self.met = 0

@@ -1,4 +1,5 @@
-"""Natural Plan as tasks: one prompt, one answer, graded by the official rules and by robust ones, whichever decide."""
+"""Natural Plan as tasks: one prompt, one answer, graded by the official rules and by robust ones,
+whichever decide."""
 
 from __future__ import annotations
 
@@ -55,18 +56,27 @@ class PlanGrader:
         return (FACT,)
 
     def grade(self, transcript: Transcript) -> Grade:
-        """Where the official code raises, the example is failed and the exception named. Without an answer there is an empty one."""
+        """Where the official code raises, the example is failed and the exception named. Without an
+        answer there is an empty one."""
         answer, error = transcript.answer or "", None
         try:
             official = self.kind.official(answer, self.example)
         except Exception as raised:  # the official script ends here, for all examples
             official, error = False, type(raised).__name__
         found = {"official": official, "robust": self.kind.robust(answer, self.example)}
-        return Grade({FACT: found[self.rules]}, {**found, "official_error": error}, error if self.rules == "official" else None)
+        return Grade(
+            {FACT: found[self.rules]},
+            {**found, "official_error": error},
+            error if self.rules == "official" else None,
+        )
 
 
 def tasks_of(
-    examples: Examples, rules: PlanRules, prompt: Prompt = "5shot", samples: int = 1, limit: int | None = None
+    examples: Examples,
+    rules: PlanRules,
+    prompt: Prompt = "5shot",
+    samples: int = 1,
+    limit: int | None = None,
 ) -> list[OutsideTask]:
     """Ids are the file's keys, and numbers of the samples."""
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
@@ -85,10 +95,17 @@ def tasks_of(
     ]
 
 
-def score(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
-    """score.json: the share solved by the rules that decide (`final`), by each set of rules, and how often the official code raises."""
+def score(
+    records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]
+) -> dict[str, Any]:
+    """score.json: the share solved by the rules that decide (`final`), by each set of rules, and
+    how often the official code raises."""
     outcomes = outcomes_of(records)
-    errors = Counter(error for outcome in outcomes if outcome.scored and (error := outcome.details.get("official_error")))
+    errors = Counter(
+        error
+        for outcome in outcomes
+        if outcome.scored and (error := outcome.details.get("official_error"))
+    )
     return score_of(outcomes, rules, card, _rates, {"official_errors": dict(errors.most_common())})
 
 
@@ -102,7 +119,8 @@ def _rates(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 class PublishedAnswers:
-    """A policy that says what the file's own field holds, for instance Gemini's answers in `pred_5shot_pro`. Calls no model."""
+    """A policy that says what the file's own field holds, for instance Gemini's answers in
+    `pred_5shot_pro`. Calls no model."""
 
     name = "published"
 
@@ -111,8 +129,13 @@ class PublishedAnswers:
         self._answers = {key: example.get(field) for key, example in examples.by_key.items()}
         for key, answer in self._answers.items():
             if not isinstance(answer, str):
-                texts = [name for name, value in examples.by_key[key].items() if isinstance(value, str)]
-                raise UserError(f"Example '{key}' has no text in the field '{field}'. Its texts are {', '.join(texts)}.")
+                texts = [
+                    name for name, value in examples.by_key[key].items() if isinstance(value, str)
+                ]
+                raise UserError(
+                    f"Example '{key}' has no text in the field '{field}'. Its texts are"
+                    f" {', '.join(texts)}."
+                )
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:

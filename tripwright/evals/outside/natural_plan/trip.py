@@ -1,8 +1,9 @@
 """Natural Plan's trip planning: which cities, for how many days each, in which order.
 
-`official` is the published scorer's reading, line by line, with what it overlooks: a draft in a thought counts as much as the answer, the
-parse ends at the first span that ends on the day which a line of the answer gave as the total, and cities after the golden ones do not
-matter. A stay is the days from one flight to the next, both counted.
+`official` is the published scorer's reading, line by line, with what it overlooks: a draft in a
+thought counts as much as the answer, the parse ends at the first span that ends on the day which a
+line of the answer gave as the total, and cities after the golden ones do not matter. A stay is the
+days from one flight to the next, both counted.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ _TOTAL = re.compile(r"European cities for (\d+) days")
 
 
 def official(answer: str, example: Mapping[str, Any]) -> bool:
-    """Raises what the official code raises: ValueError at a number of more digits than Python reads."""
+    """Raises what the official code raises: ValueError at a number of more digits than Python
+    reads."""
     wanted = golden(example)
     found = stays(answer.split("\n"))
     return bool(wanted) and found[: len(wanted)] == wanted
 
 
 def robust(answer: str, example: Mapping[str, Any]) -> bool:
-    """Without reasoning; the last plan that can be read; the same cities and days, no more and no fewer. What follows the last day may
-    repeat the plan's flights and days, and adds none."""
+    """Without reasoning; the last plan that can be read; the same cities and days, no more and no
+    fewer. What follows the last day may repeat the plan's flights and days, and adds none."""
     wanted = golden(example)
-    total_days = sum(days for _, days in wanted) - len(wanted) + 1  # the day of a flight belongs to both of its cities
+    # the day of a flight belongs to both of its cities
+    total_days = sum(days for _, days in wanted) - len(wanted) + 1
     for lines in reversed(plans(without_reasoning(answer))):
         try:
             read = _read(lines, total_days)
@@ -60,13 +63,15 @@ def golden(example: Mapping[str, Any]) -> list[Stay]:
 
 
 def stays(lines: Sequence[str], total_days: int | None = None) -> list[Stay]:
-    """What the lines say, [] where no span of days or no flight is among them. `total_days` is known, or the lines' own to say."""
+    """What the lines say, [] where no span of days or no flight is among them. `total_days` is
+    known, or the lines' own to say."""
     return _read(lines, total_days).stays
 
 
 class _Plan(NamedTuple):
-    """What was read of some lines: the first span of days of a line, the last flight of a line (its day, from, to). `end` is the number of
-    the line with the span that ended the trip, or of all lines."""
+    """What was read of some lines: the first span of days of a line, the last flight of a line (its
+    day, from, to). `end` is the number of the line with the span that ended the trip, or of all
+    lines."""
 
     days: list[str]
     flights: list[Flight]
@@ -98,8 +103,8 @@ def _read(lines: Sequence[str], total_days: int | None) -> _Plan:
 
 
 def _flight(line: str) -> Flight | None:
-    r"""What `.*Day (\d+).*from (\w+) to (\w+)` finds: the last way, and the last day before it. Written as one pattern, a line of
-    a model that loops takes hours."""
+    r"""What `.*Day (\d+).*from (\w+) to (\w+)` finds: the last way, and the last day before it.
+    Written as one pattern, a line of a model that loops takes hours."""
     way = _last(_WAY.finditer(line))
     day = _last(_DAY.finditer(line, 0, way.start())) if way else None
     return (day[1], way[1], way[2]) if way and day else None
@@ -110,15 +115,19 @@ def _last(found: Iterable[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _goes_on(read: _Plan, lines: Sequence[str]) -> bool:
-    """Whether the lines from the trip's last on name a flight or days that the plan before them has not."""
+    """Whether the lines from the trip's last on name a flight or days that the plan before them has
+    not."""
     rest = lines[read.end :]
     known = {span for line in lines[: read.end] for span in _SPAN.findall(line)} | {read.days[-1]}
     flights = {flight for line in rest if (flight := _flight(line))}
-    return not flights <= set(read.flights) or any(span not in known for line in rest for span in _DAYS.findall(line))
+    return not flights <= set(read.flights) or any(
+        span not in known for line in rest for span in _DAYS.findall(line)
+    )
 
 
 def plans(text: str) -> list[list[str]]:
-    """The lines of each plan in the text: one begins wherever a line says for how many days the trip is, or `SOLUTION:`."""
+    """The lines of each plan in the text: one begins wherever a line says for how many days the
+    trip is, or `SOLUTION:`."""
     found: list[list[str]] = [[]]
     for line in text.split("\n"):
         if _TOTAL.search(line) or "SOLUTION:" in line:

@@ -1,8 +1,10 @@
-"""A Search-R1 model behind an OpenAI-compatible endpoint: its whole episode is one assistant message that is written on.
+"""A Search-R1 model behind an OpenAI-compatible endpoint: its whole episode is one assistant
+message that is written on.
 
-Search-R1 puts what a search found into the model's own text, without another role in between. So every request holds the user's prompt
-and one assistant message, everything so far, and asks the server to continue it (`continue_final_message`, as vLLM and SGLang know it)
-up to the next `</search>` or `</answer>`.
+Search-R1 puts what a search found into the model's own text, without another role in between. So
+every request holds the user's prompt and one assistant message, everything so far, and asks the
+server to continue it (`continue_final_message`, as vLLM and SGLang know it) up to the next
+`</search>` or `</answer>`.
 """
 
 from __future__ import annotations
@@ -20,21 +22,38 @@ GO_ON = {"continue_final_message": True, "add_generation_prompt": False}
 
 @dataclass(frozen=True)
 class ContinuingEndpoint(ChatEndpoint):
-    def complete(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> Completion | Fault:
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> Completion | Fault:
         """`tools` are never sent: this notation has its own."""
         outcome = super().complete(as_one_turn(messages))
-        return replace(outcome, text=closed(outcome.text)) if isinstance(outcome, Completion) else outcome
+        return (
+            replace(outcome, text=closed(outcome.text))
+            if isinstance(outcome, Completion)
+            else outcome
+        )
 
-    def _request(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    def _request(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+    ) -> dict[str, Any]:
         begun = messages[-1]["role"] == "assistant"
         return {**super()._request(messages, tools), **TO_THE_TAG, **(GO_ON if begun else {})}
 
 
 def as_one_turn(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What stands before the first assistant turn as it is, and all the rest as one assistant message."""
-    opening = next((place for place, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
+    """What stands before the first assistant turn as it is, and all the rest as one assistant
+    message."""
+    opening = next(
+        (place for place, message in enumerate(messages) if message["role"] == "assistant"),
+        len(messages),
+    )
     written = "".join(str(message["content"]) for message in messages[opening:])
-    return [*map(dict, messages[:opening]), *([{"role": "assistant", "content": written}] if written else [])]
+    return [
+        *map(dict, messages[:opening]),
+        *([{"role": "assistant", "content": written}] if written else []),
+    ]
 
 
 def closed(text: str) -> str:

@@ -3,10 +3,12 @@
 | dialect | prompt and notation | limits |
 |---|---|---|
 | `search_r1` | Search-R1's prompt and tags, top 3 | 4 searches, 500 tokens a turn and a result |
-| `star_search` | STAR's pattern (row S1): one thought, then `<tool_call>` or `<answer>`; top 5 | row S10: 60 calls, 32K tokens |
-| `search` | the same task for models with functions of their own | row S10 |
+| `star_search` | STAR's pattern (row S1): one thought, then `<tool_call>` or `<answer>`; top 5 |
+row S10: 60 calls, 32K tokens | | `search` | the same task for models with functions of their own |
+row S10 |
 
-STAR did not publish the prompt of its questions; `star_search` has the wording of its travel prompt as far as that is not about travel.
+STAR did not publish the prompt of its questions; `star_search` has the wording of its travel prompt
+as far as that is not about travel.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from tripwright.errors import UserError
 from tripwright.evals.outside.qa.search import INFORMATION, SCHEMA, TEXT
 
 SEARCH_R1_PROMPT = (
-    "Answer the given question. You must conduct reasoning inside <think> and </think> first every time you get new information. After "
-    "reasoning, if you find you lack some knowledge, you can call a search engine by <search> query </search> and it will return the top "
-    "searched results between <information> and </information>. You can search as many times as your want. If you find no further external "
-    "knowledge needed, you can directly provide the answer inside <answer> and </answer>, without detailed illustrations. For example, "
-    "<answer> Beijing </answer>. Question: {question}\n"
+    "Answer the given question. You must conduct reasoning inside <think> and </think> first every"
+    " time you get new information. After reasoning, if you find you lack some knowledge, you can"
+    " call a search engine by <search> query </search> and it will return the top searched results"
+    " between <information> and </information>. You can search as many times as your want. If you"
+    " find no further external knowledge needed, you can directly provide the answer inside"
+    " <answer> and </answer>, without detailed illustrations. For example, <answer> Beijing"
+    " </answer>. Question: {question}\n"
 )
 
 _TASK = (
-    "You are a helpful assistant that answers questions. You gather the facts with a search tool over Wikipedia, one call a turn, and then "
-    "give the answer in a few words: a name, a date, a number, yes or no, without an explanation."
+    "You are a helpful assistant that answers questions. You gather the facts with a search tool"
+    " over Wikipedia, one call a turn, and then give the answer in a few words: a name, a date, a"
+    " number, yes or no, without an explanation."
 )
 
 STAR_SEARCH_PROMPT = f"""{_TASK}
@@ -51,7 +56,7 @@ Example Response Format:
 {{"name": "search", "arguments": {{"query": "river through Paris"}}}}
 </tool_call>
 
-Now begin the conversation with the user."""
+Now begin the conversation with the user."""  # noqa: E501
 
 SEARCH_PROMPT = f"""{_TASK}
 Put the final answer between <answer> and </answer>. For example, <answer> Beijing </answer>."""
@@ -82,7 +87,8 @@ SEARCH_DIALECTS = {
             max_calls=4,
             max_tool_tokens=500,
             max_turn_tokens=500,
-            context_tokens=8 * 1024,  # out of reach; Search-R1 cuts off what is further back than 4,096 tokens
+            # out of reach; Search-R1 cuts off what is further back than 4,096 tokens
+            context_tokens=8 * 1024,
             on_malformed="error",
             on_repeated="answer",
             turns=SEARCH_TURNS,
@@ -98,7 +104,8 @@ SEARCH_DIALECTS = {
             max_turns=61,  # 60 calls and the answer
             max_calls=60,
             context_tokens=32 * 1024,
-            on_repeated="answer",  # row S10 counts context, budget and a missing answer as failures, and nothing else
+            # row S10 counts context, budget and a missing answer as failures, and nothing else
+            on_repeated="answer",
         ),
         SearchDialect(
             "search",
@@ -116,5 +123,7 @@ SEARCH_DIALECTS = {
 
 def search_dialect(name: str) -> SearchDialect:
     if name not in SEARCH_DIALECTS:
-        raise UserError(f"Unknown dialect '{name}'. For questions there are {', '.join(SEARCH_DIALECTS)}.")
+        raise UserError(
+            f"Unknown dialect '{name}'. For questions there are {', '.join(SEARCH_DIALECTS)}."
+        )
     return SEARCH_DIALECTS[name]

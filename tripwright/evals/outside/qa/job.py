@@ -1,7 +1,7 @@
 """One question as a task: a Search tool, an answer in words, exact match as the grade (row S10).
 
-Context overflow, a spent call budget and a missing `<answer>` are failures and stay in every denominator; a retriever that is down is our
-side's fault, and the episode unscored (law 4).
+Context overflow, a spent call budget and a missing `<answer>` are failures and stay in every
+denominator; a retriever that is down is our side's fault, and the episode unscored (law 4).
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ class ExactMatch:
         if answer is None:
             matches = {"exact_match": False, "sub_exact_match": False, "f1": 0.0}
         else:
-            matches = {"exact_match": exact_match(answer, gold), "sub_exact_match": sub_exact_match(answer, gold), "f1": f1(answer, gold)}
+            matches = {
+                "exact_match": exact_match(answer, gold),
+                "sub_exact_match": sub_exact_match(answer, gold),
+                "f1": f1(answer, gold),
+            }
         facts = {"answered": answer is not None, "exact_match": bool(matches["exact_match"])}
         return Grade(facts, {**matches, "answered": answer is not None, "searches": searches})
 
@@ -51,8 +55,11 @@ class SearchOf:
         return SearchTools(self.retriever, dialect.face, self.top_k, emptied)
 
 
-def question_tasks(questions: Sequence[Question], retriever: Retriever, dialect: SearchDialect, samples: int = 1) -> list[OutsideTask]:
-    """Ids are the set, the question's own id and the number of the sample, so that they survive interruptions."""
+def question_tasks(
+    questions: Sequence[Question], retriever: Retriever, dialect: SearchDialect, samples: int = 1
+) -> list[OutsideTask]:
+    """Ids are the set, the question's own id and the number of the sample, so that they survive
+    interruptions."""
     tools = SearchOf(retriever, dialect.top_k)
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     return [_task(question, dialect, tools, end) for question in questions for end in ends]
@@ -62,4 +69,6 @@ def _task(question: Question, dialect: SearchDialect, tools: SearchOf, end: str)
     name, gold = f"{question.set}/{question.id}", question.golden_answers
     asked = dialect.question_prompt.replace("{question}", question.text)
     query = Conversation(asked, fields={"text": question.text, "golden_answers": list(gold)})
-    return OutsideTask(f"{name}{end}", query, f"qa/{question.set}", ExactMatch(gold), name, question.set, tools)
+    return OutsideTask(
+        f"{name}{end}", query, f"qa/{question.set}", ExactMatch(gold), name, question.set, tools
+    )

@@ -1,7 +1,8 @@
-"""The corpus that a Search tool searches: passages in the form of Search-R1's wiki-18, and the interface of whatever finds them.
+"""The corpus that a Search tool searches: passages in the form of Search-R1's wiki-18, and the
+interface of whatever finds them.
 
-A line of a corpus is {"id", "contents"}; the first line of the contents is the title, in wiki-18 between double quotes, and the rest is
-the text. What a model reads is the title as it stands there.
+A line of a corpus is {"id", "contents"}; the first line of the contents is the title, in wiki-18
+between double quotes, and the rest is the text. What a model reads is the title as it stands there.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Retriever(Protocol):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a run card says of it: two runs with equal identities were given the same passages for the same query."""
+        """What a run card says of it: two runs with equal identities were given the same passages
+        for the same query."""
         ...
 
     def search(self, query: str, top_k: int) -> Sequence[Passage]:
@@ -49,7 +51,8 @@ class Retriever(Protocol):
 
 
 def read_corpus(path: Path) -> Iterator[Passage]:
-    """Every passage, in order, one at a time. Raises UserError with the place of the first line that is none."""
+    """Every passage, in order, one at a time. Raises UserError with the place of the first line
+    that is none."""
     if not path.is_file():
         raise UserError(f"No corpus at '{path}'. Expected a JSONL file of passages: {EXPECTED}.")
     for number, record in json_lines(path):

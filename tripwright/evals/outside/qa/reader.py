@@ -1,7 +1,9 @@
-"""A yardstick for the retriever, not a model: it searches with the question itself, once, and knows the right answer when it sees it.
+"""A yardstick for the retriever, not a model: it searches with the question itself, once, and knows
+the right answer when it sees it.
 
-Its exact match is the share of questions whose gold answer stands, word for word, in what one search with the question finds: more than a
-reader can get who searches only so, and less than one who searches well.
+Its exact match is the share of questions whose gold answer stands, word for word, in what one
+search with the question finds: more than a reader can get who searches only so, and less than one
+who searches well.
 """
 
 from __future__ import annotations
@@ -24,10 +26,15 @@ class GoldReader:
         for session in sessions:
             asked = session.query.fields if isinstance(session.query, Conversation) else {}
             if "golden_answers" not in asked:
-                raise UserError(f"Policy '{self.name}' answers questions, found a request of another kind.")
+                raise UserError(
+                    f"Policy '{self.name}' answers questions, found a request of another kind."
+                )
             say(session, _search(session, asked["text"]))
             if not session.done:
-                say(session, f"<answer>{_seen(asked['golden_answers'], session.transcript.segments[-1].text)}</answer>")
+                say(
+                    session,
+                    f"<answer>{_seen(asked['golden_answers'], session.transcript.segments[-1].text)}</answer>",  # noqa: E501
+                )
             yield session
 
 
@@ -39,5 +46,6 @@ def _search(session: Session, words: str) -> str:
 
 def _seen(gold: Sequence[str], shown: str) -> str:
     """The first gold answer that stands in what was shown, else nothing."""
-    read = f" {normalised(shown.replace('<', ' <'))} "  # or the tag after the last word would become part of it
+    # or the tag after the last word would become part of it
+    read = f" {normalised(shown.replace('<', ' <'))} "
     return next((answer for answer in gold if f" {normalised(answer)} " in read), "")

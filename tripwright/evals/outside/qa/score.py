@@ -1,8 +1,10 @@
-"""The score of a run over the seven sets: exact match, sub-exact match and F1 of each set, and their average over sets (row S10).
+"""The score of a run over the seven sets: exact match, sub-exact match and F1 of each set, and
+their average over sets (row S10).
 
-The average is Search-R1's and STAR's: every set counts the same, however many questions it has. Its interval combines the sets' own by
-the method of variance estimates recovery (MOVER; Zou and Donner 2008): with p the mean of the p_i over S sets,
-low = p − √Σ(p_i − low_i)² / S and high alike, which keeps the sense of Wilson's intervals where a set is near 0 or 1.
+The average is Search-R1's and STAR's: every set counts the same, however many questions it has. Its
+interval combines the sets' own by the method of variance estimates recovery (MOVER; Zou and Donner
+2008): with p the mean of the p_i over S sets, low = p − √Σ(p_i − low_i)² / S and high alike, which
+keeps the sense of Wilson's intervals where a set is near 0 or 1.
 """
 
 from __future__ import annotations
@@ -17,16 +19,27 @@ from tripwright.evals.outside.qa.questions import SETS
 MEASURES = ("exact_match", "sub_exact_match", "f1")
 
 
-def score_questions(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
-    """Over all questions as "metrics" (so large sets weigh more), by set and over sets as "questions". `records` is read once."""
+def score_questions(
+    records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Over all questions as "metrics" (so large sets weigh more), by set and over sets as
+    "questions". `records` is read once."""
     outcomes = outcomes_of(records)
     scored = [outcome for outcome in outcomes if outcome.scored]
     there = {outcome.level for outcome in scored}
-    sets = {name: measures([o for o in scored if o.level == name]) for name in SETS if name in there}
-    average = {measure: average_of([found[measure] for found in sets.values()]) for measure in MEASURES}
+    sets = {
+        name: measures([o for o in scored if o.level == name]) for name in SETS if name in there
+    }
+    average = {
+        measure: average_of([found[measure] for found in sets.values()]) for measure in MEASURES
+    }
     questions = {"sets": sets, "average": {**average, "sets": len(sets), "of": len(SETS)}}
     return score_of(
-        outcomes, rules, card, lambda some: {"final": rate_of(some, lambda o: o.final), **measures(some)}, {"questions": questions}
+        outcomes,
+        rules,
+        card,
+        lambda some: {"final": rate_of(some, lambda o: o.final), **measures(some)},
+        {"questions": questions},
     )
 
 

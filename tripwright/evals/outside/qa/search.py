@@ -1,6 +1,7 @@
 """The one tool of row S10: `search`, over whatever retriever, in the words of a dialect.
 
-Passages are other people's words and are shown as data: what could be a tag in them loses its angle brackets.
+Passages are other people's words and are shown as data: what could be a tag in them loses its angle
+brackets.
 """
 
 from __future__ import annotations
@@ -25,27 +26,37 @@ SCHEMA: dict[str, Any] = {
         "description": "Search Wikipedia. Returns the passages that match best, the best first.",
         "parameters": {
             "type": "object",
-            "properties": {"query": {"type": "string", "description": "What to search for, in words."}},
+            "properties": {
+                "query": {"type": "string", "description": "What to search for, in words."}
+            },
             "required": ["query"],
         },
     },
 }
 
 INVALID = (
-    "\nMy previous action is invalid. If I want to search, I should put the query between <search> and </search>. If I want to give the "
-    "final answer, I should put the answer between <answer> and </answer>. Let me try again.\n"
+    "\nMy previous action is invalid. If I want to search, I should put the query between <search>"
+    " and </search>. If I want to give the final answer, I should put the answer between <answer>"
+    " and </answer>. Let me try again.\n"
 )
 
 
 def passages_text(passages: Sequence[Passage]) -> str:
     """As Search-R1 writes them: `Doc 1(Title: "Rome") Rome is …`, one a line."""
-    return "".join(f"Doc {n}(Title: {defused(p.title)}) {defused(p.text)}\n" for n, p in enumerate(passages, start=1)).strip()
+    return "".join(
+        f"Doc {n}(Title: {defused(p.title)}) {defused(p.text)}\n"
+        for n, p in enumerate(passages, start=1)
+    ).strip()
 
 
 def _as_information(face: Face, written: Written) -> Pieces:
     """Search-R1's block, blank lines included. It has one sentence for whatever it cannot read."""
     is_page = isinstance(written, Page)
-    return Pieces(f"\n\n<information>{passages_text(written.records)}</information>\n\n" if is_page else INVALID)
+    return Pieces(
+        f"\n\n<information>{passages_text(written.records)}</information>\n\n"
+        if is_page
+        else INVALID
+    )
 
 
 def _as_text(face: Face, written: Written) -> Pieces:
@@ -59,9 +70,12 @@ TEXT = Face("search", _as_text, tables={}, named={})
 
 
 class SearchTools:
-    """The tools of one episode. With `emptied` nothing is ever found: what is still answered right was in the model's memory."""
+    """The tools of one episode. With `emptied` nothing is ever found: what is still answered right
+    was in the model's memory."""
 
-    def __init__(self, retriever: Retriever, face: Face = TEXT, top_k: int = 5, emptied: bool = False):
+    def __init__(
+        self, retriever: Retriever, face: Face = TEXT, top_k: int = 5, emptied: bool = False
+    ):
         if top_k < 1:
             raise ValueError(f"top_k is at least 1, found {top_k}")
         self.face, self._retriever, self._top_k, self._emptied = face, retriever, top_k, emptied
@@ -91,12 +105,16 @@ def _read(name: str, arguments: Mapping[str, Any] | str) -> str:
         raise ToolError(f"There is no tool {quoted(name)}. The tool is {TOOL}.", "unknown_tool")
     given = read_arguments(arguments)
     if unknown := [key for key in given if key != "query"]:
-        raise ToolError(f"{TOOL} has no argument {quoted(unknown[0])}. It takes: query.", "unknown_argument")
+        raise ToolError(
+            f"{TOOL} has no argument {quoted(unknown[0])}. It takes: query.", "unknown_argument"
+        )
     if "query" not in given:
         raise ToolError(f"{TOOL} needs the argument query.", "missing_argument")
     query = given["query"]
     if not isinstance(query, str) or not query.strip():
         raise ToolError(f"query must be words to search for, found {quoted(query)}.", "wrong_type")
     if len(query) > LONGEST_QUERY:
-        raise ToolError(f"query has {len(query):,} characters, at most {LONGEST_QUERY:,} are taken.", "too_long")
+        raise ToolError(
+            f"query has {len(query):,} characters, at most {LONGEST_QUERY:,} are taken.", "too_long"
+        )
     return query.strip()

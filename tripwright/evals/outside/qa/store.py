@@ -1,12 +1,15 @@
-"""An index on disk: the passages of a corpus by their number, and beside them what searches need. Built once, read by many processes.
+"""An index on disk: the passages of a corpus by their number, and beside them what searches need.
+Built once, read by many processes.
 
 | file | what it holds |
 |---|---|
-| `index.json` | the corpus (its name, SHA-256 and number of passages), what was built; written last: without it an index is not finished |
-| `passages.sqlite` | the passages, numbered from 0 in the order of the corpus, and the inverted index of `bm25.py` |
-| `dense.faiss` | one vector per passage, in the same order (`dense.py`); only where it was asked for |
+| `index.json` | the corpus (its name, SHA-256 and number of passages), what was built; written
+last: without it an index is not finished | | `passages.sqlite` | the passages, numbered from 0 in
+the order of the corpus, and the inverted index of `bm25.py` | | `dense.faiss` | one vector per
+passage, in the same order (`dense.py`); only where it was asked for |
 
-Everything is read from the corpus one line at a time, so its size is a matter of disk, not of memory.
+Everything is read from the corpus one line at a time, so its size is a matter of disk, not of
+memory.
 """
 
 from __future__ import annotations
@@ -39,13 +42,15 @@ CREATE VIRTUAL TABLE words USING fts5(contents, content = '', tokenize = '{TOKEN
 
 
 def build_index(corpus: Path, out: Path) -> dict[str, Any]:
-    """Writes `out` and returns its manifest. One of the same corpus that is there already is left alone; of another, a UserError."""
+    """Writes `out` and returns its manifest. One of the same corpus that is there already is left
+    alone; of another, a UserError."""
     digest = file_sha256(corpus)
     found = json_object(out / MANIFEST) if (out / MANIFEST).is_file() else None
     if found is not None:
         if found.get("corpus", {}).get("sha256") != digest:
             raise UserError(
-                f"'{out}' holds an index of another corpus ({found.get('corpus', {}).get('name')}). Choose a new folder for --out."
+                f"'{out}' holds an index of another corpus ({found.get('corpus', {}).get('name')})."
+                " Choose a new folder for --out."
             )
         return found
     out.mkdir(parents=True, exist_ok=True)
@@ -56,7 +61,10 @@ def build_index(corpus: Path, out: Path) -> dict[str, Any]:
         partial.unlink()
         raise UserError(f"No passages in '{corpus}'. Expected one per line.")
     os.replace(partial, out / PASSAGES)
-    manifest = {"corpus": {"name": corpus.name, "sha256": digest, "passages": count}, "bm25": {"tokenizer": TOKENIZER}}
+    manifest = {
+        "corpus": {"name": corpus.name, "sha256": digest, "passages": count},
+        "bm25": {"tokenizer": TOKENIZER},
+    }
     write_atomically(out / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     return manifest
 
@@ -66,9 +74,14 @@ def _write(path: Path, passages: Iterable[Passage]) -> int:
     connection = sqlite3.connect(path)
     try:
         connection.executescript(_SCHEMA)
-        while batch := [(number, passage.id, passage.contents) for number, passage in islice(rows, BATCH)]:
+        while batch := [
+            (number, passage.id, passage.contents) for number, passage in islice(rows, BATCH)
+        ]:
             connection.executemany("INSERT INTO passages VALUES (?, ?, ?)", batch)
-            connection.executemany("INSERT INTO words (rowid, contents) VALUES (?, ?)", ((n, contents) for n, _, contents in batch))
+            connection.executemany(
+                "INSERT INTO words (rowid, contents) VALUES (?, ?)",
+                ((n, contents) for n, _, contents in batch),
+            )
             count += len(batch)
             status.show(f"{count:,} passages indexed, {count / max(status.seconds, 1e-9):,.0f}/s")
         connection.execute("INSERT INTO words (words) VALUES ('optimize')")
@@ -85,7 +98,10 @@ class PassageStore:
     def __init__(self, folder: Path):
         manifest = json_object(folder / MANIFEST) if (folder / MANIFEST).is_file() else None
         if manifest is None or not (folder / PASSAGES).is_file():
-            raise UserError(f"No index at '{folder}'. Make one with 'tripwright outside index CORPUS.jsonl --out {folder}'.")
+            raise UserError(
+                f"No index at '{folder}'. Make one with 'tripwright outside index CORPUS.jsonl"
+                f" --out {folder}'."
+            )
         self.folder, self.manifest = folder, manifest
         self._of_thread = threading.local()
 
@@ -102,7 +118,12 @@ class PassageStore:
 
     def numbered(self, numbers: Iterable[int]) -> list[Passage]:
         """The passages of these numbers, in this order; a number that is not there is left out."""
-        rows = (self.connection.execute("SELECT id, contents FROM passages WHERE number = ?", (int(n),)).fetchone() for n in numbers)
+        rows = (
+            self.connection.execute(
+                "SELECT id, contents FROM passages WHERE number = ?", (int(n),)
+            ).fetchone()
+            for n in numbers
+        )
         return [Passage(*row) for row in rows if row is not None]
 
     def contents(self) -> Iterator[str]:

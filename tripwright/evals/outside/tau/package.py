@@ -1,7 +1,9 @@
-"""The package that runs the retail shop, in an environment of its own, spoken to over a process boundary (`worker.py`).
+"""The package that runs the retail shop, in an environment of its own, spoken to over a process
+boundary (`worker.py`).
 
-The package is inspect-evals, whose port of τ²-bench carries tasks, database and rules. Sierra's own `tau2` is on no package index: what
-`pip install tau2` brings is a library for magnetic relaxation, and is refused by name.
+The package is inspect-evals, whose port of τ²-bench carries tasks, database and rules. Sierra's own
+`tau2` is on no package index: what `pip install tau2` brings is a library for magnetic relaxation,
+and is refused by name.
 """
 
 from __future__ import annotations
@@ -20,8 +22,12 @@ from tripwright.errors import UserError
 WORKER = Path(__file__).with_name("worker.py")
 WANTED = "inspect-evals"
 LEAST = (0, 26)
-INSTALL = f"Make one with 'python3 -m venv DIR' and 'DIR/bin/pip install \"{WANTED}>=0.26\"', and give --python DIR/bin/python."
-START_S = 300.0  # until the environment is looked at: its imports take seconds, on a busy machine more
+INSTALL = (
+    f"Make one with 'python3 -m venv DIR' and 'DIR/bin/pip install \"{WANTED}>=0.26\"', and give"
+    " --python DIR/bin/python."
+)
+# until the environment is looked at: its imports take seconds, on a busy machine more
+START_S = 300.0
 LAST_WORDS_S = 2.0  # for what an ended process wrote to stderr, which explains its end, to be read
 LOOK = (
     "import json, importlib.metadata as m; found = {}\n"
@@ -38,7 +44,8 @@ class WorkerDown(Exception):
 
 @dataclass(frozen=True)
 class TaskText:
-    """What the simulated customer is told: `simulator_prompt` as system prompt, then `opening` as the first words to it."""
+    """What the simulated customer is told: `simulator_prompt` as system prompt, then `opening` as
+    the first words to it."""
 
     id: str
     simulator_prompt: str
@@ -46,9 +53,12 @@ class TaskText:
 
 
 def check_environment(python: str) -> str:
-    """The version of the package there. Raises UserError for an interpreter or an environment that will not do."""
+    """The version of the package there. Raises UserError for an interpreter or an environment that
+    will not do."""
     try:
-        done = subprocess.run([python, "-I", "-c", LOOK], capture_output=True, text=True, timeout=START_S, check=True)
+        done = subprocess.run(
+            [python, "-I", "-c", LOOK], capture_output=True, text=True, timeout=START_S, check=True
+        )
         found = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         raise UserError(f"'{python}' is no Python interpreter that runs. {INSTALL}") from None
@@ -56,33 +66,50 @@ def check_environment(python: str) -> str:
         raise UserError(_why_not(python, found))
     said = str(found[WANTED][0])
     if tuple(int(part) for part in said.split(".")[:2] if part.isdigit()) < LEAST:
-        raise UserError(f"'{python}' has {WANTED} {said}, expected {'.'.join(map(str, LEAST))} or newer. {INSTALL}")
+        raise UserError(
+            f"'{python}' has {WANTED} {said}, expected {'.'.join(map(str, LEAST))} or newer."
+            f" {INSTALL}"
+        )
     return said
 
 
 def _why_not(python: str, found: dict[str, list[str]]) -> str:
     if "tau2" in found:
         name, summary = f"tau2 {found['tau2'][0]}", found["tau2"][1] or "no summary"
-        return f"'{python}' has {name} ({summary}) and no {WANTED}. The tau2 of PyPI is a physics library and not τ²-bench. {INSTALL}"
-    others = f"found {', '.join(f'{name} {said[0]}' for name, said in found.items())}; " if found else ""
+        return (
+            f"'{python}' has {name} ({summary}) and no {WANTED}. The tau2 of PyPI is a physics"
+            f" library and not τ²-bench. {INSTALL}"
+        )
+    others = (
+        f"found {', '.join(f'{name} {said[0]}' for name, said in found.items())}; " if found else ""
+    )
     return f"'{python}' has no {WANTED}: {others}expected an environment with it. {INSTALL}"
 
 
 class Package:
-    """The worker process and what it said of itself. Threads may share one; their requests take turns."""
+    """The worker process and what it said of itself. Threads may share one; their requests take
+    turns."""
 
     def __init__(self, command: Sequence[str]):
         self._lock = threading.Lock()
         self._errors: deque[str] = deque(maxlen=5)
         self._process = subprocess.Popen(
-            list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         )
         self._drainer = threading.Thread(target=self._drain, daemon=True)
         self._drainer.start()
         try:
             said = self.ask(op="hello")
             self.policy, self.schemas = str(said["policy"]), list(said["tools"])
-            self.tasks = [TaskText(str(task["id"]), str(task["simulator_prompt"]), str(task["opening"])) for task in said["tasks"]]
+            self.tasks = [
+                TaskText(str(task["id"]), str(task["simulator_prompt"]), str(task["opening"]))
+                for task in said["tasks"]
+            ]
             self.identity = {key: said[key] for key in ("package", "version", "inspect_ai")}
         except (WorkerDown, LookupError, TypeError) as problem:
             self.close()
@@ -104,10 +131,14 @@ class Package:
                 line = self._process.stdout.readline()
                 answer = json.loads(line) if line else None
             except (OSError, ValueError) as error:
-                raise WorkerDown(f"its process cannot be spoken to ({type(error).__name__})") from None
+                raise WorkerDown(
+                    f"its process cannot be spoken to ({type(error).__name__})"
+                ) from None
         if not isinstance(answer, dict):
             self._drainer.join(timeout=LAST_WORDS_S)
-            raise WorkerDown(f"its process ended{': ' + ' '.join(self._errors)[-300:] if self._errors else ''}")
+            raise WorkerDown(
+                f"its process ended{': ' + ' '.join(self._errors)[-300:] if self._errors else ''}"
+            )
         if "fault" in answer:
             raise WorkerDown(str(answer["fault"]))
         return answer

@@ -1,7 +1,9 @@
-"""The retail tasks of τ²-bench as jobs of `evals.run` (row P15): the agent's policy is ours, tools, rules and tasks are the package's.
+"""The retail tasks of τ²-bench as jobs of `evals.run` (row P15): the agent's policy is ours, tools,
+rules and tasks are the package's.
 
-A task passes where the shop's database ends as it should and the customer was told what had to be told, as the package multiplies them; no
-model judges. A talk that the agent did not bring to its end (context, calls, an unreadable turn) has failed.
+A task passes where the shop's database ends as it should and the customer was told what had to be
+told, as the package multiplies them; no model judges. A talk that the agent did not bring to its
+end (context, calls, an unreadable turn) has failed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import TALK_TURNS
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.evals.figures import PerQuery, most_samples, with_intervals
-from tripwright.evals.outside.figures import Outcome, by_question, mean_of, outcomes_of, rate_of, score_of
+from tripwright.evals.outside.figures import (
+    Outcome,
+    by_question,
+    mean_of,
+    outcomes_of,
+    rate_of,
+    score_of,
+)
 from tripwright.evals.outside.task import OUTSIDE, Grade, OutsideTask
 from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.evals.outside.tau.talk import SHOP, Customer, Talk
@@ -80,13 +89,19 @@ class ShopGrader:
         if self.talk is None or transcript.stop_reason is not StopReason.ANSWER:
             if self.talk is not None:
                 self.talk.close()
-            return Grade(dict.fromkeys(FACTS, False), {"explanation": [f"the talk did not end: {transcript.stop_reason}"]})
+            return Grade(
+                dict.fromkeys(FACTS, False),
+                {"explanation": [f"the talk did not end: {transcript.stop_reason}"]},
+            )
         told = {"customer_turns": self.talk.customer_turns, "ended_by_customer": self.talk.ended}
         try:
             found = self.talk.grade()
         except WorkerDown as fault:
             return Grade({}, told, fault=f"the shop could not grade: {fault}")
-        return Grade({name: bool(found[name]) for name in FACTS}, {**told, "explanation": found["explanation"]})
+        return Grade(
+            {name: bool(found[name]) for name in FACTS},
+            {**told, "explanation": found["explanation"]},
+        )
 
 
 class RetailTask(TaskDefaults):
@@ -101,7 +116,9 @@ class RetailTask(TaskDefaults):
 
     @property
     def query(self) -> Conversation:
-        return Conversation(self._talk.first if self._talk is not None else "", fields={"task": self._task.id})
+        return Conversation(
+            self._talk.first if self._talk is not None else "", fields={"task": self._task.id}
+        )
 
     def renamed(self, id: str) -> RetailTask:
         return RetailTask(id, self._task, self._package, self._customer)
@@ -123,17 +140,29 @@ class RetailTask(TaskDefaults):
 
     @property
     def _as_task(self) -> OutsideTask:
-        return OutsideTask(self.id, self.query, self.where, ShopGrader(self._talk), f"{self.where}/{self._task.id}")
+        return OutsideTask(
+            self.id, self.query, self.where, ShopGrader(self._talk), f"{self.where}/{self._task.id}"
+        )
 
 
-def retail_tasks(package: Package, customer: Customer, samples: int = 1, limit: int | None = None) -> list[RetailTask]:
-    """In the package's order. Ids are the task's and the number of the sample, so that they survive interruptions."""
+def retail_tasks(
+    package: Package, customer: Customer, samples: int = 1, limit: int | None = None
+) -> list[RetailTask]:
+    """In the package's order. Ids are the task's and the number of the sample, so that they survive
+    interruptions."""
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
-    return [RetailTask(f"retail/{task.id}{end}", task, package, customer) for task in package.tasks[:limit] for end in ends]
+    return [
+        RetailTask(f"retail/{task.id}{end}", task, package, customer)
+        for task in package.tasks[:limit]
+        for end in ends
+    ]
 
 
-def score_retail(records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]) -> dict[str, Any]:
-    """With pass^k for every k up to the samples that each task has (row P15 has pass@1 = pass^1)."""
+def score_retail(
+    records: Iterable[Mapping[str, Any]], rules: str, card: Mapping[str, Any]
+) -> dict[str, Any]:
+    """With pass^k for every k up to the samples that each task has (row P15 has pass@1 =
+    pass^1)."""
     outcomes = outcomes_of(records)
     scored = [outcome for outcome in outcomes if outcome.scored]
     return score_of(outcomes, rules, card, _rates, {"pass^k": pass_hat(scored)})
@@ -143,9 +172,15 @@ def pass_hat(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """For every k up to the samples that nine in ten tasks have; pass^1 is the final rate."""
     groups = by_question(outcomes)
     most = most_samples({task: [each.base for each in samples] for task, samples in groups.items()})
-    passed = {task: (len(samples), sum(each.final for each in samples)) for task, samples in groups.items()}
+    passed = {
+        task: (len(samples), sum(each.final for each in samples))
+        for task, samples in groups.items()
+    }
     further = {
-        str(k): PerQuery("chance", {t: (pass_hat_k(n, c, k), 1) for t, (n, c) in passed.items() if n >= k}) for k in range(2, most + 1)
+        str(k): PerQuery(
+            "chance", {t: (pass_hat_k(n, c, k), 1) for t, (n, c) in passed.items() if n >= k}
+        )
+        for k in range(2, most + 1)
     }
     return {"1": rate_of(outcomes, lambda o: o.final), **with_intervals(further)}
 

@@ -1,7 +1,9 @@
-"""One talk between an agent and a simulated customer, in a shop of its own: the tools of an episode that also talk back.
+"""One talk between an agent and a simulated customer, in a shop of its own: the tools of an episode
+that also talk back.
 
-The customer is a model behind an endpoint, asked as τ²-bench asks it: its scenario as system prompt, the agent's words as a user's, greedy.
-It ends the talk with a sign. A customer or a shop that does not answer is our side's fault (law 4).
+The customer is a model behind an endpoint, asked as τ²-bench asks it: its scenario as system
+prompt, the agent's words as a user's, greedy. It ends the talk with a sign. A customer or a shop
+that does not answer is our side's fault (law 4).
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ SHOP = Face("tau_retail", _as_text, tables={}, named={})
 
 
 class Talk:
-    """`first` is what the customer opens with, `fault` why there is no talk (then `first` is empty)."""
+    """`first` is what the customer opens with, `fault` why there is no talk (then `first` is
+    empty)."""
 
     face = SHOP
 
@@ -57,7 +60,9 @@ class Talk:
             package.ask(op="open", talk=self._number, task=task.id)
             self.first = self._next()
         except (WorkerDown, ToolHostDown) as fault:
-            self.fault = f"the shop did not open: {fault}" if isinstance(fault, WorkerDown) else str(fault)
+            self.fault = (
+                f"the shop did not open: {fault}" if isinstance(fault, WorkerDown) else str(fault)
+            )
 
     @property
     def schemas(self) -> list[dict[str, Any]]:
@@ -75,7 +80,8 @@ class Talk:
         return ToolAnswer(str(found["text"]), bool(found["error"]))
 
     def reply(self, answer: str) -> str | None:
-        """The customer's next words; None when the customer has ended the talk, or has spoken as often as is allowed."""
+        """The customer's next words; None when the customer has ended the talk, or has spoken as
+        often as is allowed."""
         self.said.append(answer)
         if self.ended or len(self.said) >= MOST_CUSTOMER_TURNS:
             return None
@@ -84,7 +90,8 @@ class Talk:
         return None if self.ended else words
 
     def grade(self) -> dict[str, Any]:
-        """{"database", "communicated", "explanation"}, by the package's rules. Raises WorkerDown. Closes the shop."""
+        """{"database", "communicated", "explanation"}, by the package's rules. Raises WorkerDown.
+        Closes the shop."""
         return self._package.ask(op="grade", talk=self._number, said=self.said)
 
     def close(self) -> None:
@@ -102,7 +109,8 @@ class Talk:
         outcome = self._customer.complete(self._heard)
         if isinstance(outcome, Fault):
             raise ToolHostDown(
-                f"the simulated customer did not answer: {outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
+                f"the simulated customer did not answer: {outcome.kind} after {outcome.attempts}"
+                f" attempts: {outcome.message}"
             )
         self._heard.append({"role": "assistant", "content": outcome.text})
         self.ended = any(sign in outcome.text for sign in ENDS)

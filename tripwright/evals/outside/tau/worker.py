@@ -1,15 +1,19 @@
-"""τ²-bench's retail shop, run inside the package that maintains it: a program for the interpreter of that package's own environment.
+"""τ²-bench's retail shop, run inside the package that maintains it: a program for the interpreter
+of that package's own environment.
 
-It is never imported by us. It reads one JSON object a line on stdin and answers with one a line on stdout:
+It is never imported by us. It reads one JSON object a line on stdin and answers with one a line on
+stdout:
 
-    {"op": "hello"}                                               what the package is, the policy, the tools, the tasks
-    {"op": "open", "talk": 1, "task": "0"}                        a fresh shop
-    {"op": "call", "talk": 1, "name": …, "arguments": {…}}        what a tool answers: {"text", "error"}
-    {"op": "grade", "talk": 1, "said": [texts to the customer]}   {"database", "communicated", "explanation"}; the shop is closed
-    {"op": "close", "talk": 1}                                    the shop is closed without a grade
+    {"op": "hello"}                                               what the package is, the policy,
+    the tools, the tasks {"op": "open", "talk": 1, "task": "0"}                        a fresh shop
+    {"op": "call", "talk": 1, "name": …, "arguments": {…}}        what a tool answers: {"text",
+    "error"} {"op": "grade", "talk": 1, "said": [texts to the customer]}   {"database",
+    "communicated", "explanation"}; the shop is closed {"op": "close", "talk": 1}
+    the shop is closed without a grade
 
-A problem of ours is {"fault": "…"}. Tools and rules are the package's own (inspect-evals, MIT, with a port of τ²-bench and its data);
-none is written anew here. Each talk has a store of its own, as a sample of Inspect's has.
+A problem of ours is {"fault": "…"}. Tools and rules are the package's own (inspect-evals, MIT, with
+a port of τ²-bench and its data); none is written anew here. Each talk has a store of its own, as a
+sample of Inspect's has.
 """
 
 from __future__ import annotations
@@ -47,13 +51,22 @@ class Retail:
     def __init__(self, scratch: Path):
         self._scratch = scratch
         self._tools = {tool.name: tool for tool in _definitions()}
-        samples = import_module("inspect_evals.tau2.retail.dataset").read_dataset(INSTANCE, shuffle=False)
+        samples = import_module("inspect_evals.tau2.retail.dataset").read_dataset(
+            INSTANCE, shuffle=False
+        )
         self._samples = {str(sample.id): sample for sample in samples}
         self._shops: dict[int, Shop] = {}
 
     def hello(self) -> dict[str, Any]:
         schemas = [
-            {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": _parameters(t)}}
+            {
+                "type": "function",
+                "function": {
+                    "name": t.name,
+                    "description": t.description,
+                    "parameters": _parameters(t),
+                },
+            }
             for t in self._tools.values()
         ]
         tasks = [
@@ -83,7 +96,8 @@ class Retail:
             found = self._shops[talk].run(lambda: tool.tool(**arguments))
         except tool_error as error:
             return {"text": f"Error: {error.message}", "error": True}
-        except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:  # arguments of other kinds than the tool takes
+        except (TypeError, ValueError, AttributeError, KeyError, IndexError) as error:
+            # arguments of other kinds than the tool takes
             return {"text": f"Error: {type(error).__name__}: {error}", "error": True}
         return {"text": found if isinstance(found, str) else json.dumps(found), "error": False}
 
@@ -104,7 +118,8 @@ class Retail:
 
     def close(self, talk: int) -> dict[str, Any]:
         self._shops.pop(talk, None)
-        for left in self._scratch.iterdir():  # the package unpacks its database into a new file each time and leaves it there
+        # the package unpacks its database into a new file each time and leaves it there
+        for left in self._scratch.iterdir():
             left.unlink(missing_ok=True)
         return {}
 
@@ -124,11 +139,19 @@ def _state(sample: Any, said: list[str]) -> Any:
     models = import_module("inspect_ai.model")
     messages = [sample.input[1], *(models.ChatMessageUser(content=text) for text in said)]
     state = import_module("inspect_ai.solver").TaskState
-    return state(model=models.ModelName("none/none"), sample_id=sample.id, epoch=1, input="", messages=messages, metadata=sample.metadata)
+    return state(
+        model=models.ModelName("none/none"),
+        sample_id=sample.id,
+        epoch=1,
+        input="",
+        messages=messages,
+        metadata=sample.metadata,
+    )
 
 
 def main() -> None:
-    answers, sys.stdout = sys.stdout, sys.stderr  # what the package prints must not stand among the answers
+    # what the package prints must not stand among the answers
+    answers, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory(prefix="tripwright-tau-") as scratch:
         tempfile.tempdir = scratch
         retail: Retail | None = None

@@ -1,7 +1,9 @@
-"""The transcript browser of a report: every episode of every evaluation, to be filtered, read turn by turn and compared.
+"""The transcript browser of a report: every episode of every evaluation, to be filtered, read turn
+by turn and compared.
 
-The page holds columns about all episodes (`index.py`) and packed transcripts of as many as fit (`packing.py`); `script/` draws them. Text
-of a transcript reaches the page as JSON and becomes text nodes there: nothing that a model or a tool wrote is ever read as HTML.
+The page holds columns about all episodes (`index.py`) and packed transcripts of as many as fit
+(`packing.py`); `script/` draws them. Text of a transcript reaches the page as JSON and becomes text
+nodes there: nothing that a model or a tool wrote is ever read as HTML.
 """
 
 from __future__ import annotations
@@ -17,12 +19,24 @@ from tripwright.evals.report.markup import constraint_words, esc, plain, plural
 
 __all__ = ["Browser", "Budget", "Index", "index_of", "make_browser", "page_script", "sources_of"]
 
-_SCRIPTS = ("dom", "data", "filters", "listing", "turns", "outcome", "markdown", "compare", "detail", "browser")
+_SCRIPTS = (
+    "dom",
+    "data",
+    "filters",
+    "listing",
+    "turns",
+    "outcome",
+    "markdown",
+    "compare",
+    "detail",
+    "browser",
+)
 
 
 @dataclass(frozen=True)
 class Browser:
-    """`section` goes among the page's sections, `data` and `script` to its end, `css` into its head."""
+    """`section` goes among the page's sections, `data` and `script` to its end, `css` into its
+    head."""
 
     section: str
     data: str
@@ -30,24 +44,36 @@ class Browser:
     css: str
 
 
-def make_browser(runs: dict[str, RunFolder], index: Index, budget: Budget, few: str = "") -> Browser | None:
-    """`few` is what is shown without JavaScript. None where the runs hold no episode. What could not be read is told in `missing`."""
+def make_browser(
+    runs: dict[str, RunFolder], index: Index, budget: Budget, few: str = ""
+) -> Browser | None:
+    """`few` is what is shown without JavaScript. None where the runs hold no episode. What could
+    not be read is told in `missing`."""
     _tell_unreadable(runs, index)
     if not index.entries:
         return None
     packed = pack(index, budget)
     command = _command(runs)
     section = (
-        f'<section id="episodes"><h2>Episodes</h2><p class="lede">{_lede(index, packed, command)}</p>'
-        f'<div id="browser" hidden></div><div id="few">{few or _NO_SCRIPT}</div>'
-        '<p class="printed">The episodes can be read in the page itself, on a screen.</p></section>'
+        '<section id="episodes"><h2>Episodes</h2><p'
+        f' class="lede">{_lede(index, packed, command)}</p><div id="browser" hidden></div><div'
+        f' id="few">{few or _NO_SCRIPT}</div><p class="printed">The episodes can be read in the'
+        " page itself, on a screen.</p></section>"
     )
-    columns = json.dumps(_columns(index, packed, command), separators=(",", ":")).replace("<", "\\u003c")
+    columns = json.dumps(_columns(index, packed, command), separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     pieces = "".join(
-        f'<script type="application/octet-stream" id="piece-{number}">{piece}</script>\n' for number, piece in enumerate(packed.pieces)
+        f'<script type="application/octet-stream" id="piece-{number}">{piece}</script>\n'
+        for number, piece in enumerate(packed.pieces)
     )
     data = f'<script type="application/json" id="episode-columns">{columns}</script>\n{pieces}'
-    return Browser(section, data, "".join(map(_file, (f"{name}.js" for name in _SCRIPTS))), _file("browser.css"))
+    return Browser(
+        section,
+        data,
+        "".join(map(_file, (f"{name}.js" for name in _SCRIPTS))),
+        _file("browser.css"),
+    )
 
 
 _NO_SCRIPT = '<p class="note">Reading them needs JavaScript, which is switched off here.</p>'
@@ -59,17 +85,30 @@ def page_script() -> str:
 
 
 def _file(name: str) -> str:
-    return files("tripwright.evals.report.browser").joinpath("script", name).read_text(encoding="utf-8")
+    return (
+        files("tripwright.evals.report.browser")
+        .joinpath("script", name)
+        .read_text(encoding="utf-8")
+    )
 
 
 def _columns(index: Index, packed: Packed, command: str) -> dict[str, object]:
-    """One list per column, in the order of the index: a fraction of the size of one object per episode."""
+    """One list per column, in the order of the index: a fraction of the size of one object per
+    episode."""
     entries = index.entries
-    failed = sorted({name for entry in entries for name in entry.failed}, key=lambda name: (name != NO_ANSWER, constraint_words(name)))
+    failed = sorted(
+        {name for entry in entries for name in entry.failed},
+        key=lambda name: (name != NO_ANSWER, constraint_words(name)),
+    )
     stops = sorted({entry.stop for entry in entries})
-    failed_at, stop_at = {name: i for i, name in enumerate(failed)}, {name: i for i, name in enumerate(stops)}
+    failed_at, stop_at = (
+        {name: i for i, name in enumerate(failed)},
+        {name: i for i, name in enumerate(stops)},
+    )
     return {
-        "sources": [{"key": source.key, "run": source.run, "name": source.name} for source in index.sources],
+        "sources": [
+            {"key": source.key, "run": source.run, "name": source.name} for source in index.sources
+        ],
         "queries": index.queries,
         "marks": list(dict.fromkeys(field for query in index.queries for field in query.marks)),
         "failures": [constraint_words(name) for name in failed],
@@ -95,20 +134,25 @@ def _columns(index: Index, packed: Packed, command: str) -> dict[str, object]:
 
 def _lede(index: Index, packed: Packed, command: str) -> str:
     words = (
-        f"{plural(len(index.entries), 'episode')} of {plural(len(index.sources), 'evaluation')} on {plural(len(index.queries), 'request')}."
+        f"{plural(len(index.entries), 'episode')} of {plural(len(index.sources), 'evaluation')} on"
+        f" {plural(len(index.queries), 'request')}."
     )
     left = len(index.entries) - packed.included
     if left:
         words += (
-            f" {packed.included:,} of them can be read here; the other {left:,} are only listed, so that the page stays small: whole "
-            f"requests, in an order shuffled with seed {SEED}. <code>{esc(command)}</code> includes all."
+            f" {packed.included:,} of them can be read here; the other {left:,} are only listed, so"
+            f" that the page stays small: whole requests, in an order shuffled with seed {SEED}."
+            f" <code>{esc(command)}</code> includes all."
         )
     return words
 
 
 def _command(runs: dict[str, RunFolder]) -> str:
     folders = " ".join(str(run.path) for run in runs.values())
-    return f"tripwright report {folders}{' --together OUT.html' if len(runs) > 1 else ''} --transcripts all"
+    return (
+        f"tripwright report {folders}{' --together OUT.html' if len(runs) > 1 else ''}"
+        " --transcripts all"
+    )
 
 
 def _tell_unreadable(runs: dict[str, RunFolder], index: Index) -> None:
@@ -116,4 +160,7 @@ def _tell_unreadable(runs: dict[str, RunFolder], index: Index) -> None:
     for source in index.sources:
         if lines := index.unreadable.get(source.key):
             run = folders[source.folder]
-            run.missing.append(f"{plural(lines, 'unreadable line')} of {source.path.relative_to(run.path)} left out")
+            run.missing.append(
+                f"{plural(lines, 'unreadable line')} of {source.path.relative_to(run.path)}"
+                " left out"
+            )

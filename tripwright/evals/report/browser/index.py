@@ -1,4 +1,5 @@
-"""Every episode of every evaluation in a line of columns: what the list shows and what it can be filtered by.
+"""Every episode of every evaluation in a line of columns: what the list shows and what it can be
+filtered by.
 
 Each file may be larger than memory: an entry says where its line is.
 """
@@ -27,7 +28,8 @@ _SCRIPTS = "difficulty"  # the folder with the scripts' evaluations
 
 @dataclass(frozen=True)
 class Source:
-    """One transcripts.jsonl. `key` names it in addresses, `run` is empty where the page is about one run."""
+    """One transcripts.jsonl. `key` names it in addresses, `run` is empty where the page is about
+    one run."""
 
     key: str
     run: str
@@ -38,7 +40,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One episode. `failed` holds names; `cost` is the plan's in US dollars; `tokens` are those trained on, 0 where there are no ids."""
+    """One episode. `failed` holds names; `cost` is the plan's in US dollars; `tokens` are those
+    trained on, 0 where there are no ids."""
 
     source: int
     place: Place  # of its line
@@ -71,7 +74,8 @@ class Index:
 
 
 def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
-    """The main evaluation first, then the others, then the scripts that measured difficulty. With one run, its name is not said."""
+    """The main evaluation first, then the others, then the scripts that measured difficulty. With
+    one run, its name is not said."""
     found = []
     for run_name, run in runs.items():
         shown = run_name if len(runs) > 1 else ""
@@ -79,9 +83,16 @@ def sources_of(runs: dict[str, RunFolder]) -> list[Source]:
         files = {name: (evaluation_words(name)[0], run.transcripts[name]) for name in main_first}
         for path in sorted(run.path.glob(f"eval/*/*/{TRANSCRIPTS}")):
             outer, inner = path.parent.parent.name, path.parent.name
-            words = f"{BASELINES[inner][0]} (script)" if outer == _SCRIPTS and inner in BASELINES else f"{outer}, {inner}"
+            words = (
+                f"{BASELINES[inner][0]} (script)"
+                if outer == _SCRIPTS and inner in BASELINES
+                else f"{outer}, {inner}"
+            )
             files[f"{outer}/{inner}"] = (words, path)
-        found += [Source(f"{shown}/{key}".lstrip("/"), shown, words, path, run.path) for key, (words, path) in files.items()]
+        found += [
+            Source(f"{shown}/{key}".lstrip("/"), shown, words, path, run.path)
+            for key, (words, path) in files.items()
+        ]
     return found
 
 
@@ -124,11 +135,23 @@ def _entry(record: Json, source: int, place: Place, index: Index, places: dict[A
 
 
 def _query(record: Json, outcome: Outcome) -> Query:
-    """Without words of its own it is what the user said first. Other benchmarks name their question, where many prompts begin alike."""
-    text = outcome.text or next((str(segment["text"]) for segment in record["transcript"]["segments"] if segment["role"] == "user"), "")
+    """Without words of its own it is what the user said first. Other benchmarks name their
+    question, where many prompts begin alike."""
+    text = outcome.text or next(
+        (
+            str(segment["text"])
+            for segment in record["transcript"]["segments"]
+            if segment["role"] == "user"
+        ),
+        "",
+    )
     if question := record["request"].get("question"):
         text = f"{question}: {text}"
-    marks = {field: mark_words({field: value})[0] for field, value in outcome.marks.items() if value is not None}
+    marks = {
+        field: mark_words({field: value})[0]
+        for field, value in outcome.marks.items()
+        if value is not None
+    }
     return Query(text[:MOST_REQUEST], marks)
 
 
@@ -136,4 +159,6 @@ def _failed(verdict: Verdict) -> Iterable[str]:
     if not verdict.delivered:
         yield NO_ANSWER
     for group in verdict.groups[1:]:
-        yield from (name for name, fact in (group.facts or {}).items() if fact.state is State.FAILED)
+        yield from (
+            name for name, fact in (group.facts or {}).items() if fact.state is State.FAILED
+        )

@@ -1,7 +1,9 @@
-"""Whole transcripts, packed into the page: lines of JSON, several episodes to a piece, each piece gzipped and in base64.
+"""Whole transcripts, packed into the page: lines of JSON, several episodes to a piece, each piece
+gzipped and in base64.
 
-The page unpacks a piece when one of its episodes is opened, so that 10,000 episodes cost nothing until they are read. What does not fit is
-left out by rule: requests in an order shuffled with SEED, each with its episodes of all evaluations, so that those stay comparable.
+The page unpacks a piece when one of its episodes is opened, so that 10,000 episodes cost nothing
+until they are read. What does not fit is left out by rule: requests in an order shuffled with SEED,
+each with its episodes of all evaluations, so that those stay comparable.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ PIECE_CHARACTERS = 256_000  # of JSON, unpacked: some milliseconds to unpack
 
 @dataclass(frozen=True)
 class Budget:
-    """How much goes into the page: at most so many episodes, at most so many bytes of packed text. None: no limit."""
+    """How much goes into the page: at most so many episodes, at most so many bytes of packed text.
+    None: no limit."""
 
     episodes: int | None = None
     bytes: int | None = DEFAULT_BYTES
@@ -48,7 +51,8 @@ class Budget:
 
 @dataclass
 class Packed:
-    """`places`: for each entry of the index, the number of its piece and its line in it, or None where its text is left out."""
+    """`places`: for each entry of the index, the number of its piece and its line in it, or None
+    where its text is left out."""
 
     places: list[tuple[int, int] | None]
     pieces: list[str] = field(default_factory=list)
@@ -65,7 +69,9 @@ def pack(index: Index, budget: Budget) -> Packed:
     room = budget.bytes
     for group in _pieces(index, budget, packed):
         text = "\n".join(line for _, line in group)
-        piece = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode("ascii")
+        piece = base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode(
+            "ascii"
+        )
         if room is not None and len(piece) > room:
             break
         room = room - len(piece) if room is not None else None
@@ -81,9 +87,13 @@ def _pieces(index: Index, budget: Budget, packed: Packed) -> Iterator[list[tuple
     group: list[tuple[int, str]] = []
     size = taken = 0
     wanted = order(index)
-    of_source = [[entry.place for place in wanted if (entry := index.entries[place]).source == n] for n in range(len(index.sources))]
+    of_source = [
+        [entry.place for place in wanted if (entry := index.entries[place]).source == n]
+        for n in range(len(index.sources))
+    ]
     lines = [
-        episode_lines(source.path, places, older_records(source.path)) for source, places in zip(index.sources, of_source, strict=True)
+        episode_lines(source.path, places, older_records(source.path))
+        for source, places in zip(index.sources, of_source, strict=True)
     ]
     for place in wanted:
         if budget.episodes is not None and taken >= budget.episodes:
@@ -91,7 +101,9 @@ def _pieces(index: Index, budget: Budget, packed: Packed) -> Iterator[list[tuple
         entry = index.entries[place]
         line = next(lines[entry.source])
         try:
-            found = drawn(line.record(), vocabularies[index.sources[entry.source].folder], packed.prompts)
+            found = drawn(
+                line.record(), vocabularies[index.sources[entry.source].folder], packed.prompts
+            )
         except (KeyError, TypeError, ValueError, AttributeError):
             packed.unreadable += 1
             continue
@@ -116,7 +128,8 @@ def order(index: Index) -> list[int]:
 
 
 def _vocabulary(folder: Path) -> TokenWords | None:
-    """Of the run's newest model, whose stages share their tokenizer, or of the local model that its card names. None without either."""
+    """Of the run's newest model, whose stages share their tokenizer, or of the local model that its
+    card names. None without either."""
     found = sorted(folder.glob(f"model/*/{TOKENIZER_FILE}"), key=lambda path: path.stat().st_mtime)
     if found:
         return TokenWords.read(found[-1].parent)

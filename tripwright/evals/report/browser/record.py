@@ -1,10 +1,12 @@
 """One line of transcripts.jsonl as the browser draws it: short keys, each text once, no token ids.
 
-    {"i": [item, …], "plan", "schema", "answer", "facts": [[group, name, state, message, evidence], …], "asked", "usage", …}
+    {"i": [item, …], "plan", "schema", "answer", "facts": [[group, name, state, message, evidence],
+    …], "asked", "usage", …}
 
-An item is a prompt {"k": "p"}, what the agent wrote {"k": "a"} or a tool's answer {"k": "c"}, each with its text "t" and its tokens
-"n" = [how many, how many of them trained on]; an answer with rows has them as "r" = [fields, values, number of the first, how many there
-are in all]. What the agent wrote has, token by token, its log-probability in hundredths of a nat
+An item is a prompt {"k": "p"}, what the agent wrote {"k": "a"} or a tool's answer {"k": "c"}, each
+with its text "t" and its tokens "n" = [how many, how many of them trained on]; an answer with rows
+has them as "r" = [fields, values, number of the first, how many there are in all]. What the agent
+wrote has, token by token, its log-probability in hundredths of a nat
 below 0 ("l"), where the mask is 0 ("m"), and the words ("w") where a tokenizer is at hand.
 """
 
@@ -28,8 +30,9 @@ MOST_FACT = 300  # characters of one thing that a grader noted
 
 
 def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Json:
-    """`prompts` takes the system prompts, which most episodes share: text → number. Of what only some domains have (a plan, costs, a
-    verifier's findings) the page shows what is there. Raises KeyError, TypeError or ValueError for what is no episode."""
+    """`prompts` takes the system prompts, which most episodes share: text → number. Of what only
+    some domains have (a plan, costs, a verifier's findings) the page shows what is there. Raises
+    KeyError, TypeError or ValueError for what is no episode."""
     transcript, request = Transcript.from_json(record["transcript"]), record["request"]
     found: Json = {
         "id": str(record.get("id", "")),
@@ -37,7 +40,9 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
         "i": _items(transcript, words, prompts),
         "stop": transcript.stop_reason,
         "fault": transcript.fault,
-        "usage": {name: value for name, value in transcript.usage.items() if number(value) is not None},
+        "usage": {
+            name: value for name, value in transcript.usage.items() if number(value) is not None
+        },
         "asked": request_facts(record),
         "budget": number(request.get("budget", request.get("total_budget"))),
         "parent": transcript.parent,
@@ -46,11 +51,16 @@ def drawn(record: Json, words: TokenWords | None, prompts: dict[str, int]) -> Js
         verdict = Verdict.from_record(record["verdict"])
         checks = verdict.groups[1:]
         found["schema"] = verdict.schema_problem
-        found["facts"] = [_fact(group.name, fact) for group in checks for fact in (group.facts or {}).values()]
+        found["facts"] = [
+            _fact(group.name, fact) for group in checks for fact in (group.facts or {}).values()
+        ]
         found["gated"] = [group.name for group in checks if group.facts is None]
         found["error"], found["cost"] = verdict.error, number(verdict.details.get("total_cost"))
         costs = _dicts(verdict.details.get("costs"))
-        found["costs"] = [[cost.get(part) for part in ("day", "kind", "total_usd", "count", "unit_usd")] for cost in costs]
+        found["costs"] = [
+            [cost.get(part) for part in ("day", "kind", "total_usd", "count", "unit_usd")]
+            for cost in costs
+        ]
     if "plan" in record:
         found["plan"] = _plan(record["plan"])
     else:
@@ -75,7 +85,11 @@ def _items(transcript: Transcript, words: TokenWords | None, prompts: dict[str, 
             items.append(_answered(call, segment, calls))
             waiting = None
         else:
-            text: str | int = prompts.setdefault(segment.text, len(prompts)) if segment.role == "system" else _cut(segment.text)
+            text: str | int = (
+                prompts.setdefault(segment.text, len(prompts))
+                if segment.role == "system"
+                else _cut(segment.text)
+            )
             items.append({"k": "p", "r": segment.role, "t": text, **_counted(segment)})
     if waiting is not None:
         items.append(_answered(waiting, Segment("tool", waiting.result), calls + 1))
@@ -101,7 +115,14 @@ def _said(segment: Segment, words: TokenWords | None) -> Json:
 def _answered(call: ToolCall | None, segment: Segment, place: int) -> Json:
     if call is None:  # what a refused turn was told
         return {"k": "c", "t": _cut(segment.text), **_counted(segment)}
-    item: Json = {"k": "c", "c": place, "f": call.name, "a": call.arguments, "t": _cut(call.result or segment.text), **_counted(segment)}
+    item: Json = {
+        "k": "c",
+        "c": place,
+        "f": call.name,
+        "a": call.arguments,
+        "t": _cut(call.result or segment.text),
+        **_counted(segment),
+    }
     if call.result and segment.text != call.result:
         item["s"] = _cut(segment.text)  # cut for the model, or framed
     if call.rows is not None:
@@ -134,15 +155,29 @@ def _findings(verifier: Any) -> list[Json]:
     said = [{"call": None, **trajectory}] if isinstance(trajectory, dict) else []
     found = []
     for each in [*said, *_dicts(verifier.get("turns"))]:
-        problems = [[p.get(part) for part in ("kind", "message", "said", "call", "row")] for p in _dicts(each.get("problems"))]
-        found.append({"call": each.get("call"), "conclusion": each.get("conclusion"), "reason": each.get("reason"), "problems": problems})
+        problems = [
+            [p.get(part) for part in ("kind", "message", "said", "call", "row")]
+            for p in _dicts(each.get("problems"))
+        ]
+        found.append(
+            {
+                "call": each.get("call"),
+                "conclusion": each.get("conclusion"),
+                "reason": each.get("reason"),
+                "problems": problems,
+            }
+        )
     return found
 
 
 def _details(outside: Any) -> list[tuple[str, str]]:
     """What the grader of another benchmark noted."""
     pairs = outside.items() if isinstance(outside, dict) else ()
-    return [(str(name).replace("_", " "), _short(value)) for name, value in pairs if value not in (None, "", [], {})]
+    return [
+        (str(name).replace("_", " "), _short(value))
+        for name, value in pairs
+        if value not in (None, "", [], {})
+    ]
 
 
 def _short(value: Any) -> str:
@@ -163,4 +198,11 @@ def _dicts(value: Any) -> Sequence[Json]:
 
 def _cut(text: Any) -> str:
     text = str(text)
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} … [{len(text) - MOST_TEXT:,} more characters in the transcripts file]"
+    return (
+        text
+        if len(text) <= MOST_TEXT
+        else (
+            f"{text[:MOST_TEXT]} … [{len(text) - MOST_TEXT:,} more characters in the transcripts"
+            " file]"
+        )
+    )

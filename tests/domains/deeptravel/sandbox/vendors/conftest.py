@@ -1,4 +1,5 @@
-"""A local HTTP server that plays a vendor: scripted answers by path, rate limits, failures. Nothing here leaves this machine."""
+"""A local HTTP server that plays a vendor: scripted answers by path, rate limits, failures. Nothing
+here leaves this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ import pytest
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it arrived. `headers` has lower-case names; `path` is without the query and still percent-encoded."""
+    """One request as it arrived. `headers` has lower-case names; `path` is without the query and
+    still percent-encoded."""
 
     method: str
     path: str
@@ -34,8 +36,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """`body` is sent as is if it is text or bytes, else as JSON. `cut` ends the connection in the middle of the body, `hang` says nothing
-    until the server ends."""
+    """`body` is sent as is if it is text or bytes, else as JSON. `cut` ends the connection in the
+    middle of the body, `hang` says nothing until the server ends."""
 
     body: Any = None
     status: int = 200
@@ -50,7 +52,8 @@ class Answer:
 
 
 class VendorServer:
-    """`on` says what a path answers: one answer after the other, the last one again and again. What no path claims is a 404."""
+    """`on` says what a path answers: one answer after the other, the last one again and again. What
+    no path claims is a 404."""
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
@@ -60,13 +63,24 @@ class VendorServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.base_url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
 
     def on(self, path: str, *answers: Any) -> None:
-        """A path that ends in '*' stands for all that begin so. An answer that is no `Answer` is the body of a 200."""
-        self._answers[path] = [answer if isinstance(answer, Answer) else Answer(answer) for answer in answers]
+        """A path that ends in '*' stands for all that begin so. An answer that is no `Answer` is
+        the body of a 200."""
+        self._answers[path] = [
+            answer if isinstance(answer, Answer) else Answer(answer) for answer in answers
+        ]
 
-    def answer(self, body: Any = None, status: int = 200, headers: dict[str, str] | None = None, **how: bool) -> Answer:
+    def answer(
+        self,
+        body: Any = None,
+        status: int = 200,
+        headers: dict[str, str] | None = None,
+        **how: bool,
+    ) -> Answer:
         return Answer(body, status, headers or {}, **how)
 
     def paths(self) -> list[str]:
@@ -80,7 +94,11 @@ class VendorServer:
     def _next(self, asked: Asked) -> Answer:
         with self._lock:
             self.asked.append(asked)
-            fitting = [path for path in self._answers if asked.path == path or (path.endswith("*") and asked.path.startswith(path[:-1]))]
+            fitting = [
+                path
+                for path in self._answers
+                if asked.path == path or (path.endswith("*") and asked.path.startswith(path[:-1]))
+            ]
             if not fitting:
                 return Answer({"message": f"nothing at {asked.path}"}, 404)
             script = self._answers[max(fitting, key=len)]
@@ -161,7 +179,9 @@ def failure(request: pytest.FixtureRequest) -> Failure:
 
 def _spoilt(body: Any) -> Iterator[Any]:
     """The body with one part at a time left out or replaced by something of another type."""
-    for name in list(body) if isinstance(body, dict) else range(len(body)) if isinstance(body, list) else ():
+    for name in (
+        list(body) if isinstance(body, dict) else range(len(body)) if isinstance(body, list) else ()
+    ):
         for other in (None, 7, "x", [], {}, [None], {"a": 1}):
             yield _with(body, name, other)
         if isinstance(body, dict):

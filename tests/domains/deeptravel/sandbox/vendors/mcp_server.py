@@ -1,4 +1,5 @@
-"""A server of MCP for the tests, made with the official package. Run, it speaks over stdin and stdout."""
+"""A server of MCP for the tests, made with the official package. Run, it speaks over stdin and
+stdout."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ TRAINS = [
         "arrives": "2026-06-26T11:02:00+08:00",
         "fare": ["233.00"],
     },
-    {"code": 571, "leaves": "2026-06-26T09:00:00+08:00", "arrives": "2026-06-26T10:30:00+08:00", "fare": []},
+    {
+        "code": 571,
+        "leaves": "2026-06-26T09:00:00+08:00",
+        "arrives": "2026-06-26T10:30:00+08:00",
+        "fare": [],
+    },
     {"code": "no times"},
 ]
 
@@ -39,7 +45,17 @@ def trains(origin: str, destination: str, day: str, language: str = "") -> str:
 @server.tool()
 def weather(city: str, days: int = 1) -> list[dict[str, Any]]:
     """The weather of a city."""
-    return [{"day": day + 1, "sky": "clear", "celsius": 21.5, "wind": {"from": "west"}, "rain": None, "city": city} for day in range(days)]
+    return [
+        {
+            "day": day + 1,
+            "sky": "clear",
+            "celsius": 21.5,
+            "wind": {"from": "west"},
+            "rain": None,
+            "city": city,
+        }
+        for day in range(days)
+    ]
 
 
 @server.tool()

@@ -1,4 +1,5 @@
-"""The MCP client against real servers of the official package on this machine, over stdio and over Streamable HTTP."""
+"""The MCP client against real servers of the official package on this machine, over stdio and over
+Streamable HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +18,15 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, HotelOffer, Money, RouteLeg, Row, TrainOffer, WebPage
+from tripwright.domains.deeptravel.tools.answers import (
+    Found,
+    HotelOffer,
+    Money,
+    RouteLeg,
+    Row,
+    TrainOffer,
+    WebPage,
+)
 from tripwright.domains.deeptravel.vendors.mcp import McpProvider, mcp_of_options
 from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, rows_of
 from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, kind_of_error
@@ -30,13 +39,30 @@ SERVER = Path(__file__).parent / "mcp_server.py"
 OLD_SERVER = SERVER.with_name("mcp_old_server.py")
 TRAINS = ToolMap(
     tool="trains",
-    arguments={"depart_city_name": "origin", "arrival_city_name": "destination", "depart_date": "day", "hotel_name": "hotel"},
+    arguments={
+        "depart_city_name": "origin",
+        "arrival_city_name": "destination",
+        "depart_date": "day",
+        "hotel_name": "hotel",
+    },
     constants={"language": "en"},
     rows="journeys",
-    fields={"number": "code", "operator": "line.by", "departs_at": "leaves", "arrives_at": "arrives", "price": "fare.0"},
+    fields={
+        "number": "code",
+        "operator": "line.by",
+        "departs_at": "leaves",
+        "arrives_at": "arrives",
+        "price": "fare.0",
+    },
     currency="CNY",
 )
-CALL = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26", "is_transfer": 0, "hotel_name": ""}
+CALL = {
+    "depart_city_name": "Suzhou",
+    "arrival_city_name": "Wuhan",
+    "depart_date": "2026-06-26",
+    "is_transfer": 0,
+    "hotel_name": "",
+}
 OWN = ("weather", "says", "fails", "crashes", "sleeps", "trains", "absent")
 
 
@@ -47,7 +73,12 @@ def url() -> Iterator[str]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(module.server.streamable_http_app(), log_level="critical", lifespan="on", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        module.server.streamable_http_app(),
+        log_level="critical",
+        lifespan="on",
+        timeout_graceful_shutdown=1,
+    )
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -76,34 +107,83 @@ def fault_of(provider: McpProvider, tool: str, arguments: dict[str, Any]) -> Pro
 def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvider) -> None:
     found = over_http.ask("train_search", CALL)
     assert found.records == (
-        TrainOffer("G 3124", "CR", "Suzhou", "", "Wuhan", "", "2026-06-26T06:54", "2026-06-26T11:02", 248, 0, Money(233.0, "CNY")),
-        TrainOffer("571", "", "Suzhou", "", "Wuhan", "", "2026-06-26T09:00", "2026-06-26T10:30", 90, 0, None),
+        TrainOffer(
+            "G 3124",
+            "CR",
+            "Suzhou",
+            "",
+            "Wuhan",
+            "",
+            "2026-06-26T06:54",
+            "2026-06-26T11:02",
+            248,
+            0,
+            Money(233.0, "CNY"),
+        ),
+        TrainOffer(
+            "571",
+            "",
+            "Suzhou",
+            "",
+            "Wuhan",
+            "",
+            "2026-06-26T09:00",
+            "2026-06-26T10:30",
+            90,
+            0,
+            None,
+        ),
     )
     assert found.source.provider == "trains" and not found.source.may_store
 
 
 def test_only_named_arguments_that_say_something_are_sent(over_http: McpProvider) -> None:
-    asked = Found.from_json(McpProvider(over_http._session.server, {}, ("trains",)).ask("trains", TRAINS.sent(CALL)).to_json())
+    asked = Found.from_json(
+        McpProvider(over_http._session.server, {}, ("trains",))
+        .ask("trains", TRAINS.sent(CALL))
+        .to_json()
+    )
     (row,) = asked.records
-    assert isinstance(row, Row) and json.loads(str(dict(row.values)["asked"])) == ["Suzhou", "Wuhan", "2026-06-26", "en"]
+    assert isinstance(row, Row) and json.loads(str(dict(row.values)["asked"])) == [
+        "Suzhou",
+        "Wuhan",
+        "2026-06-26",
+        "en",
+    ]
 
 
 def test_nothing_found_is_an_answer_and_another_shape_is_a_fault(over_http: McpProvider) -> None:
     nothing = over_http.ask("train_search", CALL | {"depart_city_name": "Nowhere"})
     assert nothing.records == () and nothing.note == "trains found nothing." and not nothing.refused
     for city in ("Broken", "Changed"):
-        assert fault_of(over_http, "train_search", CALL | {"depart_city_name": city}).kind == "bad_response"
+        assert (
+            fault_of(over_http, "train_search", CALL | {"depart_city_name": city}).kind
+            == "bad_response"
+        )
 
 
 def test_own_tools_come_with_their_schemas_and_answer_with_rows(over_http: McpProvider) -> None:
     provider = McpProvider(over_http._session.server, {}, ("weather", "says"))
     try:
         says, weather = provider.schemas()
-        assert (says["function"]["name"], weather["function"]["description"]) == ("says", "The weather of a city.")
+        assert (says["function"]["name"], weather["function"]["description"]) == (
+            "says",
+            "The weather of a city.",
+        )
         assert weather["function"]["parameters"]["required"] == ["city"]
         found = provider.ask("weather", {"city": "Wuhan", "days": 2})
-        assert found.records[1] == Row((("day", 2), ("sky", "clear"), ("celsius", 21.5), ("wind", '{"from":"west"}'), ("city", "Wuhan")))
-        assert provider.ask("says", {"text": "hello\nyou"}).records == (Row((("text", "hello\nyou"),)),)
+        assert found.records[1] == Row(
+            (
+                ("day", 2),
+                ("sky", "clear"),
+                ("celsius", 21.5),
+                ("wind", '{"from":"west"}'),
+                ("city", "Wuhan"),
+            )
+        )
+        assert provider.ask("says", {"text": "hello\nyou"}).records == (
+            Row((("text", "hello\nyou"),)),
+        )
         assert Found.from_json(found.to_json()) == found
     finally:
         provider.close()
@@ -132,7 +212,9 @@ def test_arguments_that_the_tool_does_not_take_are_refused(over_http: McpProvide
         ("the train of 04:29 is full", None),
     ],
 )
-def test_what_a_tool_reports_is_a_fault_or_a_refusal(over_http: McpProvider, message: str, kind: str | None) -> None:
+def test_what_a_tool_reports_is_a_fault_or_a_refusal(
+    over_http: McpProvider, message: str, kind: str | None
+) -> None:
     if kind is None:
         found = over_http.ask("fails", {"message": message})
         assert found.refused and message in found.note
@@ -146,8 +228,12 @@ def test_a_crash_of_a_tool_is_a_fault(over_http: McpProvider) -> None:
 
 def test_threads_share_one_connection(over_http: McpProvider) -> None:
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda number: over_http.ask("says", {"text": str(number)}), range(24)))
-    assert [answer.records for answer in found] == [(Row((("text", str(number)),)),) for number in range(24)]
+        found = list(
+            pool.map(lambda number: over_http.ask("says", {"text": str(number)}), range(24))
+        )
+    assert [answer.records for answer in found] == [
+        (Row((("text", str(number)),)),) for number in range(24)
+    ]
 
 
 def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url: str) -> None:
@@ -159,14 +245,19 @@ def test_a_late_answer_is_a_timeout_and_the_next_call_gets_through(url: str) -> 
         provider.close()
 
 
-def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TRAINS_KEY", "s3cret-of-mine")
     monkeypatch.setenv("OTHER_KEY", "of-nobody")
     server = McpServer(command=[sys.executable, str(SERVER)], env=["TRAINS_KEY"])
     provider = McpProvider(server, {"train_search": TRAINS}, ("key",))
     try:
         refused = provider.ask("key", {})
-        assert refused.note.endswith("bad key *** None") and "s3cret" not in refused.to_json() + repr(server) + provider.version
+        assert (
+            refused.note.endswith("bad key *** None")
+            and "s3cret" not in refused.to_json() + repr(server) + provider.version
+        )
         assert len(provider.ask("train_search", CALL).records) == 2
     finally:
         provider.close()
@@ -176,19 +267,30 @@ def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: P
     server = McpServer(command=[sys.executable, str(OLD_SERVER), str(tmp_path / "mark")])
     provider = McpProvider(server, {}, ("first tool", "second tool"))
     try:
-        assert [schema["function"]["name"] for schema in provider.schemas()] == ["first tool", "second tool"]
+        assert [schema["function"]["name"] for schema in provider.schemas()] == [
+            "first tool",
+            "second tool",
+        ]
         assert fault_of(provider, "first tool", {}).kind == "connection"
-        assert provider.ask("first tool", {}).records == (Row((("city", "Wuhan"), ("open", "true"))),)
-        assert len(provider.schemas()) == 2  # after which the package knows the schema that this tool does not keep to
+        assert provider.ask("first tool", {}).records == (
+            Row((("city", "Wuhan"), ("open", "true"))),
+        )
+        # after which the package knows the schema that this tool does not keep to
+        assert len(provider.schemas()) == 2
         assert fault_of(provider, "second tool", {}).kind == "bad_response"
     finally:
         provider.close()
 
 
-def test_every_failure_is_its_fault(vendor: Any, failure: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_failure_is_its_fault(
+    vendor: Any, failure: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
     vendor.on("/mcp", failure.answer)
-    provider = McpProvider(McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN", timeout_s=5), {"train_search": TRAINS})
+    provider = McpProvider(
+        McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN", timeout_s=5),
+        {"train_search": TRAINS},
+    )
     with caplog.at_level(logging.INFO):
         fault = fault_of(provider, "train_search", CALL)
     assert (fault.kind, fault.retry_after_s) == (failure.kind, failure.retry_after_s)
@@ -196,35 +298,62 @@ def test_every_failure_is_its_fault(vendor: Any, failure: Any, monkeypatch: pyte
     assert "s3cret-token" not in str(fault) + caplog.text
 
 
-def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(vendor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_repeats_the_token_does_not_get_it_into_a_message(
+    vendor: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TRAINS_TOKEN", "s3cret-token")
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "token s3cret-token is odd"}}
+    error = {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": -32602, "message": "token s3cret-token is odd"},
+    }
     vendor.on("/mcp", vendor.answer(error, 400))
-    provider = McpProvider(McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN"), {"train_search": TRAINS})
+    provider = McpProvider(
+        McpServer(url=f"{vendor.base_url}/mcp", token_env="TRAINS_TOKEN"), {"train_search": TRAINS}
+    )
     assert "s3cret-token" not in str(fault_of(provider, "train_search", CALL))
 
 
 def test_nobody_listening_is_a_connection_fault() -> None:
     provider = McpProvider(McpServer(url="http://127.0.0.1:9/mcp"), {"train_search": TRAINS})
     assert fault_of(provider, "train_search", CALL).kind == "connection"
-    missing = McpProvider(McpServer(command=["/no/such/program", "--key=s3cret"]), {"train_search": TRAINS})
+    missing = McpProvider(
+        McpServer(command=["/no/such/program", "--key=s3cret"]), {"train_search": TRAINS}
+    )
     fault = fault_of(missing, "train_search", CALL)
     assert fault.kind == "connection" and "s3cret" not in str(fault)
 
 
 def test_records_of_other_tools() -> None:
     stay = {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
-    hotels = ToolMap("h", fields={"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"})
-    row = {"name": "Lake", "p": {"v": 80, "c": "usd"}, "at": [30.5, 114.3], "rating": "4.5", "address": None}
+    hotels = ToolMap(
+        "h", fields={"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"}
+    )
+    row = {
+        "name": "Lake",
+        "p": {"v": 80, "c": "usd"},
+        "at": [30.5, 114.3],
+        "rating": "4.5",
+        "address": None,
+    }
     assert hotels.record("hotel_search", row, stay) == HotelOffer(
-        "Lake", "Wuhan", "2026-06-26", "2026-06-28", price=Money(80.0, "USD"), rating=4.5, latitude=30.5, longitude=114.3
+        "Lake",
+        "Wuhan",
+        "2026-06-26",
+        "2026-06-28",
+        price=Money(80.0, "USD"),
+        rating=4.5,
+        latitude=30.5,
+        longitude=114.3,
     )
     assert hotels.record("hotel_search", {"name": ""}, stay) is None
     way = {"origin_name": "A", "destination_name": "B", "city_name": "Wuhan"}
-    assert ToolMap("r").record("route_planning", {"minutes": 12.5, "distance_km": "3", "mode": "driving"}, way) == RouteLeg(
-        "A", "B", "Wuhan", "driving", 12.5, 3.0
+    assert ToolMap("r").record(
+        "route_planning", {"minutes": 12.5, "distance_km": "3", "mode": "driving"}, way
+    ) == RouteLeg("A", "B", "Wuhan", "driving", 12.5, 3.0)
+    assert ToolMap("w").record("web_search", {"url": "https://x.example"}, {}) == WebPage(
+        "https://x.example", "https://x.example"
     )
-    assert ToolMap("w").record("web_search", {"url": "https://x.example"}, {}) == WebPage("https://x.example", "https://x.example")
 
 
 @pytest.mark.parametrize("content", [{}, [], "", None, {"result": []}, {"result": None}])
@@ -234,13 +363,23 @@ def test_nothing_is_no_row(content: Any) -> None:
 
 def test_the_tables_are_part_of_the_version() -> None:
     server = McpServer(url="http://localhost:1/mcp")
-    versions = {McpProvider(server, {"train_search": table}, version=own).version for table in (TRAINS, ToolMap("t")) for own in ("1", "2")}
+    versions = {
+        McpProvider(server, {"train_search": table}, version=own).version
+        for table in (TRAINS, ToolMap("t"))
+        for own in ("1", "2")
+    }
     assert len(versions) == 4
 
 
 def test_options_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {"tool": "trains", "rows": "journeys", "fields": {"number": "code"}, "currency": "CNY"}
-    options = {"url": "http://localhost:1/mcp", "may_store": True, "attribution": "me", "own": ["says"], "maps": {"train_search": table}}
+    options = {
+        "url": "http://localhost:1/mcp",
+        "may_store": True,
+        "attribution": "me",
+        "own": ["says"],
+        "maps": {"train_search": table},
+    }
     provider = mcp_of_options(options, "trains")
     assert provider.name == "trains" and provider.tools == {"train_search", "says"}
     assert provider.terms == Terms(requests_per_second=1.0, may_store=True, attribution="me")
@@ -276,7 +415,10 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
         ({"url": "http://x"}, "answers nothing"),
         ({"url": "http://x", "own": ["train_search"]}, "maps.train_search"),
         ({"url": "http://x", "own": ["x"], "token": "s3cret"}, "found 'token'"),
-        ({"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"}, "NO_SUCH_VARIABLE, which is not set"),
+        (
+            {"url": "http://x", "own": ["x"], "token_env": "NO_SUCH_VARIABLE"},
+            "NO_SUCH_VARIABLE, which is not set",
+        ),
         ({"url": "http://x", "own": "x"}, "'own'"),
         ({"url": "http://x", "own": ["x"], "env": ["HOME"]}, "token_env"),
         ({"url": "http://x", "own": ["x"], "timeout_s": 0}, "timeout_s"),
@@ -289,10 +431,17 @@ def test_errors_of_the_protocol(code: int, message: str, kind: str | None) -> No
         ({"url": "http://x", "maps": {"train_search": {"row": "x"}}}, "found 'row'"),
         ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "names no tool"),
         ({"url": "http://x", "maps": {"train_search": {"tool": "x", "rows": 3}}}, "right type"),
-        ({"url": "http://x", "maps": {"train_search": {"tool": "x", "fields": {"colour": "c"}}}}, "found 'colour'"),
+        (
+            {"url": "http://x", "maps": {"train_search": {"tool": "x", "fields": {"colour": "c"}}}},
+            "found 'colour'",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_is_one_line(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError) as caught:
         mcp_of_options(options)
-    assert said in str(caught.value) and "\n" not in str(caught.value) and "s3cret" not in str(caught.value)
+    assert (
+        said in str(caught.value)
+        and "\n" not in str(caught.value)
+        and "s3cret" not in str(caught.value)
+    )

@@ -1,4 +1,5 @@
-"""The clients of OSRM and Valhalla against a local server that answers as their documentations show."""
+"""The clients of OSRM and Valhalla against a local server that answers as their documentations
+show."""
 
 from __future__ import annotations
 
@@ -18,14 +19,21 @@ from tripwright.errors import UserError
 
 NOW = datetime(2026, 6, 20, 11, 30, tzinfo=UTC)
 CALL = {"origin_name": "Friedrichstraße", "destination_name": "Torstraße", "city_name": "Berlin"}
-# https://github.com/Project-OSRM/osrm-backend/blob/master/docs/http.md: the example of a route object in the frame of an answer.
+# https://github.com/Project-OSRM/osrm-backend/blob/master/docs/http.md: the example of a route
+# object in the frame of an answer.
 OSRM_ROUTE = {
     "distance": 90.0,
     "duration": 300.0,
     "weight": 300.0,
     "weight_name": "duration",
-    "geometry": {"type": "LineString", "coordinates": [[120.0, 10.0], [120.1, 10.0], [120.2, 10.0], [120.3, 10.0]]},
-    "legs": [{"distance": 30.0, "duration": 100.0, "steps": []}, {"distance": 60.0, "duration": 200.0, "steps": []}],
+    "geometry": {
+        "type": "LineString",
+        "coordinates": [[120.0, 10.0], [120.1, 10.0], [120.2, 10.0], [120.3, 10.0]],
+    },
+    "legs": [
+        {"distance": 30.0, "duration": 100.0, "steps": []},
+        {"distance": 60.0, "duration": 200.0, "steps": []},
+    ],
 }
 OSRM_ANSWER = {"code": "Ok", "routes": [OSRM_ROUTE], "waypoints": []}
 # https://valhalla.github.io/valhalla/api/turn-by-turn/api-reference/#outputs-of-a-route
@@ -35,9 +43,18 @@ VALHALLA_ANSWER = {
         "status_message": "Found route between points",
         "units": "kilometers",
         "language": "en-US",
-        "locations": [{"type": "break", "lat": 52.517, "lon": 13.388}, {"type": "break", "lat": 52.529, "lon": 13.397}],
+        "locations": [
+            {"type": "break", "lat": 52.517, "lon": 13.388},
+            {"type": "break", "lat": 52.529, "lon": 13.397},
+        ],
         "legs": [{"summary": {"time": 180.5, "length": 1.42}, "shape": "", "maneuvers": []}],
-        "summary": {"time": 180.5, "length": 1.42, "has_toll": False, "has_highway": False, "has_ferry": False},
+        "summary": {
+            "time": 180.5,
+            "length": 1.42,
+            "has_toll": False,
+            "has_highway": False,
+            "has_ferry": False,
+        },
     }
 }
 
@@ -58,7 +75,14 @@ class Atlas:
             raise self.fault
         spots = {"Friedrichstraße": (52.517037, 13.388860), "Torstraße": (52.529407, 13.397634)}
         here = spots.get(arguments["query"])
-        places = (Place("without a position", "Berlin"), Place(arguments["query"], "Berlin", "", "", *here)) if here else ()
+        places = (
+            (
+                Place("without a position", "Berlin"),
+                Place(arguments["query"], "Berlin", "", "", *here),
+            )
+            if here
+            else ()
+        )
         return Found(places, Source("atlas", "7", "2026-06-20T09:30:00Z"))
 
 
@@ -84,10 +108,13 @@ def valhalla(vendor: Any, atlas: Atlas) -> Any:
 def test_osrm_answers_minutes_and_kilometres_between_two_names(osrm: Any, vendor: Any) -> None:
     vendor.on("/route/v1/driving/*", OSRM_ANSWER)
     found = osrm.ask("route_planning", CALL)
-    assert found.records == (RouteLeg("Friedrichstraße", "Torstraße", "Berlin", "driving", 5.0, 0.09),)
+    assert found.records == (
+        RouteLeg("Friedrichstraße", "Torstraße", "Berlin", "driving", 5.0, 0.09),
+    )
     assert (found.note, found.refused) == ("", False)
     asked = vendor.asked[0]
-    assert asked.path == "/route/v1/driving/13.388860,52.517037;13.397634,52.529407"  # longitude first
+    # longitude first
+    assert asked.path == "/route/v1/driving/13.388860,52.517037;13.397634,52.529407"
     assert asked.query == {"overview": "false"}
     assert asked.headers["user-agent"].startswith("tripwright/")
 
@@ -95,9 +122,19 @@ def test_osrm_answers_minutes_and_kilometres_between_two_names(osrm: Any, vendor
 def test_osrm_names_its_source_and_that_of_the_places(osrm: Any, vendor: Any) -> None:
     vendor.on("/route/v1/driving/*", OSRM_ANSWER)
     source = osrm.ask("route_planning", CALL).source
-    assert (source.provider, source.fetched_at, source.may_store) == ("osrm", "2026-06-20T11:30:00Z", True)
-    assert "OpenStreetMap contributors, ODbL" in source.attribution and source.attribution.endswith("© Atlas")
-    assert source.version == osrm.version == f"1; server={vendor.base_url}; mode=driving; places=atlas 7"
+    assert (source.provider, source.fetched_at, source.may_store) == (
+        "osrm",
+        "2026-06-20T11:30:00Z",
+        True,
+    )
+    assert "OpenStreetMap contributors, ODbL" in source.attribution and source.attribution.endswith(
+        "© Atlas"
+    )
+    assert (
+        source.version
+        == osrm.version
+        == f"1; server={vendor.base_url}; mode=driving; places=atlas 7"
+    )
     assert osrm.terms.requests_per_second == 1.0
 
 
@@ -110,13 +147,24 @@ def test_a_route_may_be_kept_only_if_the_places_may(vendor: Any) -> None:
 
 @pytest.mark.parametrize("code", ["NoRoute", "NoSegment"])
 def test_osrm_no_way_is_an_answer(osrm: Any, vendor: Any, code: str) -> None:
-    vendor.on("/route/v1/driving/*", vendor.answer({"code": code, "message": "Impossible route between points"}, 400))
+    vendor.on(
+        "/route/v1/driving/*",
+        vendor.answer({"code": code, "message": "Impossible route between points"}, 400),
+    )
     found = osrm.ask("route_planning", CALL)
     assert (found.records, found.refused) == ((), False)
     assert found.note == "There is no way (driving) from 'Friedrichstraße' to 'Torstraße'."
 
 
-@pytest.mark.parametrize("body", [{"code": "InvalidQuery", "message": "Query string malformed"}, {"code": ["NoRoute"]}, [], "NoRoute"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"code": "InvalidQuery", "message": "Query string malformed"},
+        {"code": ["NoRoute"]},
+        [],
+        "NoRoute",
+    ],
+)
 def test_osrm_every_other_refusal_is_our_fault(osrm: Any, vendor: Any, body: Any) -> None:
     vendor.on("/route/v1/driving/*", vendor.answer(body, 400))
     with pytest.raises(ProviderFault) as fault:
@@ -157,7 +205,9 @@ def test_osrm_another_mode_is_another_server_and_another_key(vendor: Any, atlas:
 def test_valhalla_answers_minutes_and_kilometres(valhalla: Any, vendor: Any) -> None:
     vendor.on("/route", VALHALLA_ANSWER)
     found = valhalla.ask("route_planning", CALL)
-    assert found.records == (RouteLeg("Friedrichstraße", "Torstraße", "Berlin", "driving", 3.0, 1.42),)
+    assert found.records == (
+        RouteLeg("Friedrichstraße", "Torstraße", "Berlin", "driving", 3.0, 1.42),
+    )
     assert vendor.asked[0].json == {
         "locations": [{"lat": 52.517037, "lon": 13.38886}, {"lat": 52.529407, "lon": 13.397634}],
         "costing": "auto",
@@ -174,7 +224,12 @@ def test_valhalla_miles_become_kilometres(valhalla: Any, vendor: Any) -> None:
 
 @pytest.mark.parametrize("code", [154, 170, 171, 442])
 def test_valhalla_no_way_is_an_answer(valhalla: Any, vendor: Any, code: int) -> None:
-    refusal = {"error_code": code, "error": "No path could be found for input", "status_code": 400, "status": "Bad Request"}
+    refusal = {
+        "error_code": code,
+        "error": "No path could be found for input",
+        "status_code": 400,
+        "status": "Bad Request",
+    }
     vendor.on("/route", vendor.answer(refusal, 400))
     found = valhalla.ask("route_planning", CALL)
     assert (found.records, found.refused) == ((), False) and "no way" in found.note
@@ -193,22 +248,32 @@ def test_valhalla_no_way_is_an_answer(valhalla: Any, vendor: Any, code: int) -> 
         ({"trip": {"summary": {"time": 1, "length": 1}}}, 200),
     ],
 )
-def test_valhalla_every_other_answer_is_our_fault(valhalla: Any, vendor: Any, answer: Any, status: int) -> None:
+def test_valhalla_every_other_answer_is_our_fault(
+    valhalla: Any, vendor: Any, answer: Any, status: int
+) -> None:
     vendor.on("/route", vendor.answer(answer, status))
     with pytest.raises(ProviderFault) as fault:
         valhalla.ask("route_planning", CALL)
     assert fault.value.kind == "bad_response"
 
 
-def test_an_unknown_name_is_the_callers_mistake_and_no_route_is_asked_for(osrm: Any, vendor: Any) -> None:
+def test_an_unknown_name_is_the_callers_mistake_and_no_route_is_asked_for(
+    osrm: Any, vendor: Any
+) -> None:
     found = osrm.ask("route_planning", CALL | {"destination_name": "Nowhere"})
-    assert (found.records, found.refused, found.note) == ((), True, "No place named 'Nowhere' in Berlin is known.")
+    assert (found.records, found.refused, found.note) == (
+        (),
+        True,
+        "No place named 'Nowhere' in Berlin is known.",
+    )
     blank = osrm.ask("route_planning", CALL | {"origin_name": "  "})
     assert blank.refused and blank.note.startswith("The origin_name is empty")
     assert vendor.asked == []
 
 
-def test_positions_are_asked_for_once_and_faults_are_not_remembered(osrm: Any, vendor: Any, atlas: Atlas) -> None:
+def test_positions_are_asked_for_once_and_faults_are_not_remembered(
+    osrm: Any, vendor: Any, atlas: Atlas
+) -> None:
     vendor.on("/route/v1/driving/*", OSRM_ANSWER)
     atlas.fault = ProviderFault("timeout", "the atlas sleeps")
     with pytest.raises(ProviderFault, match="the atlas sleeps"):
@@ -216,7 +281,10 @@ def test_positions_are_asked_for_once_and_faults_are_not_remembered(osrm: Any, v
     atlas.fault = None
     for _ in range(3):
         osrm.ask("route_planning", CALL)
-    osrm.ask("route_planning", CALL | {"origin_name": "Torstraße", "destination_name": "FRIEDRICHSTRASSE"})
+    osrm.ask(
+        "route_planning",
+        CALL | {"origin_name": "Torstraße", "destination_name": "FRIEDRICHSTRASSE"},
+    )
     assert atlas.asked == [("Friedrichstraße", "Berlin")] * 2 + [("Torstraße", "Berlin")]
 
 
@@ -243,7 +311,10 @@ def test_what_a_vendor_of_places_asks_for_pauses_that_vendor() -> None:
 def test_threads_may_share_one_client(osrm: Any, vendor: Any) -> None:
     vendor.on("/route/v1/driving/*", OSRM_ANSWER)
     found: list[Found] = []
-    threads = [threading.Thread(target=lambda: found.append(osrm.ask("route_planning", CALL))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(osrm.ask("route_planning", CALL)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -14,16 +14,26 @@ from tripwright.errors import UserError
 
 BERLIN = Position(52.517, 13.388)
 CALL = {"query": "museums", "city_name": "Berlin"}
-# The frame: https://dev.overpass-api.de/output_formats.html; an area has its middle through `out center`.
+# The frame: https://dev.overpass-api.de/output_formats.html; an area has its middle through `out
+# center`.
 HEADER = {
     "version": 0.6,
     "generator": "Overpass API",
     "osm3s": {
         "timestamp_osm_base": "2017-03-17T22:05:02Z",
-        "copyright": "The data included in this document is from www.openstreetmap.org. The data is made available under ODbL.",
+        "copyright": (
+            "The data included in this document is from www.openstreetmap.org. The data is made"
+            " available under ODbL."
+        ),
     },
 }
-NEAR = {"type": "node", "id": 1, "lat": 52.518, "lon": 13.389, "tags": {"tourism": "museum", "name": "Kleines Museum"}}
+NEAR = {
+    "type": "node",
+    "id": 1,
+    "lat": 52.518,
+    "lon": 13.389,
+    "tags": {"tourism": "museum", "name": "Kleines Museum"},
+}
 KNOWN = {
     "type": "way",
     "id": 2,
@@ -40,14 +50,29 @@ KNOWN = {
         "addr:city": "Berlin",
     },
 }
-FAR_AND_KNOWN = {"type": "node", "id": 3, "lat": 52.6, "lon": 13.3, "tags": {"historic": "city_gate", "name": "Tor", "wikipedia": "de:Tor"}}
+FAR_AND_KNOWN = {
+    "type": "node",
+    "id": 3,
+    "lat": 52.6,
+    "lon": 13.3,
+    "tags": {"historic": "city_gate", "name": "Tor", "wikipedia": "de:Tor"},
+}
 
 
 class Atlas:
-    name, version, tools, terms = "atlas", "7", frozenset(("poi_search",)), Terms(attribution="© Atlas")
+    name, version, tools, terms = (
+        "atlas",
+        "7",
+        frozenset(("poi_search",)),
+        Terms(attribution="© Atlas"),
+    )
 
     def ask(self, tool: str, arguments: Any) -> Found:
-        places = (Place("Berlin", "Berlin", "", "city", *BERLIN),) if arguments == {"query": "Berlin", "city_name": ""} else ()
+        places = (
+            (Place("Berlin", "Berlin", "", "city", *BERLIN),)
+            if arguments == {"query": "Berlin", "city_name": ""}
+            else ()
+        )
         return Found(places, Source("atlas", "7", "2026-06-20T09:30:00Z"))
 
 
@@ -62,15 +87,27 @@ def test_notable_places_come_first_then_near_ones(overpass: Any, vendor: Any) ->
     vendor.on("/api/interpreter", HEADER | {"elements": [NEAR, FAR_AND_KNOWN, KNOWN]})
     found = overpass.ask("poi_search", CALL)
     assert found.records == (
-        Place("Pergamon Museum", "Berlin", "Bodestraße 1-3, 10178 Berlin", "museum", 52.521, 13.397),
+        Place(
+            "Pergamon Museum", "Berlin", "Bodestraße 1-3, 10178 Berlin", "museum", 52.521, 13.397
+        ),
         Place("Tor", "Berlin", "", "city gate", 52.6, 13.3),
         Place("Kleines Museum", "Berlin", "", "museum", 52.518, 13.389),
     )
-    assert "ODbL" in found.source.attribution and found.source.attribution.endswith("© Atlas") and found.source.may_store
+    assert (
+        "ODbL" in found.source.attribution
+        and found.source.attribution.endswith("© Atlas")
+        and found.source.may_store
+    )
 
 
-def test_the_answer_does_not_depend_on_the_order_of_the_elements(overpass: Any, vendor: Any) -> None:
-    vendor.on("/api/interpreter", {"elements": [NEAR, KNOWN, FAR_AND_KNOWN]}, {"elements": [FAR_AND_KNOWN, KNOWN, NEAR]})
+def test_the_answer_does_not_depend_on_the_order_of_the_elements(
+    overpass: Any, vendor: Any
+) -> None:
+    vendor.on(
+        "/api/interpreter",
+        {"elements": [NEAR, KNOWN, FAR_AND_KNOWN]},
+        {"elements": [FAR_AND_KNOWN, KNOWN, NEAR]},
+    )
     first, second = (overpass.ask("poi_search", CALL).records for _ in range(2))
     assert first == second
 
@@ -80,10 +117,17 @@ def test_the_question_is_posted_as_a_form(overpass: Any, vendor: Any) -> None:
     found = overpass.ask("poi_search", CALL)
     asked = vendor.asked[0]
     assert (asked.method, asked.path) == ("POST", "/api/interpreter")
-    expected = '[out:json][timeout:25];(nwr["tourism"="museum"]["name"](around:10000,52.517000,13.388000););out body center 500;'
+    expected = (
+        '[out:json][timeout:25];(nwr["tourism"="museum"]["name"](around:10000,52.517000,13.388000););out'
+        " body center 500;"
+    )
     assert asked.form == {"data": expected}
     assert asked.headers["user-agent"].startswith("tripwright/")
-    assert (found.records, found.refused, found.note) == ((), False, "No 'museums' found within 10 km of Berlin.")
+    assert (found.records, found.refused, found.note) == (
+        (),
+        False,
+        "No 'museums' found within 10 km of Berlin.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +145,9 @@ def test_the_question_is_posted_as_a_form(overpass: Any, vendor: Any) -> None:
         ("Berlin", '["name"~"Berlin",i]'),
     ],
 )
-def test_a_kind_is_looked_for_by_its_tags_and_all_else_by_name(query: str, filter_of_it: str) -> None:
+def test_a_kind_is_looked_for_by_its_tags_and_all_else_by_name(
+    query: str, filter_of_it: str
+) -> None:
     assert f"nwr{filter_of_it}" in overpass_ql(query, "Berlin", BERLIN, 10)
 
 
@@ -109,7 +155,9 @@ def test_sights_are_of_several_kinds() -> None:
     assert overpass_ql("things to do", "Berlin", BERLIN, 10).count("nwr[") == 3
 
 
-@pytest.mark.parametrize("query", ['x"];out;[', "a\\", '\\"a', "a[(*", "a}}", 'my museum"][', "a\nb"])
+@pytest.mark.parametrize(
+    "query", ['x"];out;[', "a\\", '\\"a', "a[(*", "a}}", 'my museum"][', "a\nb"]
+)
 def test_nothing_in_a_query_leaves_its_quotes(overpass: Any, vendor: Any, query: str) -> None:
     vendor.on("/api/interpreter", {"elements": []})
     overpass.ask("poi_search", {"query": query, "city_name": "Berlin"})
@@ -125,10 +173,20 @@ def test_nothing_in_a_query_leaves_its_quotes(overpass: Any, vendor: Any, query:
         elif letter == '"':
             quoted = not quoted
     assert not quoted
-    assert "".join(outside) == '[out:json][timeout:25];(nwr["~",i]["](around:10000,52.517000,13.388000););out body center 500;'
+    assert (
+        "".join(outside)
+        == '[out:json][timeout:25];(nwr["~",i]["](around:10000,52.517000,13.388000););out body'
+        " center 500;"
+    )
 
 
-@pytest.mark.parametrize("remark", ['runtime error: Query timed out in "query" at line 4 after 2 seconds.', "runtime error: out of memory"])
+@pytest.mark.parametrize(
+    "remark",
+    [
+        'runtime error: Query timed out in "query" at line 4 after 2 seconds.',
+        "runtime error: out of memory",
+    ],
+)
 def test_half_an_answer_with_a_remark_is_a_fault(overpass: Any, vendor: Any, remark: str) -> None:
     vendor.on("/api/interpreter", HEADER | {"elements": [NEAR], "remark": remark})
     with pytest.raises(ProviderFault, match="gave up: runtime error") as fault:
@@ -153,7 +211,9 @@ def test_a_remark_about_nothing_bad_is_none(overpass: Any, vendor: Any) -> None:
         None,
     ],
 )
-def test_what_has_no_name_or_position_is_skipped_and_nothing_but_such_is_a_fault(overpass: Any, vendor: Any, odd: Any) -> None:
+def test_what_has_no_name_or_position_is_skipped_and_nothing_but_such_is_a_fault(
+    overpass: Any, vendor: Any, odd: Any
+) -> None:
     vendor.on("/api/interpreter", {"elements": [odd, NEAR]}, {"elements": [odd]})
     assert [place.name for place in overpass.ask("poi_search", CALL).records] == ["Kleines Museum"]
     with pytest.raises(ProviderFault) as fault:
@@ -164,13 +224,18 @@ def test_what_has_no_name_or_position_is_skipped_and_nothing_but_such_is_a_fault
 def test_an_unknown_city_is_the_callers_mistake(overpass: Any, vendor: Any) -> None:
     found = overpass.ask("poi_search", {"query": "museums", "city_name": "Atlantis"})
     assert (found.refused, found.note) == (True, "No city named 'Atlantis' is known.")
-    assert overpass.ask("poi_search", {"query": "museums", "city_name": ""}).note.startswith("The city_name is empty")
+    assert overpass.ask("poi_search", {"query": "museums", "city_name": ""}).note.startswith(
+        "The city_name is empty"
+    )
     assert vendor.asked == []
 
 
 def test_settings_are_in_the_version_and_wrong_ones_are_said(vendor: Any) -> None:
     positions = Positions(Atlas())
-    versions = {Overpass(positions, **options).version for options in ({}, {"radius_km": 5.0}, {"max_results": 3}, {"language": "de"})}
+    versions = {
+        Overpass(positions, **options).version
+        for options in ({}, {"radius_km": 5.0}, {"max_results": 3}, {"language": "de"})
+    }
     assert len(versions) == 4
     for radius_km in (0.0, -1.0, 101.0, float("nan")):
         with pytest.raises(UserError, match="radius_km of 'overpass' is above 0 and at most 100"):
@@ -179,4 +244,7 @@ def test_settings_are_in_the_version_and_wrong_ones_are_said(vendor: Any) -> Non
 
 def test_the_budget_is_as_published(overpass: Any) -> None:
     assert (overpass.terms.requests_per_second, overpass.terms.burst) == (0.5, 2)
-    assert overpass.terms.terms_url == "https://dev.overpass-api.de/overpass-doc/en/preface/commons.html"
+    assert (
+        overpass.terms.terms_url
+        == "https://dev.overpass-api.de/overpass-doc/en/preface/commons.html"
+    )

@@ -1,4 +1,5 @@
-"""What every client of open data and of web search owes whoever asks it, whatever its vendor does."""
+"""What every client of open data and of web search owes whoever asks it, whatever its vendor
+does."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ class Atlas:
     name, version, tools, terms = "atlas", "7", frozenset(("poi_search",)), Terms()
 
     def ask(self, tool: str, arguments: Any) -> Found:
-        return Found((Place("Berlin", "Berlin", "", "city", 52.517, 13.388),), Source("atlas", "7", "2026-06-20T09:30:00Z"))
+        return Found(
+            (Place("Berlin", "Berlin", "", "city", 52.517, 13.388),),
+            Source("atlas", "7", "2026-06-20T09:30:00Z"),
+        )
 
 
 MADE: dict[str, Callable[..., Any]] = {
@@ -57,12 +61,19 @@ def call(provider: Provider) -> Found:
     return provider.ask(tool, ARGUMENTS[tool])
 
 
-def test_a_failure_is_a_fault_of_the_right_kind_and_nothing_else(make: Any, vendor: Any, failure: Any) -> None:
+def test_a_failure_is_a_fault_of_the_right_kind_and_nothing_else(
+    make: Any, vendor: Any, failure: Any
+) -> None:
     vendor.on("*", failure.answer)
     with pytest.raises(ProviderFault) as fault:
         call(make(base_url=vendor.base_url))
-    assert (fault.value.kind, fault.value.retry_after_s) == (failure.kind, pytest.approx(failure.retry_after_s))
-    assert "\n" not in str(fault.value) and KEY not in str(fault.value) and len(str(fault.value)) < 600
+    assert (fault.value.kind, fault.value.retry_after_s) == (
+        failure.kind,
+        pytest.approx(failure.retry_after_s),
+    )
+    assert (
+        "\n" not in str(fault.value) and KEY not in str(fault.value) and len(str(fault.value)) < 600
+    )
 
 
 def test_a_vendor_that_says_nothing_is_a_timeout_that_may_pass(make: Any, vendor: Any) -> None:
@@ -106,7 +117,9 @@ def test_every_client_says_its_terms_and_who_it_is(make: Any, vendor: Any) -> No
 
 
 @pytest.mark.parametrize("arguments", [{}, {"query": None, "city_name": 3, "origin_name": ["a"]}])
-def test_arguments_that_are_missing_or_odd_are_refused(make: Any, vendor: Any, arguments: Any) -> None:
+def test_arguments_that_are_missing_or_odd_are_refused(
+    make: Any, vendor: Any, arguments: Any
+) -> None:
     provider = make(base_url=vendor.base_url)
     assert provider.ask(next(iter(provider.tools)), arguments).refused
     assert vendor.asked == []

@@ -1,4 +1,5 @@
-"""Rubrics as data: `deeptravel.toml` holds those of A.2.2 and A.2.3, and a user's own file has the same form."""
+"""Rubrics as data: `deeptravel.toml` holds those of A.2.2 and A.2.3, and a user's own file has the
+same form."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _FORM = {  # level → (rubrics that must be there, conclusions that must be the
 
 
 def plain(words: str) -> str:
-    """Letters and digits in lower case, one blank between words: a judge writes **Very Satisfied.** for very_satisfied."""
+    """Letters and digits in lower case, one blank between words: a judge writes **Very Satisfied.**
+    for very_satisfied."""
     return " ".join("".join(c if c.isalnum() else " " for c in words.casefold()).split())
 
 
@@ -59,7 +61,9 @@ class Level(BaseModel):
     @cached_property
     def by_words(self) -> dict[str, str]:
         """Conclusions by their words and by their keys, in plain letters."""
-        return {plain(words): each.key for each in self.conclusion for words in (each.words, each.key)}
+        return {
+            plain(words): each.key for each in self.conclusion for words in (each.words, each.key)
+        }
 
     @cached_property
     def unmet(self) -> dict[str, str]:
@@ -80,19 +84,24 @@ class Rubrics(BaseModel):
     @cached_property
     def fingerprint(self) -> str:
         """Of every word in it: another text is another judge."""
-        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()[
+            :16
+        ]
 
 
 def load_rubrics(path: Path | None = None) -> Rubrics:
     """The file's rubrics; without one, DeepTravel's. Raises UserError."""
     where = str(path) if path else "deeptravel.toml"
-    source = path or files("tripwright.domains.deeptravel.verifiers.rubrics").joinpath("deeptravel.toml")
+    source = path or files("tripwright.domains.deeptravel.verifiers.rubrics").joinpath(
+        "deeptravel.toml"
+    )
     try:
         text = source.read_text(encoding="utf-8")
         data: dict[str, Any] = tomllib.loads(text)
     except FileNotFoundError:
         raise UserError(
-            f"No rubrics at '{where}'. Expected a TOML file like tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml."
+            f"No rubrics at '{where}'. Expected a TOML file like"
+            " tripwright/domains/deeptravel/verifiers/rubrics/deeptravel.toml."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{where}: not TOML: {error}.") from None
@@ -110,15 +119,26 @@ def load_rubrics(path: Path | None = None) -> Rubrics:
 def _problem(level: Level, rubrics: tuple[str, ...], conclusions: tuple[str, ...]) -> str:
     keys = [each.key for each in level.rubric]
     if level.scale != conclusions:
-        return f"needs these conclusions in this order, best to worst: {', '.join(conclusions)}; found {', '.join(level.scale) or 'none'}"
+        return (
+            f"needs these conclusions in this order, best to worst: {', '.join(conclusions)}; found"
+            f" {', '.join(level.scale) or 'none'}"
+        )
     if missing := [key for key in rubrics if key not in keys]:
-        return f"lacks the rubric '{missing[0]}'; expected {', '.join(rubrics)}, and further ones as you like"
+        return (
+            f"lacks the rubric '{missing[0]}'; expected {', '.join(rubrics)}, and further ones as"
+            " you like"
+        )
     if len(set(keys)) < len(keys):
         return f"names the rubric '{next(key for key in keys if keys.count(key) > 1)}' twice"
-    said = [(plain(words), each.key) for each in level.conclusion for words in (each.key, each.words)]
+    said = [
+        (plain(words), each.key) for each in level.conclusion for words in (each.key, each.words)
+    ]
     if len({words for words, _ in said}) < len(set(said)):
         return "says two conclusions with the same words"
     for each in level.rubric:
         if each.unmet not in conclusions[1:]:
-            return f"rubric '{each.key}': unmet = '{each.unmet}' is not one of {', '.join(conclusions[1:])}"
+            return (
+                f"rubric '{each.key}': unmet = '{each.unmet}' is not one of"
+                f" {', '.join(conclusions[1:])}"
+            )
     return ""

@@ -1,8 +1,10 @@
 """The days of an itinerary, as read, → the official format.
 
-What the text leaves unsaid is filled only by what it says elsewhere: a day without a journey is spent where the last one ended; a guest
-who checked in stays until leaving; a place without a city lies in the city of arrival if its line follows the day's journey, in the
-city of departure if it precedes it. A world, if given, is asked first, in that order; a name it does not know stays as written.
+What the text leaves unsaid is filled only by what it says elsewhere: a day without a journey is
+spent where the last one ended; a guest who checked in stays until leaving; a place without a city
+lies in the city of arrival if its line follows the day's journey, in the city of departure if it
+precedes it. A world, if given, is asked first, in that order; a name it does not know stays as
+written.
 """
 
 from __future__ import annotations
@@ -29,9 +31,13 @@ class Day:
 
     def only(self, kind: Kind) -> tuple[int, Item] | None:
         """(position, item) of this kind; lines that say the same twice count once."""
-        found = [(position, item) for position, (_, item) in enumerate(self.items) if item.kind == kind]
+        found = [
+            (position, item) for position, (_, item) in enumerate(self.items) if item.kind == kind
+        ]
         if len({(item.names, item.journey, item.exact) for _, item in found}) > 1:
-            raise quoting(f"day {self.number} has a second line for {kind}", self.items[found[-1][0]][0])
+            raise quoting(
+                f"day {self.number} has a second line for {kind}", self.items[found[-1][0]][0]
+            )
         return found[0] if found else None
 
 
@@ -49,7 +55,9 @@ def quoting(problem: str, line: str) -> Unreadable:
     return Unreadable(f"{problem}: '{said if len(said) <= SHOWN else said[: SHOWN - 1] + '…'}'")
 
 
-def official_plan(days: Sequence[Day], home: str | None, city_of: CityOf | None) -> list[dict[str, Any]]:
+def official_plan(
+    days: Sequence[Day], home: str | None, city_of: CityOf | None
+) -> list[dict[str, Any]]:
     here, stay = home, None
     plan: list[dict[str, Any]] = []
     for day in days:
@@ -76,14 +84,23 @@ def _where(day: Day, here: str | None) -> tuple[str, list[str]]:
     heading, travel, stated = day.heading, day.only("travel"), day.only("city")
     exact = heading.exact if heading.exact is not None else stated[1].exact if stated else None
     if exact is not None:
-        route = read_route(exact) if exact.lower().startswith("from ") or "→" in exact or "->" in exact else None
-        return (f"from {route[0]} to {route[1]}", [route[1], route[0]]) if route else (exact, [exact])
+        route = (
+            read_route(exact)
+            if exact.lower().startswith("from ") or "→" in exact or "->" in exact
+            else None
+        )
+        return (
+            (f"from {route[0]} to {route[1]}", [route[1], route[0]]) if route else (exact, [exact])
+        )
     journey = travel[1].journey if travel else None
     route = heading.route or ((journey.origin, journey.destination) if journey else None)
     if route:
         named = heading.to or heading.city
         if named and bare_city(named) not in (bare_city(route[0]), bare_city(route[1])):
-            raise quoting(f"day {day.number} travels to {route[1]}, not to {named} as its heading says", day.line)
+            raise quoting(
+                f"day {day.number} travels to {route[1]}, not to {named} as its heading says",
+                day.line,
+            )
         return f"from {route[0]} to {route[1]}", [route[1], route[0]]
     named = heading.to or heading.city
     if named and (here is None or bare_city(named) != bare_city(here)):
@@ -118,10 +135,17 @@ class _Places:
         return self._texts(*found)[0] if found else "-"
 
     def sights(self) -> str:
-        found = [(position, item) for position, (_, item) in enumerate(self.day.items) if item.kind == "attraction"]
+        found = [
+            (position, item)
+            for position, (_, item) in enumerate(self.day.items)
+            if item.kind == "attraction"
+        ]
         exact = [item.exact for _, item in found if item.exact is not None]
         if exact and len(found) > 1:
-            raise quoting(f"day {self.day.number} has a second line for attraction", self.day.items[found[-1][0]][0])
+            raise quoting(
+                f"day {self.day.number} has a second line for attraction",
+                self.day.items[found[-1][0]][0],
+            )
         if exact:
             return exact[0]
         return "".join(f"{sight};" for each in found for sight in self._texts(*each)) or "-"
@@ -129,21 +153,42 @@ class _Places:
     def _texts(self, position: int, item: Item) -> list[str]:
         if item.exact is not None:
             return [item.exact]
-        kind: PlaceKind = item.kind if item.kind == "attraction" or item.kind == "accommodation" else "restaurant"
+        kind: PlaceKind = (
+            item.kind if item.kind == "attraction" or item.kind == "accommodation" else "restaurant"
+        )
         travel = self.day.only("travel")
         before_leaving = travel is not None and position < travel[0] and kind != "accommodation"
-        return [self._placed(kind, name, self.cities[::-1] if before_leaving else self.cities) for name in item.names]
+        return [
+            self._placed(kind, name, self.cities[::-1] if before_leaving else self.cities)
+            for name in item.names
+        ]
 
     def _placed(self, kind: PlaceKind, name: Name, cities: Sequence[str]) -> str:
-        city = name.city or (self.city_of(kind, name.text, cities) if self.city_of else None) or cities[0]
+        city = (
+            name.city
+            or (self.city_of(kind, name.text, cities) if self.city_of else None)
+            or cities[0]
+        )
         return f"{name.text}, {city}"
 
 
-def _stay(day: Day, cities: Sequence[str], earlier: _Stay | None, places: _Places, last: bool) -> _Stay | None:
-    """Tonight's stay: the one the day names, else the earlier one while it lasts and the trip stays in its city."""
+def _stay(
+    day: Day, cities: Sequence[str], earlier: _Stay | None, places: _Places, last: bool
+) -> _Stay | None:
+    """Tonight's stay: the one the day names, else the earlier one while it lasts and the trip stays
+    in its city."""
     if found := day.only("accommodation"):
         nights = found[1].nights
         return _Stay(places.one("accommodation"), cities[0], None if nights is None else nights - 1)
-    if earlier is None or last or len(cities) > 1 or cities[0] != earlier.city or earlier.nights_left == 0 or day.only("check out"):
+    if (
+        earlier is None
+        or last
+        or len(cities) > 1
+        or cities[0] != earlier.city
+        or earlier.nights_left == 0
+        or day.only("check out")
+    ):
         return None
-    return replace(earlier, nights_left=None if earlier.nights_left is None else earlier.nights_left - 1)
+    return replace(
+        earlier, nights_left=None if earlier.nights_left is None else earlier.nights_left - 1
+    )

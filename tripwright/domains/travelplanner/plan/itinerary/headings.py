@@ -1,7 +1,8 @@
-"""Where the days of an itinerary begin and end, and what a day's heading says about cities; tables become lines.
+"""Where the days of an itinerary begin and end, and what a day's heading says about cities; tables
+become lines.
 
-A heading is a title in free words ('Day 2: March 20 - Explore Appleton'), so it may name a city or none; what is neither a city that can
-be told nor words that name none is a problem.
+A heading is a title in free words ('Day 2: March 20 - Explore Appleton'), so it may name a city or
+none; what is neither a city that can be told nor words that name none is a problem.
 """
 
 from __future__ import annotations
@@ -29,18 +30,23 @@ _DAY = re.compile(r"[\W_]*Day\s+(\d{1,3})(?![\w]|[-–]\d)[ *_]*(.*)", re.IGNORE
 _OWN = re.compile(r"(?:\(\d{4}-\d{2}-\d{2}\))?: (?:in (.+)|(exactly \".*))")
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DATE = re.compile(
-    rf"\d{{4}}-\d{{2}}-\d{{2}}|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?: \d{{4}})?"
+    rf"\d{{4}}-\d{{2}}-\d{{2}}|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,?"
+    rf" \d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?: \d{{4}})?"
     r"|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b|\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b,?"
 )
 _TO = re.compile(
-    r"(?:travel|return|back|drive|fly|flight|taxi|head|transfer|depart|departure|journey|go)(?:ing)?(?: trip| home| back)? (?:to|for) (.+)",
+    r"(?:travel|return|back|drive|fly|flight|taxi|head|transfer|depart|departure|journey|go)(?:ing)?(?:"
+    r" trip| home| back)? (?:to|for) (.+)",
     re.IGNORECASE,
 )
 _IN = re.compile(
-    r"(?:explor(?:e|ing)|discover(?:ing)?|(?:full |a |another )?day in|stay(?:ing)? in|in|sightseeing in|exploration of|arriv\w+ in) (.+)",
+    r"(?:explor(?:e|ing)|discover(?:ing)?|(?:full |a |another )?day in|stay(?:ing)?"
+    r" in|in|sightseeing in|exploration of|arriv\w+ in) (.+)",
     re.IGNORECASE,
 )
-_PROPER = re.compile(r"[^\W\d_a-z][\w.'’-]*(?:[ ](?:of|de|la|the|[^\W\d_a-z][\w.'’-]*)){0,4}(?:\(\w[\w ]*\))?")
+_PROPER = re.compile(
+    r"[^\W\d_a-z][\w.'’-]*(?:[ ](?:of|de|la|the|[^\W\d_a-z][\w.'’-]*)){0,4}(?:\(\w[\w ]*\))?"
+)
 _NEUTRAL = re.compile(
     r"(?:travel\w*|return\w*|depart\w*|arriv\w*|home|day|days|full|explor\w*|sightseeing|city|tour\w*|free|relax\w*|rest|leisure|and|the|a|to|"
     r"back|trip|journey|final|last|first|morning|adventure|highlights?|museums?|culture|local|attractions?|check|in|out|[&,/+-])",
@@ -48,7 +54,8 @@ _NEUTRAL = re.compile(
 )
 _CLOSING = re.compile(
     r"(?:(?:trip|travel|overall|final|total|estimated|key|important|additional|grand|approximate)\s+)*(?:budget|costs?|expenses?|highlights?|"
-    r"summary|notes?|tips?|breakdown|recommendations?|total|remarks?|constraints?)\b[^.!?]{0,60}|(?:enjoy|safe travels|have a|let me know|"
+    r"summary|notes?|tips?|breakdown|recommendations?|total|remarks?|constraints?)\b[^.!?]{0,60}|(?:enjoy|safe"
+    r" travels|have a|let me know|"
     r"this (?:plan|itinerary)|all (?:costs|prices))\b.*",
     re.IGNORECASE,
 )
@@ -61,7 +68,8 @@ def day_heading(line: str) -> tuple[int, str] | None:
 
 
 def is_closing(line: str) -> bool:
-    """'Budget Summary', '**Key Highlights:**': what follows is about the trip, not part of a day."""
+    """'Budget Summary', '**Key Highlights:**': what follows is about the trip, not part of a
+    day."""
     return bool(_CLOSING.fullmatch(plain(line).strip(" #*_:")))
 
 
@@ -74,7 +82,9 @@ def read_heading(rest: str, cities: Collection[str]) -> Heading:
     said = _without_date(rest)
     if not said or all(_NEUTRAL.fullmatch(word) for word in said.split()):
         return Heading()
-    if re.match(r"(?:travel )?from ", said, re.IGNORECASE) and (route := read_route(re.sub(r"^travel ", "", said, flags=re.IGNORECASE))):
+    if re.match(r"(?:travel )?from ", said, re.IGNORECASE) and (
+        route := read_route(re.sub(r"^travel ", "", said, flags=re.IGNORECASE))
+    ):
         return Heading(route=route)
     to, city = (_city_after(pattern, said, cities) for pattern in (_TO, _IN))
     if to or city:
@@ -90,7 +100,11 @@ def read_heading(rest: str, cities: Collection[str]) -> Heading:
 
 def _city_after(words: re.Pattern[str], said: str, cities: Collection[str]) -> str | None:
     found = words.fullmatch(said)
-    return found[1] if found and (_PROPER.fullmatch(found[1]) or bare_city(found[1]) in cities) else None
+    return (
+        found[1]
+        if found and (_PROPER.fullmatch(found[1]) or bare_city(found[1]) in cities)
+        else None
+    )
 
 
 def _without_date(rest: str) -> str:
@@ -113,10 +127,13 @@ def _known_cities(said: str, cities: Collection[str]) -> set[str]:
 
 
 def without_tables(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Markdown tables as lines: a row per day becomes a heading and labelled lines, a row of another table one line."""
+    """Markdown tables as lines: a row per day becomes a heading and labelled lines, a row of
+    another table one line."""
     header: list[str] | None = None
     for number, line in lines:
-        if not (line.lstrip().startswith("|") and line.rstrip().endswith("|") and line.count("|") > 2):
+        if not (
+            line.lstrip().startswith("|") and line.rstrip().endswith("|") and line.count("|") > 2
+        ):
             header = None
             yield number, line
             continue
@@ -128,7 +145,11 @@ def without_tables(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         elif header[0].lower() == "day":
             day = re.search(r"\d+", cells[0])
             yield number, f"Day {day[0]}" if day else line
-            yield from ((number, f"{label}: {cell}") for label, cell in zip(header[1:], cells[1:], strict=False) if cell)
+            yield from (
+                (number, f"{label}: {cell}")
+                for label, cell in zip(header[1:], cells[1:], strict=False)
+                if cell
+            )
             yield from ((number, cell) for cell in cells[len(header) :])
         else:
             yield number, " | ".join([f"{cells[0].rstrip(':')}: {cells[1]}", *cells[2:]])

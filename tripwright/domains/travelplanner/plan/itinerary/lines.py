@@ -1,7 +1,9 @@
-"""One line of a day in an itinerary → what it says: a journey, a meal, sights, a stay, a leaving, or nothing that a plan holds.
+"""One line of a day in an itinerary → what it says: a journey, a meal, sights, a stay, a leaving,
+or nothing that a plan holds.
 
-A label decides ('Lunch:', 'Afternoon Attraction:'); where it only tells the time of day ('Evening:'), or where there is none, the verb
-does ('Check into …', 'Visit …'). A line that is neither known to be a detail nor understood is a problem.
+A label decides ('Lunch:', 'Afternoon Attraction:'); where it only tells the time of day
+('Evening:'), or where there is none, the verb does ('Check into …', 'Visit …'). A line that is
+neither known to be a detail nor understood is a problem.
 """
 
 from __future__ import annotations
@@ -11,15 +13,38 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from tripwright.domains.travelplanner.plan.itinerary.names import MARKED, Name, exact_text, read_names
-from tripwright.domains.travelplanner.plan.itinerary.travel import Journey, Unreadable, names_a_journey, plain, read_journey
+from tripwright.domains.travelplanner.plan.itinerary.names import (
+    MARKED,
+    Name,
+    exact_text,
+    read_names,
+)
+from tripwright.domains.travelplanner.plan.itinerary.travel import (
+    Journey,
+    Unreadable,
+    names_a_journey,
+    plain,
+    read_journey,
+)
 
-Kind = Literal["travel", "breakfast", "lunch", "dinner", "attraction", "accommodation", "city", "check out", "heading", "nothing"]
+Kind = Literal[
+    "travel",
+    "breakfast",
+    "lunch",
+    "dinner",
+    "attraction",
+    "accommodation",
+    "city",
+    "check out",
+    "heading",
+    "nothing",
+]
 
 
 @dataclass(frozen=True)
 class Item:
-    """`exact`: a text of the official format, to be kept as it stands. `nights` of a stay: None is until the traveller leaves."""
+    """`exact`: a text of the official format, to be kept as it stands. `nights` of a stay: None is
+    until the traveller leaves."""
 
     kind: Kind
     names: tuple[Name, ...] = ()
@@ -38,7 +63,8 @@ _LABEL = re.compile(r"(\*\*|__)?\s*([A-Za-z][A-Za-z .()/&-]{0,40}?)\s*(\*\*|__)?
 
 _DETAIL = (
     r"costs?|budget|total|expenses?|price|remaining|spent|cuisines?|ratings?|reviews?|address|contact|phone|website|hours|"
-    r"room type|house rules?|minimum nights?|maximum occupancy|occupancy|duration|distance|departure time|"
+    r"room type|house rules?|minimum nights?|maximum"
+    r" occupancy|occupancy|duration|distance|departure time|"
     r"arrival time|arrival|notes?|tips?|date|weather"
 )
 _LABELS: tuple[tuple[Kind, str], ...] = (
@@ -49,25 +75,43 @@ _LABELS: tuple[tuple[Kind, str], ...] = (
     ("check out", "check[- ]?out"),
     ("attraction", "attractions?|sights?|sightseeing|see|visit"),
     ("accommodation", "accommodations?|stay|hotel|lodging|overnight|check[- ]?in"),
-    ("travel", "travel|transport|transportation|flight|taxi|drive|driving|self-driving|departure|depart|return"),
+    (
+        "travel",
+        "travel|transport|transportation|flight|taxi|drive|driving|self-driving|departure|depart|return",
+    ),
     ("city", "city|current city|location"),
-    ("heading", "morning|noon|midday|afternoon|evening|night|meals?|dining|activit(?:y|ies)|schedule|itinerary"),
+    (
+        "heading",
+        "morning|noon|midday|afternoon|evening|night|meals?|dining|activit(?:y|ies)|schedule|itinerary",
+    ),
 )
 _VERBS: tuple[tuple[Kind, str], ...] = (
     ("breakfast", "(?:have |eat |enjoy )?breakfast"),
     ("lunch", "(?:have |eat |enjoy )?lunch"),
     ("dinner", "(?:have |eat |enjoy )?dinner"),
-    ("travel", r"(?:take (?:a |the )?)?(?:flight|fly|taxi|cab|self[- ]driv\w*|driv\w+|depart\w*|travel|return|bus|train|ferry|walk)"),
+    (
+        "travel",
+        (
+            r"(?:take (?:a |the )?)?(?:flight|fly|taxi|cab|self[-"
+            r" ]driv\w*|driv\w+|depart\w*|travel|return|bus|train|ferry|walk)"
+        ),
+    ),
     ("check out", r"check(?:ing)?[- ]?out"),
     ("accommodation", r"check(?:ing)?[- ]?in(?:to)?|stay|overnight"),
     ("attraction", "visit|tour|explore|see"),
 )
-_LABEL_PATTERNS = tuple((kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _LABELS)
-_VERB_PATTERNS = tuple((kind, re.compile(rf"(?:{words})\b", re.IGNORECASE)) for kind, words in _VERBS)
+_LABEL_PATTERNS = tuple(
+    (kind, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for kind, words in _LABELS
+)
+_VERB_PATTERNS = tuple(
+    (kind, re.compile(rf"(?:{words})\b", re.IGNORECASE)) for kind, words in _VERBS
+)
 _NONE = re.compile(
     r"(?:|-|–|—|none|n/?a|skip(?:ped)?|"
-    r"no (?:breakfast|lunch|dinner|meal|travel|transportation|accommodation|attractions?|stay)(?: needed)?|"
-    r"not (?:needed|included|applicable)|(?:eat |meal )?(?:at home|on the (?:road|way|go|flight|plane))|en route|in transit|"
+    r"no (?:breakfast|lunch|dinner|meal|travel|transportation|accommodation|attractions?|stay)(?:"
+    r" needed)?|"
+    r"not (?:needed|included|applicable)|(?:eat |meal )?(?:at home|on the"
+    r" (?:road|way|go|flight|plane))|en route|in transit|"
     r"rest|relax|free time|at leisure|return to (?:the |your )?(?:hotel|accommodation))\.?",
     re.IGNORECASE,
 )
@@ -82,9 +126,14 @@ _NIGHTS = re.compile(r"(?<![\w.])(\d{1,2})[- ]nights?\b", re.IGNORECASE)
 
 
 def split_label(line: str) -> tuple[str, str]:
-    """('Lunch', 'At **Side Wok**') of '- **Lunch:** At **Side Wok**'; the label is empty where there is none."""
+    """('Lunch', 'At **Side Wok**') of '- **Lunch:** At **Side Wok**'; the label is empty where
+    there is none."""
     body = _BULLET.sub("", line, count=1)
-    body = _CLOCK.sub("", _PICTOGRAM.sub("", body), count=1) if _CLOCK.match(_PICTOGRAM.sub("", body)) else _PICTOGRAM.sub("", body)
+    body = (
+        _CLOCK.sub("", _PICTOGRAM.sub("", body), count=1)
+        if _CLOCK.match(_PICTOGRAM.sub("", body))
+        else _PICTOGRAM.sub("", body)
+    )
     found = _LABEL.match(body)
     if not found:
         return "", body.strip()
@@ -113,13 +162,20 @@ def read_line(label: str, body: str, cities: Collection[str]) -> Item:
             raise Unreadable("says more than checking out")
         return Item(kind)
     if kind == "travel":
-        return Item(kind, journey=read_journey(body if names_a_mode(body) or not label else f"{label} {body}"))
+        return Item(
+            kind,
+            journey=read_journey(body if names_a_mode(body) or not label else f"{label} {body}"),
+        )
     names = read_names(body, cities, many=kind == "attraction")
     return Item(kind, names, nights=_nights(label, body) if kind == "accommodation" else 1)
 
 
 def names_a_mode(body: str) -> bool:
-    return bool(re.search(r"\b(?:flight|fly|taxi|cab|self[- ]driv\w+|drive|driving)\b", plain(body), re.IGNORECASE))
+    return bool(
+        re.search(
+            r"\b(?:flight|fly|taxi|cab|self[- ]driv\w+|drive|driving)\b", plain(body), re.IGNORECASE
+        )
+    )
 
 
 def _kind_of_label(label: str) -> Kind:
@@ -149,7 +205,8 @@ def _kind_of_body(body: str) -> Kind:
 
 
 def _nights(label: str, body: str) -> int | None:
-    """As many as the line says; a guest who checks in stays until leaving; otherwise the night of that day."""
+    """As many as the line says; a guest who checks in stays until leaving; otherwise the night of
+    that day."""
     for segment in re.split(r"[|(),;]", MARKED.sub("", body)):
         if (found := _NIGHTS.search(segment)) and "minimum" not in segment.lower():
             return int(found[1])

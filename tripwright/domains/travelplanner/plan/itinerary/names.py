@@ -1,8 +1,9 @@
 """Names of places in a line of an itinerary.
 
-The subtle thing is the edge of a name. One that is marked, **bold** or [in brackets], ends with its mark; one that is not ends with the
-line, with ' | ' or with a detail that cannot be part of a name (a price, a rating). What follows a name must be such a detail: a
-second name in a line that has room for one is a problem, never dropped.
+The subtle thing is the edge of a name. One that is marked, **bold** or [in brackets], ends with its
+mark; one that is not ends with the line, with ' | ' or with a detail that cannot be part of a name
+(a price, a rating). What follows a name must be such a detail: a second name in a line that has
+room for one is a problem, never dropped.
 """
 
 from __future__ import annotations
@@ -27,16 +28,20 @@ class Name:
 _LEAD_IN = re.compile(
     r"(?:(?:have |eat |enjoy )?(?:(?:breakfast|lunch|dinner) )?"
     r"(?:at|visit|tour|explore|see|stay(?: overnight)?(?: at| in)?|overnight (?:at|in)|"
-    r"check(?:ing)?[- ]?in(?:to)?(?: to| at)?)\s+)?(?:(?:the |your )?(?:accommodations?|hotel)\s*[-–:]\s*)?(?=\S)",
+    r"check(?:ing)?[- ]?in(?:to)?(?: to| at)?)\s+)?(?:(?:the |your"
+    r" )?(?:accommodations?|hotel)\s*[-–:]\s*)?(?=\S)",
     re.IGNORECASE,
 )
-MARKED = re.compile(r"\*\*\[(.+?)\]\*\*|\[(.+?)\](?:\(https?://[^\s)]*\))?|\*\*(.+?)\*\*|\"([^\"]+)\"|“([^”]+)”")
+MARKED = re.compile(
+    r"\*\*\[(.+?)\]\*\*|\[(.+?)\](?:\(https?://[^\s)]*\))?|\*\*(.+?)\*\*|\"([^\"]+)\"|“([^”]+)”"
+)
 _EXACTLY = re.compile(r'exactly ("(?:[^"\\]|\\.)*")')
 _PLACE = re.compile(r"(?: in |, ?)([^|,;*\[\]]+?)(?=\s*(?:[|;]|\s\(|, |\.?$|\.\s|\s[-–—]\s))")
 _NEXT = re.compile(r"\s*(?:[,;&]|,? and )\s*(?:the |visit )?(?=[\[*\"“])")
 _DETAIL_START = re.compile(r"\s*(?:$|[|(.,;:]|[-–—]\s)")
 _DETAIL_WORDS = re.compile(
-    r"[$:\d]|\b(?:rooms?|home|apt|person|night|rating|cuisine|free|smoking|pets|part(?:y|ies)|children|visitors)\b", re.IGNORECASE
+    r"[$:\d]|\b(?:rooms?|home|apt|person|night|rating|cuisine|free|smoking|pets|part(?:y|ies)|children|visitors)\b",
+    re.IGNORECASE,
 )
 _PRICE_TAIL = re.compile(
     r"(?:\s*+[-–—,.;:]\s*+(?:\(?\b(?:avg|average|approx|estimated|total|cost|price|rating)\b[^$\d]*\$?\d.*|"
@@ -48,7 +53,8 @@ _PRICE_TAIL = re.compile(
 
 
 def exact_text(body: str) -> str | None:
-    """What `exactly "…"` holds: how our own rendering writes a text that would not survive being read."""
+    """What `exactly "…"` holds: how our own rendering writes a text that would not survive being
+    read."""
     found = _EXACTLY.fullmatch(body)
     try:
         return str(json.loads(found[1])) if found else None
@@ -80,7 +86,8 @@ def read_names(body: str, cities: Collection[str], many: bool) -> tuple[Name, ..
 
 
 def _city(rest: str, cities: Collection[str]) -> tuple[str | None, str]:
-    """' in City' or ', City' after a name. After 'in' any proper name is a city; after a comma only a city of this trip."""
+    """' in City' or ', City' after a name. After 'in' any proper name is a city; after a comma only
+    a city of this trip."""
     found = _PLACE.match(rest)
     if not found:
         return None, rest

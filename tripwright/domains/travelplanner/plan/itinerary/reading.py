@@ -1,4 +1,5 @@
-"""A text of a traveller's agent → a plan, or a problem that quotes the line which could not be read."""
+"""A text of a traveller's agent → a plan, or a problem that quotes the line which could not be
+read."""
 
 from __future__ import annotations
 
@@ -6,31 +7,50 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.plan.itinerary.days import Day, official_plan, quoting
-from tripwright.domains.travelplanner.plan.itinerary.headings import day_heading, is_closing, read_heading, without_tables
-from tripwright.domains.travelplanner.plan.itinerary.lines import names_a_mode, read_line, split_label
-from tripwright.domains.travelplanner.plan.itinerary.travel import Unreadable, read_journey, read_route
+from tripwright.domains.travelplanner.plan.itinerary.headings import (
+    day_heading,
+    is_closing,
+    read_heading,
+    without_tables,
+)
+from tripwright.domains.travelplanner.plan.itinerary.lines import (
+    names_a_mode,
+    read_line,
+    split_label,
+)
+from tripwright.domains.travelplanner.plan.itinerary.travel import (
+    Unreadable,
+    read_journey,
+    read_route,
+)
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
 from tripwright.domains.travelplanner.plan.plan import CityOf
 from tripwright.domains.travelplanner.query import Query
 
-LONGEST_TEXT, LONGEST_LINE, MOST_LINES, MOST_DAYS = 16_000, 1_000, 400, 30  # characters, lines, days: beyond these nothing is read
+# characters, lines, days: beyond these nothing is read
+LONGEST_TEXT, LONGEST_LINE, MOST_LINES, MOST_DAYS = 16_000, 1_000, 400, 30
 
 _Line = tuple[int, str]  # its number in the text, from 1, and the line
 
 
 @dataclass(frozen=True)
 class Formatted:
-    """A plan in the official format, or why there is none. `unscored`: our side failed (a dead endpoint); nothing is said of the text."""
+    """A plan in the official format, or why there is none. `unscored`: our side failed (a dead
+    endpoint); nothing is said of the text."""
 
     plan: list[dict[str, Any]] | None
     problem: str | None = None
     unscored: bool = False
 
 
-def parse_itinerary(text: str, query: Query | None = None, city_of: CityOf | None = None) -> Formatted:
-    """Never raises: what cannot be read is a problem. Of a response with an <answer> block, the last block is read.
+def parse_itinerary(
+    text: str, query: Query | None = None, city_of: CityOf | None = None
+) -> Formatted:
+    """Never raises: what cannot be read is a problem. Of a response with an <answer> block, the
+    last block is read.
 
-    `query` tells where the trip starts and, with `city_of` (see trip.plan), places without a city are looked up in a world.
+    `query` tells where the trip starts and, with `city_of` (see trip.plan), places without a city
+    are looked up in a world.
     """
     if OPEN in text or CLOSE in text:
         answer = extract_answer(text)
@@ -38,7 +58,9 @@ def parse_itinerary(text: str, query: Query | None = None, city_of: CityOf | Non
             return Formatted(None, f"the last {OPEN} block is not complete")
         text = answer
     if len(text) > LONGEST_TEXT:
-        return Formatted(None, f"an itinerary of {len(text):,} characters is not read (at most {LONGEST_TEXT:,})")
+        return Formatted(
+            None, f"an itinerary of {len(text):,} characters is not read (at most {LONGEST_TEXT:,})"
+        )
     try:
         days = _days(text, query)
         return Formatted(official_plan(days, query.org if query else _first_origin(days), city_of))
@@ -52,19 +74,26 @@ def _first_origin(days: list[Day]) -> str | None:
 
 
 def _days(text: str, query: Query | None) -> list[Day]:
-    lines = [(number, line) for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1) if line.strip()]
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
+        if line.strip()
+    ]
     if len(lines) > MOST_LINES:
         raise Unreadable(f"an itinerary of {len(lines):,} lines is not read (at most {MOST_LINES})")
     for number, line in lines:
         if len(line) > LONGEST_LINE:
-            raise quoting(f"line {number} has {len(line):,} characters (at most {LONGEST_LINE:,})", line)
+            raise quoting(
+                f"line {number} has {len(line):,} characters (at most {LONGEST_LINE:,})", line
+            )
     lines = list(without_tables(lines))
     cities = _cities(lines, query)
     days: list[Day] = []
     closed, pending = False, ""
     for number, line in lines:
         found = day_heading(line)
-        if found and (not closed or found[0] == len(days) + 1):  # a cost summary may count the days again
+        # a cost summary may count the days again
+        if found and (not closed or found[0] == len(days) + 1):
             days.append(_opened(found, len(days) + 1, line, cities))
             closed, pending = False, ""
         elif days and not closed and not (closed := is_closing(line)):
@@ -85,7 +114,8 @@ def _opened(found: tuple[int, str], expected: int, line: str, cities: set[str]) 
 
 
 def _add(day: Day, number: int, line: str, pending: str, cities: set[str]) -> str:
-    """Adds what the line says to the day. A label on a line of its own ('Attractions:') is returned: it holds for the lines below."""
+    """Adds what the line says to the day. A label on a line of its own ('Attractions:') is
+    returned: it holds for the lines below."""
     try:
         label, body = split_label(line)
         if label and not body.strip("*_ "):
@@ -99,7 +129,8 @@ def _add(day: Day, number: int, line: str, pending: str, cities: set[str]) -> st
 
 
 def _cities(lines: list[_Line], query: Query | None) -> set[str]:
-    """The cities of the request, the journeys and the headings: by these 'Name, City' is told from a name with a comma in it."""
+    """The cities of the request, the journeys and the headings: by these 'Name, City' is told from
+    a name with a comma in it."""
     cities = {query.org, query.dest} if query else set()
     for _, line in lines:
         heading = day_heading(line)

@@ -1,9 +1,11 @@
-"""How a text for travellers tells a journey → the official transportation text. "Flight [F12] from A to B | Departure: 08:00", "Drive from
-A to B (5h 40m, $30)", "Depart from A on Flight [F12] at 17:48, arriving in B at 19:56."
+"""How a text for travellers tells a journey → the official transportation text. "Flight [F12] from
+A to B | Departure: 08:00", "Drive from A to B (5h 40m, $30)", "Depart from A on Flight [F12] at
+17:48, arriving in B at 19:56."
 
-The subtle thing is where a city's name ends: 'St. Petersburg' holds a full stop and 'Reno(Nevada)' a parenthesis, so a sentence ends a
-name only before a word that begins a detail, and a parenthesis only after a blank. A mode nobody sells tickets for ('Train') is kept
-as written, so that the judge sees it.
+The subtle thing is where a city's name ends: 'St. Petersburg' holds a full stop and 'Reno(Nevada)'
+a parenthesis, so a sentence ends a name only before a word that begins a detail, and a parenthesis
+only after a blank. A mode nobody sells tickets for ('Train') is kept as written, so that the judge
+sees it.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import dataclass
 
 
 class Unreadable(ValueError):
-    """A line that is not understood; the message says what is missing, the caller quotes the line."""
+    """A line that is not understood; the message says what is missing, the caller quotes the
+    line."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,9 @@ _END = (
 _CITY = r"[^\s|,;\[\]()$][^|,;\[\]$]*?"
 _FROM_TO = re.compile(rf"\bfrom ({_CITY}) to ({_CITY}){_END}", re.IGNORECASE)
 _DEPART_ARRIVE = re.compile(
-    rf"\b(?>depart(?:ing|ure)? (?:from )?({_CITY}) (?:on|by|via|with|aboard) ).*?\barriv\w+ (?:in|at) ({_CITY}){_END}", re.IGNORECASE
+    rf"\b(?>depart(?:ing|ure)? (?:from )?({_CITY}) (?:on|by|via|with|aboard) ).*?\barriv\w+"
+    rf" (?:in|at) ({_CITY}){_END}",
+    re.IGNORECASE,
 )
 _ARROW = re.compile(rf"({_CITY}) ?(?:→|->|–>) ?({_CITY}){_END}")
 _MODES = {
@@ -40,21 +45,31 @@ _MODES = {
 }
 _OTHER_MODE = re.compile(r"\b(train|bus|ferry|boat|shuttle|coach|subway|walk)\b", re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(
-    r"\bflight(?: number| no\.?)?:? ?(?:\[([^\[\]]+)\]|#?([A-Z]{1,3}\d+)\b)|\[([A-Z]{1,3}\d+)\]|\b([A-Z]{1,2}\d{3,})\b", re.IGNORECASE
+    r"\bflight(?: number| no\.?)?:?"
+    r" ?(?:\[([^\[\]]+)\]|#?([A-Z]{1,3}\d+)\b)|\[([A-Z]{1,3}\d+)\]|\b([A-Z]{1,2}\d{3,})\b",
+    re.IGNORECASE,
 )
 FARE = "Fare per person"
 _TIME = r"\d{1,2}:\d{2}(?: ?[AaPp]\.?[Mm]\b\.?)?"
-_DEPARTURE = re.compile(rf"\b(?:departure|depart\w*|leav\w+)(?: time)?:? (?:at )?({_TIME})", re.IGNORECASE)
-_ARRIVAL = re.compile(rf"\barriv\w+(?: time)?:? (?:(?:in|at) [^|]*?\bat |at )?({_TIME})", re.IGNORECASE)
+_DEPARTURE = re.compile(
+    rf"\b(?:departure|depart\w*|leav\w+)(?: time)?:? (?:at )?({_TIME})", re.IGNORECASE
+)
+_ARRIVAL = re.compile(
+    rf"\barriv\w+(?: time)?:? (?:(?:in|at) [^|]*?\bat |at )?({_TIME})", re.IGNORECASE
+)
 _DEPART_AT = re.compile(rf"\bat ({_TIME})(?=.*\barriv)", re.IGNORECASE)
 _SPAN = re.compile(rf"({_TIME}) ?(?:-|–|—|→|to) ?({_TIME})")
-_DURATION = re.compile(r"\b(\d+ ?(?:hours?|hrs?|h)\b(?: ?\d+ ?(?:minutes?|mins?|m)\b)?|\d+ ?(?:minutes?|mins?)\b)", re.IGNORECASE)
+_DURATION = re.compile(
+    r"\b(\d+ ?(?:hours?|hrs?|h)\b(?: ?\d+ ?(?:minutes?|mins?|m)\b)?|\d+ ?(?:minutes?|mins?)\b)",
+    re.IGNORECASE,
+)
 _DISTANCE = re.compile(r"\b(\d[\d,.]* ?(?:km|miles|mi)\b)", re.IGNORECASE)
 _MONEY = re.compile(r"\\?\$ ?(\d[\d,]*(?:\.\d+)?)|\bcost: ?(\d[\d,]*(?:\.\d+)?)", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
-    """Without emphasis and repeated blanks: for everything but names, which keep every character."""
+    """Without emphasis and repeated blanks: for everything but names, which keep every
+    character."""
     return " ".join(text.replace("**", "").replace("__", "").split())
 
 
@@ -78,7 +93,11 @@ def read_journey(text: str) -> Journey:
     origin, destination = _route(said, mode)
     route = f"from {origin} to {destination}"
     if mode == "flight":
-        return Journey(origin, destination, f"Flight Number: {_flight_number(said)}, {route}{_times(said)}{_fare(said)}")
+        return Journey(
+            origin,
+            destination,
+            f"Flight Number: {_flight_number(said)}, {route}{_times(said)}{_fare(said)}",
+        )
     return Journey(origin, destination, f"{mode}, {route}{_road_details(said)}")
 
 
@@ -110,14 +129,20 @@ def _route(said: str, mode: str) -> tuple[str, str]:
 
 def _flight_number(said: str) -> str:
     """Empty where none is given: still a flight, and one that no table holds."""
-    found = {next(group for group in match.groups() if group) for match in _FLIGHT_NUMBER.finditer(said)}
+    found = {
+        next(group for group in match.groups() if group) for match in _FLIGHT_NUMBER.finditer(said)
+    }
     if len(found) > 1:
         raise Unreadable(f"names several flights ({', '.join(sorted(found))})")
     return found.pop() if found else ""
 
 
 def _times(said: str) -> str:
-    departure, arrival, span = _DEPARTURE.search(said) or _DEPART_AT.search(said), _ARRIVAL.search(said), _SPAN.search(said)
+    departure, arrival, span = (
+        _DEPARTURE.search(said) or _DEPART_AT.search(said),
+        _ARRIVAL.search(said),
+        _SPAN.search(said),
+    )
     if not departure and not arrival and span:
         return f", Departure Time: {span[1]}, Arrival Time: {span[2]}"
     times = (("Departure Time", departure), ("Arrival Time", arrival))
@@ -125,13 +150,15 @@ def _times(said: str) -> str:
 
 
 def _segments(said: str) -> dict[str, str]:
-    """'… | Duration: 2 hours | …' → {'duration': '2 hours'}: our own rendering, and the layouts that follow it."""
+    """'… | Duration: 2 hours | …' → {'duration': '2 hours'}: our own rendering, and the layouts
+    that follow it."""
     pairs = (segment.partition(": ") for segment in said.split(" | ")[1:])
     return {key.strip().lower(): value.strip() for key, colon, value in pairs if colon}
 
 
 def _fare(said: str) -> str:
-    """What our own rendering says of a flight. A bare '$542' elsewhere may be the whole party's, and is not read."""
+    """What our own rendering says of a flight. A bare '$542' elsewhere may be the whole party's,
+    and is not read."""
     stated = _segments(said)
     fare = stated.get(FARE.lower(), "").removeprefix("$")
     if not fare.isdigit() or not stated.get("duration") or not stated.get("distance"):
@@ -140,10 +167,14 @@ def _fare(said: str) -> str:
 
 
 def _road_details(said: str) -> str:
-    stated = {key: value for key, value in _segments(said).items() if key in ("duration", "distance")}
+    stated = {
+        key: value for key, value in _segments(said).items() if key in ("duration", "distance")
+    }
     for key, pattern in (("duration", _DURATION), ("distance", _DISTANCE)):
         if key not in stated and (found := pattern.search(said)):
             stated[key] = found[1]
     if money := _MONEY.search(said):
         stated["cost"] = (money[1] or money[2]).replace(",", "")
-    return "".join(f", {key}: {stated[key]}" for key in ("duration", "distance", "cost") if key in stated)
+    return "".join(
+        f", {key}: {stated[key]}" for key in ("duration", "distance", "cost") if key in stated
+    )

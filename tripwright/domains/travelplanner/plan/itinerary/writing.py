@@ -1,7 +1,8 @@
 """A plan as a text for travellers that loses nothing: `parse_itinerary` gives back the same plan.
 
-Every piece is written the readable way and read again at once. What would come back changed (a name over two lines, a city with a
-comma, a train) is written as `exactly "…"`, the official text in JSON quotes, so that the promise holds for every text.
+Every piece is written the readable way and read again at once. What would come back changed (a name
+over two lines, a city with a comma, a train) is written as `exactly "…"`, the official text in JSON
+quotes, so that the promise holds for every text.
 """
 
 from __future__ import annotations
@@ -31,17 +32,32 @@ _FLIGHT = re.compile(
     r"Flight Number: ([^,]*), (from .+?)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
     r"(?:, duration: ([^,]+), distance: ([^|]+?), cost: (\d+))?"
 )
-_ROAD = re.compile(r"([A-Z][\w-]+), (from .+?)(?:, duration: (.+?))?(?:, distance: (.+?))?(?:, cost: (.+))?")
+_ROAD = re.compile(
+    r"([A-Z][\w-]+), (from .+?)(?:, duration: (.+?))?(?:, distance: (.+?))?(?:, cost: (.+))?"
+)
 
 
 def render_itinerary(query: Query, plan: Sequence[dict[str, Any]]) -> str:
-    """Raises ValueError for a plan that is not in the official format (eight texts a day); padding at the end is left out."""
+    """Raises ValueError for a plan that is not in the official format (eight texts a day); padding
+    at the end is left out."""
     days = list(plan)
     while days and not days[-1]:
         days.pop()
     if not days:
         raise ValueError("a plan without days cannot be written as an itinerary")
-    return "\n".join([request_line(query), *(line for number, day in enumerate(days, start=1) for line in _day(number, day, query))]) + "\n"
+    return (
+        "\n".join(
+            [
+                request_line(query),
+                *(
+                    line
+                    for number, day in enumerate(days, start=1)
+                    for line in _day(number, day, query)
+                ),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
@@ -50,11 +66,21 @@ def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
     for key in _LABELS | {"current_city": ""}:
         if not isinstance(day[key], str):
             raise ValueError(f"day {number}: '{key}' is not text")
-    date = f" ({query.date[number - 1]})" if number <= len(query.date) and re.fullmatch(r"\d{4}-\d\d-\d\d", query.date[number - 1]) else ""
+    date = (
+        f" ({query.date[number - 1]})"
+        if number <= len(query.date) and re.fullmatch(r"\d{4}-\d\d-\d\d", query.date[number - 1])
+        else ""
+    )
     lines = ["", f"Day {number}{date}: {_city(day['current_city'])}"]
     for key, label in _LABELS.items():
         said = day[key]
-        pieces = [] if said == "-" else _sights(said) if key == "attraction" else [_readable(key, label, said) or _exactly(said)]
+        pieces = (
+            []
+            if said == "-"
+            else _sights(said)
+            if key == "attraction"
+            else [_readable(key, label, said) or _exactly(said)]
+        )
         lines += [f"- {label}: {piece}" for piece in pieces]
     return lines
 
@@ -66,7 +92,10 @@ def _city(said: str) -> str:
             heading = read_heading(found[1], ()) if found else None
         except Unreadable:
             continue
-        if heading and (heading.exact == said or (heading.route and f"from {heading.route[0]} to {heading.route[1]}" == said)):
+        if heading and (
+            heading.exact == said
+            or (heading.route and f"from {heading.route[0]} to {heading.route[1]}" == said)
+        ):
             return readable
     return _exactly(said)
 
@@ -81,7 +110,13 @@ def _sights(said: str) -> list[str]:
 
 def _readable(key: str, label: str, said: str) -> str | None:
     """`said` in the readable form, if reading that gives `said` back."""
-    written = _journey(said) if key == "transportation" else "[{0}] in {2}".format(*said.rpartition(", ")) if ", " in said else None
+    written = (
+        _journey(said)
+        if key == "transportation"
+        else "[{0}] in {2}".format(*said.rpartition(", "))
+        if ", " in said
+        else None
+    )
     if written is None or "\n" in written or not written.isprintable() or _has_answer_tag(said):
         return None
     try:
@@ -90,7 +125,13 @@ def _readable(key: str, label: str, said: str) -> str | None:
         return None
     if item.journey:
         return written if item.journey.text == said else None
-    return written if len(item.names) == 1 and f"{item.names[0].text}, {item.names[0].city}" == said and item.nights == 1 else None
+    return (
+        written
+        if len(item.names) == 1
+        and f"{item.names[0].text}, {item.names[0].city}" == said
+        and item.nights == 1
+        else None
+    )
 
 
 def _journey(said: str) -> str | None:
@@ -103,17 +144,26 @@ def _journey(said: str) -> str | None:
             ("Distance", distance),
             (FARE, cost and f"${cost}"),
         )
-        return " | ".join([f"Flight [{number}] {route}", *(f"{label}: {value}" for label, value in details if value)])
+        return " | ".join(
+            [
+                f"Flight [{number}] {route}",
+                *(f"{label}: {value}" for label, value in details if value),
+            ]
+        )
     if found := _ROAD.fullmatch(said):
         mode, route, duration, distance, cost = found.groups()
         stated = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
-        return " | ".join([f"{mode} {route}", *(f"{label}: {value}" for label, value in stated if value)])
+        return " | ".join(
+            [f"{mode} {route}", *(f"{label}: {value}" for label, value in stated if value)]
+        )
     return None
 
 
 def _exactly(said: str) -> str:
     written = json.dumps(said, ensure_ascii=not said.isprintable())
-    return f"exactly {written.replace('<', chr(92) + 'u003c') if _has_answer_tag(said) else written}"
+    return (
+        f"exactly {written.replace('<', chr(92) + 'u003c') if _has_answer_tag(said) else written}"
+    )
 
 
 def _has_answer_tag(said: str) -> bool:

@@ -1,10 +1,13 @@
-"""The eight commonsense constraints of TravelPlanner (row T3), as its own evaluator decides them: bug for bug, crash for crash.
+"""The eight commonsense constraints of TravelPlanner (row T3), as its own evaluator decides them:
+bug for bug, crash for crash.
 
-Read this beside the strict rules, which close the holes kept open here: on a day without travel "within the city" compares with the
-*letters* of the city's name, the last attraction is not looked at, unknown words for transport are not checked, None counts as given.
-Days beyond the query's length are ignored by every rule. Exceptions are part of the semantics: a malformed day raises here exactly
-what it raises in the official code, and `evaluate.judge` turns it into a failed verdict. Messages keep the official spelling; the
-evidence beside them is ours. Three of the eight have files of their own: `route`, `sandbox` and `completeness`.
+Read this beside the strict rules, which close the holes kept open here: on a day without travel
+"within the city" compares with the *letters* of the city's name, the last attraction is not looked
+at, unknown words for transport are not checked, None counts as given. Days beyond the query's
+length are ignored by every rule. Exceptions are part of the semantics: a malformed day raises here
+exactly what it raises in the official code, and `evaluate.judge` turns it into a failed verdict.
+Messages keep the official spelling; the evidence beside them is ours. Three of the eight have files
+of their own: `route`, `sandbox` and `completeness`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,11 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found
 from tripwright.domains.travelplanner.rules.official.completeness import is_not_absent
-from tripwright.domains.travelplanner.rules.official.route import CITY, Days, is_reasonable_visiting_city
+from tripwright.domains.travelplanner.rules.official.route import (
+    CITY,
+    Days,
+    is_reasonable_visiting_city,
+)
 from tripwright.domains.travelplanner.rules.official.sandbox import is_valid_information_in_sandbox
 from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled, travel_mode
 from tripwright.verdict import Result
@@ -30,7 +37,8 @@ def is_valid_restaurants(query: Query, days: Days, found: Found) -> Result:
         for meal in MEALS:
             if meal in day and filled(day[meal]):
                 if day[meal] in seen:
-                    named = f" {day[meal]}" if meal == "lunch" else ""  # only this message of the three names it
+                    # only this message of the three names it
+                    named = f" {day[meal]}" if meal == "lunch" else ""
                     message = f"The restaurant in day {number} {meal}{named} is repeated."
                     return failed(message, number, meal, day[meal], "a restaurant not yet visited")
                 seen.append(day[meal])
@@ -44,17 +52,22 @@ def is_valid_attractions(query: Query, days: Days, found: Found) -> Result:
             for piece in attraction_pieces(day["attraction"]):
                 if piece in seen:
                     message = f"The attraction '{piece}' in day {number} is repeated."
-                    return failed(message, number, "attraction", piece, "an attraction not yet visited")
+                    return failed(
+                        message, number, "attraction", piece, "an attraction not yet visited"
+                    )
                 seen.add(piece)
     return PASS
 
 
 def is_valid_accommodation(query: Query, days: Days, found: Found) -> Result:
-    """Minimum nights, for names that mean exactly one row; a run is broken by any other spelling."""
+    """Minimum nights, for names that mean exactly one row; a run is broken by any other
+    spelling."""
     stays: list[Any] = []
     for number, day in enumerate(days, start=1):
         if "accommodation" not in day:
-            return failed("No Accommodation Info.", number, "accommodation", "", "an entry 'accommodation'")
+            return failed(
+                "No Accommodation Info.", number, "accommodation", "", "an entry 'accommodation'"
+            )
         stays.append(day["accommodation"])
     first = 1
     for stay, run in groupby(stays):
@@ -72,22 +85,43 @@ def is_valid_accommodation(query: Query, days: Days, found: Found) -> Result:
 def is_valid_transportation(query: Query, days: Days, found: Found) -> Result:
     if not filled(days[0]["transportation"]):
         said = days[0]["transportation"]
-        return failed("The transportation in day 1 should not be empty.", 1, "transportation", said, "a way to leave home")
-    modes = {travel_mode(day["transportation"]) for day in days if "transportation" in day and filled(day["transportation"])}
+        return failed(
+            "The transportation in day 1 should not be empty.",
+            1,
+            "transportation",
+            said,
+            "a way to leave home",
+        )
+    modes = {
+        travel_mode(day["transportation"])
+        for day in days
+        if "transportation" in day and filled(day["transportation"])
+    }
     if "Self-driving" in modes and modes & {"Flight", "Taxi"}:
         used = ", ".join(sorted(mode for mode in modes if mode))
-        return failed("The transportation is conflicting.", None, "transportation", used, "self-driving all the way, or not at all")
+        return failed(
+            "The transportation is conflicting.",
+            None,
+            "transportation",
+            used,
+            "self-driving all the way, or not at all",
+        )
     return PASS
 
 
 def is_valid_information_in_current_city(query: Query, days: Days, found: Found) -> Result:
     for number, day in enumerate(days, start=1):
         route = found.route_of_day(day[CITY])
-        cities = route if len(route) == 2 else route[0]  # the official bug: on a stay day, the letters of its name
+        # the official bug: on a stay day, the letters of its name
+        cities = route if len(route) == 2 else route[0]
         field = _out_of_city(day, cities)
         if field:
             return failed(
-                f"The {field} in day {number} is invalid city choice.", number, field, day[field], f"something in {' or '.join(route)}"
+                f"The {field} in day {number} is invalid city choice.",
+                number,
+                field,
+                day[field],
+                f"something in {' or '.join(route)}",
             )
     return PASS
 
@@ -104,7 +138,11 @@ def _out_of_city(day: Any, cities: list[str] | str) -> str | None:
         for piece in attraction_pieces(day["attraction"]):
             if not _mentions_any(piece, cities):
                 return "attraction"
-    if "accommodation" in day and filled(day["accommodation"]) and cities[-1] not in day["accommodation"]:
+    if (
+        "accommodation" in day
+        and filled(day["accommodation"])
+        and cities[-1] not in day["accommodation"]
+    ):
         return "accommodation"
     return None
 

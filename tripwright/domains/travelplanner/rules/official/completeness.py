@@ -1,4 +1,5 @@
-"""Is everything there that a trip needs? The official check for absent information (row T3), bug for bug: None and [] count as given."""
+"""Is everything there that a trip needs? The official check for absent information (row T3), bug
+for bug: None and [] count as given."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tripwright.domains.travelplanner.rules.text import filled
 from tripwright.verdict import Result
 
 UNUSED_DAY = "You don't need to fill in the information for this or later days."
-FIELDS = FIELDS_AS_CHECKED[1:]  # the order decides which one is said to be missing; the city is read before
+# the order decides which one is said to be missing; the city is read before
+FIELDS = FIELDS_AS_CHECKED[1:]
 
 
 def is_not_absent(query: Query, days: Days, found: Found) -> Result:
@@ -30,7 +32,13 @@ def is_not_absent(query: Query, days: Days, found: Found) -> Result:
         given += sum(1 for value in day.values() if filled(value))
     if given / (6 * query.days) < 0.5:
         found_share = f"{given} of {6 * query.days} entries"
-        return failed("The absent information is more than 50%.", None, None, found_share, "half of the entries filled in")
+        return failed(
+            "The absent information is more than 50%.",
+            None,
+            None,
+            found_share,
+            "half of the entries filled in",
+        )
     return PASS
 
 
@@ -41,13 +49,37 @@ def _absent(day: Any, number: int, last: int) -> Result | None:
             return failed(f"No {key.capitalize()} Info.", number, key, "", f"an entry '{key}'")
     city, absent = day[CITY], ("", "-")
     if ("from " in city or "to " in city) and day["transportation"] in absent:
-        return failed(f"No transportation in day {number} is not allowed.", number, "transportation", "", "a way to travel")
+        return failed(
+            f"No transportation in day {number} is not allowed.",
+            number,
+            "transportation",
+            "",
+            "a way to travel",
+        )
     if "from " not in city and " to " not in city and day["attraction"] in absent:
-        return failed(f"No attaction in day {number} is not allowed.", number, "attraction", "", "something to see")
+        return failed(
+            f"No attaction in day {number} is not allowed.",
+            number,
+            "attraction",
+            "",
+            "something to see",
+        )
     if number != last and day["accommodation"] in absent:
-        return failed(f"No accommodation in day {number} is not allowed.", number, "accommodation", "", "a place for the night")
+        return failed(
+            f"No accommodation in day {number} is not allowed.",
+            number,
+            "accommodation",
+            "",
+            "a place for the night",
+        )
     if "from " not in city:
         for meal in MEALS:
             if day[meal] in absent:
-                return failed(f"No meal in day {number} is not allowed.", number, meal, "", "three meals on a day without travel")
+                return failed(
+                    f"No meal in day {number} is not allowed.",
+                    number,
+                    meal,
+                    "",
+                    "three meals on a day without travel",
+                )
     return None

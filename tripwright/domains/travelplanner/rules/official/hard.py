@@ -1,7 +1,9 @@
-"""The five hard constraints of TravelPlanner (row T3), as its own evaluator decides them: what the traveller asked for, and the budget.
+"""The five hard constraints of TravelPlanner (row T3), as its own evaluator decides them: what the
+traveller asked for, and the budget.
 
-They are reached only by plans whose information is complete and found in the world (`evaluate.judge`). None means the traveller did
-not ask. Prices come from the first row that matches, the flight's price from its number alone, and unknown words for transport cost
+They are reached only by plans whose information is complete and found in the world
+(`evaluate.judge`). None means the traveller did not ask. Prices come from the first row that
+matches, the flight's price from its number alone, and unknown words for transport cost
 nothing: the strict rules differ.
 """
 
@@ -27,12 +29,17 @@ FORBIDDING_RULE = {
     "visitors": "No visitors",
     "pets": "No pets",
 }
-REQUIRED_ROOM = {"shared room": "Shared room", "private room": "Private room", "entire room": "Entire home/apt"}
+REQUIRED_ROOM = {
+    "shared room": "Shared room",
+    "private room": "Private room",
+    "entire room": "Entire home/apt",
+}
 SEATS = {"self-driving": 5, "taxi": 4}  # per vehicle
 
 
 def valid_cuisine(query: Query, days: Days, found: Found) -> Result:
-    """Every wanted cuisine at some meal away from home. A meal at home ends its whole day (the official `continue`)."""
+    """Every wanted cuisine at some meal away from home. A meal at home ends its whole day (the
+    official `continue`)."""
     wanted = query.local_constraint.cuisine
     if not wanted:
         return NOT_ASKED
@@ -51,8 +58,16 @@ def valid_cuisine(query: Query, days: Days, found: Found) -> Result:
     for cuisine in wanted:
         if cuisine not in tasted:
             tried = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
-            return failed(f"The cuisine {cuisine} is not satisfied.", None, None, tried, f"a meal away from home that is {cuisine}")
-    raise TypeError("a cuisine is asked for twice: the official code returns nothing and fails on that")
+            return failed(
+                f"The cuisine {cuisine} is not satisfied.",
+                None,
+                None,
+                tried,
+                f"a meal away from home that is {cuisine}",
+            )
+    raise TypeError(
+        "a cuisine is asked for twice: the official code returns nothing and fails on that"
+    )
 
 
 def valid_room_rule(query: Query, days: Days, found: Found) -> Result:
@@ -65,7 +80,13 @@ def valid_room_rule(query: Query, days: Days, found: Found) -> Result:
             row = found.stay(day["accommodation"])
             if row is not None and forbidding is not None and forbidding in row.house_rules:
                 said = f"{row.name}: {row.house_rules}"
-                return failed(f"The house rule should be {rule}.", number, "accommodation", said, f"a place that allows {rule}")
+                return failed(
+                    f"The house rule should be {rule}.",
+                    number,
+                    "accommodation",
+                    said,
+                    f"a place that allows {rule}",
+                )
     return PASS
 
 
@@ -76,8 +97,18 @@ def valid_transportation(query: Query, days: Days, found: Found) -> Result:
         return NOT_ASKED
     forbidden = {"no flight": "Flight", "no self-driving": "Self-driving"}.get(wish)
     for number, day in enumerate(days, start=1):
-        if filled(day["transportation"]) and forbidden is not None and forbidden in day["transportation"]:
-            return failed(f"The transportation should not be {wish}.", number, "transportation", day["transportation"], wish)
+        if (
+            filled(day["transportation"])
+            and forbidden is not None
+            and forbidden in day["transportation"]
+        ):
+            return failed(
+                f"The transportation should not be {wish}.",
+                number,
+                "transportation",
+                day["transportation"],
+                wish,
+            )
     return PASS
 
 
@@ -90,7 +121,9 @@ def valid_room_type(query: Query, days: Days, found: Found) -> Result:
             row = found.stay(day["accommodation"])
             if row is not None and not is_wanted_room(wish, row.room_type):
                 said = f"{row.name}: {row.room_type}"
-                return failed(f"The room type should be {wish}.", number, "accommodation", said, wish)
+                return failed(
+                    f"The room type should be {wish}.", number, "accommodation", said, wish
+                )
     return PASS
 
 
@@ -111,11 +144,19 @@ def costs_of(query: Query, days: Days, found: Found) -> Iterator[Cost]:
             if filled(day[meal]):
                 restaurant = found.restaurant(day[meal])
                 if restaurant is not None:
-                    yield Cost(number, meal, restaurant.name, restaurant.average_cost_usd, party_size)
+                    yield Cost(
+                        number, meal, restaurant.name, restaurant.average_cost_usd, party_size
+                    )
         if filled(day["accommodation"]):
             stay = found.stay(day["accommodation"])
             if stay is not None:
-                yield Cost(number, "accommodation", stay.name, stay.price_usd, math.ceil(party_size / stay.maximum_occupancy))
+                yield Cost(
+                    number,
+                    "accommodation",
+                    stay.name,
+                    stay.price_usd,
+                    math.ceil(party_size / stay.maximum_occupancy),
+                )
 
 
 def _transport_cost(day: Any, number: int, party_size: int, found: Found) -> Iterator[Cost]:
@@ -133,7 +174,8 @@ def _transport_cost(day: Any, number: int, party_size: int, found: Found) -> Ite
         mode: CostKind = "self-driving" if "self-driving" in lowered else "taxi"
         per_vehicle_usd = road_cost_usd(found.world, origin, destination, mode)
         if per_vehicle_usd is None:
-            raise TypeError("a road without a known cost has no price")  # shut out by the gate on the sandbox rule
+            # shut out by the gate on the sandbox rule
+            raise TypeError("a road without a known cost has no price")
         yield Cost(number, mode, route, per_vehicle_usd, math.ceil(party_size / SEATS[mode]))
 
 
@@ -146,7 +188,9 @@ def valid_cost(query: Query, costs: Sequence[Cost]) -> Result:
     total = total_usd(costs)
     if total <= query.budget:
         return PASS
-    return failed(None, None, None, f"${total:,.2f} for the whole party", f"at most ${query.budget:,}")
+    return failed(
+        None, None, None, f"${total:,.2f} for the whole party", f"at most ${query.budget:,}"
+    )
 
 
 WISHES: tuple[tuple[str, Callable[[Query, Days, Found], Result]], ...] = (

@@ -1,4 +1,5 @@
-"""The judge under the official rules (row T3): exactly what TravelPlanner's evaluator decides, including where that one crashes."""
+"""The judge under the official rules (row T3): exactly what TravelPlanner's evaluator decides,
+including where that one crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where the official rules see a trip go (row T3): the route, and how many cities it visits. Bug for bug, like `commonsense`."""
+"""Where the official rules see a trip go (row T3): the route, and how many cities it visits. Bug
+for bug, like `commonsense`."""
 
 from __future__ import annotations
 
@@ -19,19 +20,40 @@ def is_reasonable_visiting_city(query: Query, days: Days, found: Found) -> Resul
     for number, day in enumerate(days, start=1):
         cities = found.route_of_day(day[CITY])
         if number == 1 and len(cities) == 2 and cities[0] != query.org:
-            return failed(f"The first day's city should be {query.org}.", 1, CITY, cities[0], f"a start from {query.org}")
+            return failed(
+                f"The first day's city should be {query.org}.",
+                1,
+                CITY,
+                cities[0],
+                f"a start from {query.org}",
+            )
         route += cities
     if route[0] != route[-1]:
-        return failed("The trip should be a closed circle.", None, CITY, _path(route), "a trip that ends where it began")
+        return failed(
+            "The trip should be a closed circle.",
+            None,
+            CITY,
+            _path(route),
+            "a trip that ends where it began",
+        )
     if not _is_valid_sequence(route):
-        needed = "a trip that stays in every city it comes to, leaves it by name and does not come back to it"
+        needed = (
+            "a trip that stays in every city it comes to, leaves it by name and does not come back"
+            " to it"
+        )
         return failed("The city sequence is invalid.", None, CITY, _path(route), needed)
     cities_of_world = found.world.cities
     for index, city in enumerate(route):
         if city not in cities_of_world:
             return failed(f"{city} is not a valid city.", None, CITY, city, "a city of this world")
         if 0 < index < len(route) - 1 and query.days > 3 and cities_of_world[city] != query.dest:
-            return failed(f"{city} is not in {query.dest}.", None, CITY, f"{city} in {cities_of_world[city]}", f"cities in {query.dest}")
+            return failed(
+                f"{city} is not in {query.dest}.",
+                None,
+                CITY,
+                f"{city} in {cities_of_world[city]}",
+                f"cities in {query.dest}",
+            )
     return PASS
 
 
@@ -40,7 +62,8 @@ def _path(route: list[str]) -> str:
 
 
 def _is_valid_sequence(route: list[str]) -> bool:
-    """Between the ends every stay has at least two entries (arrive, leave) and no city is returned to."""
+    """Between the ends every stay has at least two entries (arrive, leave) and no city is returned
+    to."""
     if len(route) < 3:
         return False
     last, start, visited = len(route) - 1, 0, set()
@@ -57,7 +80,10 @@ def _is_valid_sequence(route: list[str]) -> bool:
 
 def wrong_city_count(query: Query, days: Days, found: Found) -> Result | None:
     """What completeness asks of the route; None where the number of cities is right."""
-    message, needed = "Invalid City Number", f"{query.visiting_city_number} to visit, from {query.org}"
+    message, needed = (
+        "Invalid City Number",
+        f"{query.visiting_city_number} to visit, from {query.org}",
+    )
     visited: set[str] = set()
     for number, day in enumerate(days, start=1):
         cities = found.route_of_day(day[CITY])

@@ -1,6 +1,8 @@
-"""Is everything a plan names in the tables? The official check against made-up places and transport (row T3), bug for bug.
+"""Is everything a plan names in the tables? The official check against made-up places and transport
+(row T3), bug for bug.
 
-Its holes: words for transport that it does not know are not looked up, a flight's date and the last attraction are not looked at.
+Its holes: words for transport that it does not know are not looked up, a flight's date and the last
+attraction are not looked at.
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.lookup import Found, road_cost_usd
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days
-from tripwright.domains.travelplanner.rules.text import attraction_pieces, before_parenthesis, filled, from_to
+from tripwright.domains.travelplanner.rules.text import (
+    attraction_pieces,
+    before_parenthesis,
+    filled,
+    from_to,
+)
 from tripwright.verdict import Result
 
 NEEDED = "a place in this world's tables, as 'Name, City'"
@@ -25,18 +32,30 @@ def is_valid_information_in_sandbox(query: Query, days: Days, found: Found) -> R
             if problem:
                 message = f"The {problem} in day {number} is invalid in the sandbox."
                 needed = (
-                    "a flight number of this route" if problem == "flight number" else "a road between the two cities, in less than a day"
+                    "a flight number of this route"
+                    if problem == "flight number"
+                    else "a road between the two cities, in less than a day"
                 )
                 return failed(message, number, "transportation", day["transportation"], needed)
         for meal in MEALS:
             if meal in day and filled(day[meal]) and found.restaurant(day[meal]) is None:
-                return failed(f"The {meal} in day {number} is invalid in the sandbox.", number, meal, day[meal], NEEDED)
+                return failed(
+                    f"The {meal} in day {number} is invalid in the sandbox.",
+                    number,
+                    meal,
+                    day[meal],
+                    NEEDED,
+                )
         if "attraction" in day and filled(day["attraction"]):
             for piece in attraction_pieces(day["attraction"]):
                 if not found.has_attraction(piece):
                     message = f"The attraction {piece} in day {number} is invalid in the sandbox."
                     return failed(message, number, "attraction", piece, NEEDED)
-        if "accommodation" in day and filled(day["accommodation"]) and not found.stays(day["accommodation"]):
+        if (
+            "accommodation" in day
+            and filled(day["accommodation"])
+            and not found.stays(day["accommodation"])
+        ):
             message = f"The accommodation in day {number} is invalid in the sandbox."
             return failed(message, number, "accommodation", day["accommodation"], NEEDED)
     return PASS
@@ -49,7 +68,8 @@ def travel_route(day: Any) -> tuple[str, str] | tuple[None, None]:
 
 
 def _invalid_transport(day: Any, number: int, found: Found) -> str | None:
-    """What is not in the tables, or None. Words other than flight number, self-driving and taxi are not looked up at all."""
+    """What is not in the tables, or None. Words other than flight number, self-driving and taxi are
+    not looked up at all."""
     said = day["transportation"]
     origin, destination = travel_route(day)
     lowered = said.lower()
@@ -57,14 +77,22 @@ def _invalid_transport(day: Any, number: int, found: Found) -> str | None:
         if origin is None or destination is None:
             raise ValueError(f"The transportation {said} in day {number} can not be parsed.")
         route = (before_parenthesis(origin), before_parenthesis(destination))
-        known = any((row.origin, row.destination) == route for row in found.flights_numbered(flight_number(said)))
+        known = any(
+            (row.origin, row.destination) == route
+            for row in found.flights_numbered(flight_number(said))
+        )
         return None if known else "flight number"
     mode = "self-driving" if "self-driving" in lowered else "taxi" if "taxi" in lowered else None
     if mode is None:
         return None
-    return mode if road_cost_usd(found.world, origin or "-", destination or "-", mode) is None else None
+    return (
+        mode
+        if road_cost_usd(found.world, origin or "-", destination or "-", mode) is None
+        else None
+    )
 
 
 def flight_number(said: str) -> str:
-    """Between the exact label and the next comma; a label of other case or spacing raises IndexError."""
+    """Between the exact label and the next comma; a label of other case or spacing raises
+    IndexError."""
     return said.split("Flight Number: ")[1].split(",")[0]

@@ -1,7 +1,9 @@
-"""The stages that the official rules and STAR's variant of them share: what is looked at when, and what a crash leaves.
+"""The stages that the official rules and STAR's variant of them share: what is looked at when, and
+what a crash leaves.
 
-First commonsense (all eight; a crash here leaves nothing), then, if the plan is complete and found in the world, the five hard
-constraints (a crash here keeps the commonsense facts). Only what a plan can cause is caught: a broken world file stays an exception.
+First commonsense (all eight; a crash here leaves nothing), then, if the plan is complete and found
+in the world, the five hard constraints (a crash here keeps the commonsense facts). Only what a plan
+can cause is caught: a broken world file stays an exception.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class StagedRules(Generic[Looked]):
         found = self.look_up(world)
         try:
             days = plan[: query.days]
-            checked = {name: Fact.of(name, check(query, days, found)) for name, check in self.checks}
+            checked = {
+                name: Fact.of(name, check(query, days, found)) for name, check in self.checks
+            }
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, None, None, None, type(error).__name__, False)
         facts = {name: checked[name] for name in COMMONSENSE_NAMES}
@@ -51,10 +55,14 @@ class StagedRules(Generic[Looked]):
             hard_facts, costs = self._hard_facts(query, days, found)
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
-        final = all(fact.passed for fact in facts.values()) and all(fact.passed is not False for fact in hard_facts.values())
+        final = all(fact.passed for fact in facts.values()) and all(
+            fact.passed is not False for fact in hard_facts.values()
+        )
         return PlanVerdict(self.name, True, facts, hard_facts, total_usd(costs), None, final, costs)
 
-    def _hard_facts(self, query: Query, days: Days, found: Looked) -> tuple[Facts, tuple[Cost, ...]]:
+    def _hard_facts(
+        self, query: Query, days: Days, found: Looked
+    ) -> tuple[Facts, tuple[Cost, ...]]:
         facts = {name: Fact.of(name, check(query, days, found)) for name, check in self.wishes}
         costs = tuple(self.costs_of(query, days, found))
         facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))

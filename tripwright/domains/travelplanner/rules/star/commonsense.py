@@ -1,7 +1,9 @@
-"""STAR's eight commonsense constraints (row S). Two are the official ones, and the route is but for texts that cannot be read.
+"""STAR's eight commonsense constraints (row S). Two are the official ones, and the route is but for
+texts that cannot be read.
 
-They run in STAR's order, so that a plan that makes STAR's code raise ends here with the same kind of exception; a malformed day raises
-what it raises there. Days beyond the query's length are ignored by every rule. Messages and evidence are ours.
+They run in STAR's order, so that a plan that makes STAR's code raise ends here with the same kind
+of exception; a malformed day raises what it raises there. Days beyond the query's length are
+ignored by every rule. Messages and evidence are ours.
 """
 
 from __future__ import annotations
@@ -14,38 +16,64 @@ from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
 from tripwright.domains.travelplanner.rules.official import route
-from tripwright.domains.travelplanner.rules.official.commonsense import is_valid_attractions, is_valid_restaurants
+from tripwright.domains.travelplanner.rules.official.commonsense import (
+    is_valid_attractions,
+    is_valid_restaurants,
+)
 from tripwright.domains.travelplanner.rules.official.completeness import FIELDS, UNUSED_DAY
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days
 from tripwright.domains.travelplanner.rules.official.sandbox import NEEDED, travel_route
-from tripwright.domains.travelplanner.rules.star.lookup import FLIGHT_LABEL, StarFound, flight_number, mode_of
+from tripwright.domains.travelplanner.rules.star.lookup import (
+    FLIGHT_LABEL,
+    StarFound,
+    flight_number,
+    mode_of,
+)
 from tripwright.domains.travelplanner.rules.text import attraction_pieces, filled
 from tripwright.verdict import Result
 
-MEALS_AS_LOOKED_UP = ("lunch", "dinner", "breakfast")  # the order decides what comes first: a place not found, or an exception
+# the order decides what comes first: a place not found, or an exception
+MEALS_AS_LOOKED_UP = ("lunch", "dinner", "breakfast")
 
 
 def is_not_absent(query: Query, days: Days, found: StarFound) -> Result:
     used = sum(1 for day in days if day and day.get(CITY) and day[CITY] != UNUSED_DAY)
     if used != query.days:
-        return failed("The number of days is wrong.", None, None, f"{used} days with a city", f"{query.days} days")
+        return failed(
+            "The number of days is wrong.",
+            None,
+            None,
+            f"{used} days with a city",
+            f"{query.days} days",
+        )
     if wrong := _wrong_city_count(query, days, found):
         return wrong
     given = 0
     for number, day in enumerate(days, start=1):
         field = _absent(day, number, query.days)
         if field:
-            return failed(f"The {field} in day {number} is absent.", number, field, "", f"an entry '{field}'")
+            return failed(
+                f"The {field} in day {number} is absent.", number, field, "", f"an entry '{field}'"
+            )
         given += sum(1 for value in day.values() if filled(value))
     if given / (6 * query.days) < 0.5:
         said = f"{given} of {6 * query.days} entries"
-        return failed("More than half of the information is absent.", None, None, said, "half of the entries filled in")
+        return failed(
+            "More than half of the information is absent.",
+            None,
+            None,
+            said,
+            "half of the entries filled in",
+        )
     return PASS
 
 
 def _wrong_city_count(query: Query, days: Days, found: StarFound) -> Result | None:
     """A city that cannot be read ('from A' without 'to') counts as one."""
-    message, needed = "The number of cities is wrong.", f"{query.visiting_city_number} to visit, from {query.org}"
+    message, needed = (
+        "The number of cities is wrong.",
+        f"{query.visiting_city_number} to visit, from {query.org}",
+    )
     visited: set[Any] = set()
     for number, day in enumerate(days, start=1):
         cities = found.route_of_day(day[CITY])
@@ -59,7 +87,8 @@ def _wrong_city_count(query: Query, days: Days, found: StarFound) -> Result | No
 
 
 def _absent(day: Any, number: int, last: int) -> str | None:
-    """The first field that must be filled and is not. Only '' and '-' are absent here: None, [] and False pass."""
+    """The first field that must be filled and is not. Only '' and '-' are absent here: None, [] and
+    False pass."""
     city = day[CITY]
     for field in FIELDS:
         if field not in day:
@@ -81,7 +110,9 @@ def is_valid_information_in_sandbox(query: Query, days: Days, found: StarFound) 
     for number, day in enumerate(days, start=1):
         needed, field, said = _not_in_the_tables(day, found)
         if needed:
-            return failed(f"The {field} in day {number} is not in the sandbox.", number, field, said, needed)
+            return failed(
+                f"The {field} in day {number} is not in the sandbox.", number, field, said, needed
+            )
     return PASS
 
 
@@ -106,16 +137,29 @@ def _missing_transport(day: Any, found: StarFound) -> str | None:
     mode = mode_of(said)
     if mode == "flight":
         number = flight_number(said)
-        known = number is not None and any((row.origin, row.destination) == leg for row in found.flights_numbered(number))
+        known = number is not None and any(
+            (row.origin, row.destination) == leg for row in found.flights_numbered(number)
+        )
         return None if known else f"'{FLIGHT_LABEL}' and a number of this route"
-    return None if found.vehicle_usd(leg[0], leg[1], mode) is not None else "a road between the two cities, in less than a day"
+    return (
+        None
+        if found.vehicle_usd(leg[0], leg[1], mode) is not None
+        else "a road between the two cities, in less than a day"
+    )
 
 
 def is_valid_accommodation(query: Query, days: Days, found: StarFound) -> Result:
-    """Minimum nights, for names that mean exactly one row; a run is broken by any other spelling."""
+    """Minimum nights, for names that mean exactly one row; a run is broken by any other
+    spelling."""
     for number, day in enumerate(days, start=1):
         if "accommodation" not in day:
-            return failed(f"No accommodation in day {number}.", number, "accommodation", "", "an entry 'accommodation'")
+            return failed(
+                f"No accommodation in day {number}.",
+                number,
+                "accommodation",
+                "",
+                "an entry 'accommodation'",
+            )
     first = 1
     for stay, run in groupby(day["accommodation"] for day in days):
         nights = len(list(run))
@@ -132,17 +176,25 @@ def is_valid_accommodation(query: Query, days: Days, found: StarFound) -> Result
 def is_reasonable_visiting_city(query: Query, days: Days, found: StarFound) -> Result:
     first = found.route_of_day(days[0][CITY])
     if len(first) == 1 or first[0] == query.org:
-        unread = [number for number, day in enumerate(days, start=1) if None in found.route_of_day(day[CITY])]
+        unread = [
+            number
+            for number, day in enumerate(days, start=1)
+            if None in found.route_of_day(day[CITY])
+        ]
         if unread:
             message = f"The city in day {unread[0]} cannot be read."
-            return failed(message, unread[0], CITY, days[unread[0] - 1][CITY], "a city, or 'from A to B'")
+            return failed(
+                message, unread[0], CITY, days[unread[0] - 1][CITY], "a city, or 'from A to B'"
+            )
     return route.is_reasonable_visiting_city(query, days, found)
 
 
 def is_valid_transportation(query: Query, days: Days, found: StarFound) -> Result:
     if not filled(days[0]["transportation"]):
         message = "The transportation in day 1 should not be empty."
-        return failed(message, 1, "transportation", days[0]["transportation"], "a way to leave home")
+        return failed(
+            message, 1, "transportation", days[0]["transportation"], "a way to leave home"
+        )
     modes = {mode_of(day["transportation"]) for day in days if filled(day.get("transportation"))}
     if "self-driving" in modes and len(modes) > 1:
         used, needed = ", ".join(sorted(modes)), "self-driving all the way, or not at all"
@@ -151,13 +203,20 @@ def is_valid_transportation(query: Query, days: Days, found: StarFound) -> Resul
 
 
 def is_valid_information_in_current_city(query: Query, days: Days, found: StarFound) -> Result:
-    """On a stay day the transportation must be '-': an empty one does not name the city, and None raises."""
+    """On a stay day the transportation must be '-': an empty one does not name the city, and None
+    raises."""
     for number, day in enumerate(days, start=1):
         cities = found.route_of_day(day.get(CITY, ""))
         field, said = _out_of_city(day, cities)
         if field:
             needed = f"something in {' or '.join(cities)}"
-            return failed(f"The {field} in day {number} is not in the day's city.", number, field, said, needed)
+            return failed(
+                f"The {field} in day {number} is not in the day's city.",
+                number,
+                field,
+                said,
+                needed,
+            )
     return PASS
 
 

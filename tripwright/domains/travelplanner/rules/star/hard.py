@@ -1,7 +1,8 @@
 """STAR's five hard constraints (row S): what the traveller asked for, and the budget.
 
-Against the official ones: each meal at home is skipped singly, a forbidden way to travel is found by its mode instead of by a spelling,
-and an empty wish is no wish. One thing is ours: a wish in words that no rule knows fails, where STAR's code would let every plan pass.
+Against the official ones: each meal at home is skipped singly, a forbidden way to travel is found
+by its mode instead of by a spelling, and an empty wish is no wish. One thing is ours: a wish in
+words that no rule knows fails, where STAR's code would let every plan pass.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, 
 from tripwright.domains.travelplanner.rules.official import hard
 from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.domains.travelplanner.rules.official.sandbox import travel_route
-from tripwright.domains.travelplanner.rules.star.lookup import Mode, StarFound, flight_number, mode_of
+from tripwright.domains.travelplanner.rules.star.lookup import (
+    Mode,
+    StarFound,
+    flight_number,
+    mode_of,
+)
 from tripwright.domains.travelplanner.rules.text import filled
 from tripwright.verdict import Result
 
@@ -33,19 +39,31 @@ def valid_cuisine(query: Query, days: Days, found: StarFound) -> Result:
         for meal in MEALS:
             if filled(day.get(meal)) and found.city_of_meal(day[meal]) != query.org:
                 row = found.restaurant(day[meal])
-                tasted.update(cuisine for cuisine in wanted if row is not None and cuisine in row.cuisines)
+                tasted.update(
+                    cuisine for cuisine in wanted if row is not None and cuisine in row.cuisines
+                )
     missing = ", ".join(cuisine for cuisine in dict.fromkeys(wanted) if cuisine not in tasted)
     if not missing:
         return PASS
     tried = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
-    return failed(f"No meal away from home is {missing}.", None, None, tried, f"meals away from home that are {missing}")
+    return failed(
+        f"No meal away from home is {missing}.",
+        None,
+        None,
+        tried,
+        f"meals away from home that are {missing}",
+    )
 
 
 def valid_room_rule(query: Query, days: Days, found: StarFound) -> Result:
     rule = query.local_constraint.house_rule
     if not rule:
         return NOT_ASKED
-    return hard.valid_room_rule(query, days, found) if rule in hard.FORBIDDING_RULE else _unknown(rule, hard.FORBIDDING_RULE)
+    return (
+        hard.valid_room_rule(query, days, found)
+        if rule in hard.FORBIDDING_RULE
+        else _unknown(rule, hard.FORBIDDING_RULE)
+    )
 
 
 def valid_transportation(query: Query, days: Days, found: StarFound) -> Result:
@@ -57,7 +75,13 @@ def valid_transportation(query: Query, days: Days, found: StarFound) -> Result:
     for number, day in enumerate(days, start=1):
         said = day.get("transportation")
         if filled(said) and mode_of(said) == FORBIDDEN_MODE[wish]:
-            return failed(f"The transportation in day {number} is {FORBIDDEN_MODE[wish]}.", number, "transportation", said, wish)
+            return failed(
+                f"The transportation in day {number} is {FORBIDDEN_MODE[wish]}.",
+                number,
+                "transportation",
+                said,
+                wish,
+            )
     return PASS
 
 
@@ -69,11 +93,14 @@ def valid_room_type(query: Query, days: Days, found: StarFound) -> Result:
 
 
 def _unknown(wish: str, known: Iterable[str]) -> Result:
-    return failed(f"The wish '{wish}' is unknown.", None, None, wish, f"a wish among: {', '.join(known)}")
+    return failed(
+        f"The wish '{wish}' is unknown.", None, None, wish, f"a wish among: {', '.join(known)}"
+    )
 
 
 def costs_of(query: Query, days: Days, found: StarFound) -> Iterator[Cost]:
-    """What STAR charges the whole party, in the order in which it adds it up. Prices are those of the first row that matches."""
+    """What STAR charges the whole party, in the order in which it adds it up. Prices are those of
+    the first row that matches."""
     party_size = query.people_number
     for number, day in enumerate(days, start=1):
         if filled(day.get("transportation")):
@@ -82,7 +109,13 @@ def costs_of(query: Query, days: Days, found: StarFound) -> Iterator[Cost]:
             if filled(day.get(meal)) and (row := found.restaurant(day[meal])):
                 yield Cost(number, meal, row.name, row.average_cost_usd, party_size)
         if filled(day["accommodation"]) and (stay := found.stay(day["accommodation"])):
-            yield Cost(number, "accommodation", stay.name, stay.price_usd, math.ceil(party_size / stay.maximum_occupancy))
+            yield Cost(
+                number,
+                "accommodation",
+                stay.name,
+                stay.price_usd,
+                math.ceil(party_size / stay.maximum_occupancy),
+            )
 
 
 def _transport_cost(day: Any, number: int, party_size: int, found: StarFound) -> Iterator[Cost]:
@@ -91,10 +124,14 @@ def _transport_cost(day: Any, number: int, party_size: int, found: StarFound) ->
     route = f"from {origin} to {destination}"
     if mode == "flight":
         rows = found.flights_numbered(flight_number(day["transportation"]) or "")
-        usd, count = rows[0].price_usd, party_size  # the gate on the sandbox rule lets only numbers through that have rows
+        # the gate on the sandbox rule lets only numbers through that have rows
+        usd, count = rows[0].price_usd, party_size
         route = f"{rows[0].number} {route}"
     else:
-        road_usd, count = found.vehicle_usd(origin, destination, mode), math.ceil(party_size / hard.SEATS[mode])
+        road_usd, count = (
+            found.vehicle_usd(origin, destination, mode),
+            math.ceil(party_size / hard.SEATS[mode]),
+        )
         if road_usd is None:
             raise TypeError("a road without a known cost has no price")  # shut out by the same gate
         usd = road_usd

@@ -1,11 +1,15 @@
-"""STAR's variant of the official rules (row S), on which its agents were trained and validated: a plan → facts.
+"""STAR's variant of the official rules (row S), on which its agents were trained and validated: a
+plan → facts.
 
-Against the official rules it closes "any word escapes" (every transportation has a mode, must be in the tables, and is paid for), the
-letters bug on stay days, and the days "from X to X"; it drops no state in parentheses. It leaves open what the official rules leave
-open elsewhere: None counts as given, a 3-day trip may go anywhere, names match by substring, the last attraction and the flight's date
-are not looked at. STAR's switch that forgives a missing breakfast is off by default and has no counterpart here.
+Against the official rules it closes "any word escapes" (every transportation has a mode, must be in
+the tables, and is paid for), the letters bug on stay days, and the days "from X to X"; it drops no
+state in parentheses. It leaves open what the official rules leave open elsewhere: None counts as
+given, a 3-day trip may go anywhere, names match by substring, the last attraction and the flight's
+date are not looked at. STAR's switch that forgives a missing breakfast is off by default and has no
+counterpart here.
 
-STAR's evaluator stops where a malformed plan makes it raise. Here the verdict then says which kind of exception, and the plan fails.
+STAR's evaluator stops where a malformed plan makes it raise. Here the verdict then says which kind
+of exception, and the plan fails.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How STAR's evaluator (row S) reads a plan's text and finds its places: the official way, but for two things.
+"""How STAR's evaluator (row S) reads a plan's text and finds its places: the official way, but for
+two things.
 
-A state in parentheses is never dropped, so "Aston(Westland)" is no city of any table. And every filled transportation has a mode:
-"flight" wins, then "taxi", and any other word ("Drive", "Bus", "Walk") means driving, so that no word escapes the road table.
+A state in parentheses is never dropped, so "Aston(Westland)" is no city of any table. And every
+filled transportation has a mode: "flight" wins, then "taxi", and any other word ("Drive", "Bus",
+"Walk") means driving, so that no word escapes the road table.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ FLIGHT_LABEL = "Flight Number: "
 
 
 class StarFound(Found):
-    """STAR's look-ups for one plan. No table has a city with a parenthesis, so a text with one after its last comma finds nothing."""
+    """STAR's look-ups for one plan. No table has a city with a parenthesis, so a text with one
+    after its last comma finds nothing."""
 
     def route_of_day(self, current_city: Any) -> list[Any]:
-        """[A, B] for 'from A to B' ([None, None] where it cannot be read), else the text as it is."""
+        """[A, B] for 'from A to B' ([None, None] where it cannot be read), else the text as it
+        is."""
         if "from" not in current_city:
             return [current_city]
         if current_city not in self._routes:
@@ -42,7 +46,8 @@ class StarFound(Found):
         return super()._restaurant(said)
 
     def vehicle_usd(self, origin: str | None, destination: str | None, mode: Mode) -> int | None:
-        """The price per vehicle; None for a road that is not in the table, has no data, or takes more than a day."""
+        """The price per vehicle; None for a road that is not in the table, has no data, or takes
+        more than a day."""
         if origin is None or destination is None or "(" in origin + destination:
             return None
         return road_cost_usd(self.world, origin, destination, mode)

@@ -1,7 +1,9 @@
-"""Is what a plan claims about a leg what the tables say? Times to the minute; duration, distance and cost within 5 percent.
+"""Is what a plan claims about a leg what the tables say? Times to the minute; duration, distance
+and cost within 5 percent.
 
-The allowance is for the tables' own history: the annotated plans were written from an earlier version of the distances, which differs
-by up to 2 percent. One of them also gives the taxi's price for a car; that claim is accepted, because it promises nothing too cheap.
+The allowance is for the tables' own history: the annotated plans were written from an earlier
+version of the distances, which differs by up to 2 percent. One of them also gives the taxi's price
+for a car; that claim is accepted, because it promises nothing too cheap.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ from tripwright.domains.travelplanner.rules.facts import shown
 ALLOWANCE = 0.05
 _NO_CLAIM = ("", "-")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_MINUTES_PER = {"day": 1440, "days": 1440, "hour": 60, "hours": 60, "min": 1, "mins": 1, "minute": 1, "minutes": 1}
+_MINUTES_PER = {
+    "day": 1440,
+    "days": 1440,
+    "hour": 60,
+    "hours": 60,
+    "min": 1,
+    "mins": 1,
+    "minute": 1,
+    "minutes": 1,
+}
 
 
 class Problem(NamedTuple):
@@ -23,16 +34,23 @@ class Problem(NamedTuple):
 
 
 def false_claims(
-    claims: list[str], exact: dict[str, str], duration: str, distance: str, costs_usd: tuple[float, ...]
+    claims: list[str],
+    exact: dict[str, str],
+    duration: str,
+    distance: str,
+    costs_usd: tuple[float, ...],
 ) -> tuple[Problem, ...]:
-    """`exact` is label → the only right value; `costs_usd` the acceptable prices per seat or vehicle, the true one first."""
+    """`exact` is label → the only right value; `costs_usd` the acceptable prices per seat or
+    vehicle, the true one first."""
     wrong = []
     for claim in claims:
         label, _, value = claim.partition(":")
         label, value = label.strip().lower(), value.strip()
         if label not in exact and label not in ("duration", "distance", "cost"):
             known = ", ".join((*exact, "duration", "distance", "cost"))
-            wrong.append(Problem(shown(claim), f"nothing after the route but {known}, as 'name: value'"))
+            wrong.append(
+                Problem(shown(claim), f"nothing after the route but {known}, as 'name: value'")
+            )
         elif value in _NO_CLAIM:
             continue
         elif label in exact:
@@ -44,7 +62,9 @@ def false_claims(
         elif label == "distance":
             if value != distance and not _is_near_length(value, distance):
                 wrong.append(Problem(shown(claim), f"distance: {distance}"))
-        elif not any(_is_near(_amount(value.removeprefix("$")), cost_usd, 1.0) for cost_usd in costs_usd):
+        elif not any(
+            _is_near(_amount(value.removeprefix("$")), cost_usd, 1.0) for cost_usd in costs_usd
+        ):
             wrong.append(Problem(shown(claim), f"cost: {costs_usd[0]:g}"))
     return tuple(wrong)
 
@@ -76,4 +96,6 @@ def _amount(said: str) -> float | None:
 
 def _is_near(said: float | None, true: float | None, least: float = 0.0) -> bool:
     """Within the allowance, or within `least`: prices may be rounded to whole dollars."""
-    return said is not None and true is not None and abs(said - true) <= max(least, ALLOWANCE * true)
+    return (
+        said is not None and true is not None and abs(said - true) <= max(least, ALLOWANCE * true)
+    )

@@ -1,7 +1,9 @@
-"""The strict commonsense rules: the official eight without their holes, each yielding evidence for all that is wrong.
+"""The strict commonsense rules: the official eight without their holes, each yielding evidence for
+all that is wrong.
 
-They look only at what `strict_reading` could read as a real thing, so they fail closed: an unknown word, place or type is a failed
-fact with evidence, never a skipped check. `docs/judging.md` lists each hole, with the test that keeps it closed.
+They look only at what `strict_reading` could read as a real thing, so they fail closed: an unknown
+word, place or type is a failed fact with evidence, never a skipped check. `docs/judging.md` lists
+each hole, with the test that keeps it closed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,12 @@ def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
 def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
     for day in plan.days:
         if day.more_sights:
-            yield Evidence(day.number, "attraction", f"more: {shown(day.more_sights)}", f"at most {MOST_SIGHTS} attractions in a day")
+            yield Evidence(
+                day.number,
+                "attraction",
+                f"more: {shown(day.more_sights)}",
+                f"at most {MOST_SIGHTS} attractions in a day",
+            )
     yield from _repeated((day.number, place) for day in plan.days for place in day.sights)
 
 
@@ -35,7 +42,12 @@ def _repeated(places: Iterable[tuple[int, Place]]) -> Iterator[Evidence]:
     first: dict[Key, int] = {}
     for number, place in places:
         if place.key in first:
-            yield Evidence(number, place.field, shown(place.said), f"a place not yet visited (day {first[place.key]} has this one)")
+            yield Evidence(
+                number,
+                place.field,
+                shown(place.said),
+                f"a place not yet visited (day {first[place.key]} has this one)",
+            )
         first.setdefault(place.key, number)
 
 
@@ -43,18 +55,31 @@ def is_valid_accommodation(plan: StrictPlan) -> Iterator[Evidence]:
     """Minimum nights of the very row that the stay is charged by."""
     for first_day, nights, place, row in plan.stays.values():
         if row is None:
-            yield Evidence(first_day, "accommodation", shown(place.said), "a stay in this world's tables, whose minimum nights are known")
+            yield Evidence(
+                first_day,
+                "accommodation",
+                shown(place.said),
+                "a stay in this world's tables, whose minimum nights are known",
+            )
         elif nights < row.minimum_nights:
             needed = f"at least {row.minimum_nights:g} nights in a row"
-            yield Evidence(first_day, "accommodation", f"{nights} in a row at {shown(place.said)}", needed)
+            yield Evidence(
+                first_day, "accommodation", f"{nights} in a row at {shown(place.said)}", needed
+            )
 
 
 def is_valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
-    """A known way to travel on every day that travels; and by own car all the way, or not at all."""
+    """A known way to travel on every day that travels; and by own car all the way, or not at
+    all."""
     driven, other = None, None
     for day in plan.days:
         if day.travels and day.leg is None:
-            yield Evidence(day.number, "transportation", "nothing", "a way to travel between the day's two cities")
+            yield Evidence(
+                day.number,
+                "transportation",
+                "nothing",
+                "a way to travel between the day's two cities",
+            )
         if day.leg is None:
             continue
         if day.leg.mode is None:
@@ -65,7 +90,9 @@ def is_valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
             other = other or day.number
         if driven and other:
             found = f"self-driving on day {driven}, another way on day {other}"
-            yield Evidence(day.number, "transportation", found, "self-driving all the way, or not at all")
+            yield Evidence(
+                day.number, "transportation", found, "self-driving all the way, or not at all"
+            )
             return
 
 
@@ -74,28 +101,46 @@ def is_valid_information_in_current_city(plan: StrictPlan) -> Iterator[Evidence]
     for day in plan.days:
         if day.leg is not None and not (day.travels and day.leg.route == day.route):
             said = shown(day.texts.get(CITY))
-            needed = f"transport for '{said}'" if day.travels else f"no transport on a day in {said}"
+            needed = (
+                f"transport for '{said}'" if day.travels else f"no transport on a day in {said}"
+            )
             yield Evidence(day.number, "transportation", shown(day.texts["transportation"]), needed)
         for place in day.meals + day.sights:
             if place.city is None or (place.city != day.end and place.city != day.start):
-                yield Evidence(day.number, place.field, shown(place.said), f"a place in {_where(day)}")
+                yield Evidence(
+                    day.number, place.field, shown(place.said), f"a place in {_where(day)}"
+                )
         if day.stay is not None and (day.stay.city is None or day.stay.city != day.end):
-            yield Evidence(day.number, "accommodation", shown(day.stay.said), f"a stay in {day.end or _where(day)}, where the day ends")
+            yield Evidence(
+                day.number,
+                "accommodation",
+                shown(day.stay.said),
+                f"a stay in {day.end or _where(day)}, where the day ends",
+            )
 
 
 def _where(day: Day) -> str:
-    return " or ".join(dict.fromkeys(city for city in (day.start, day.end) if city)) or "a city of this world"
+    return (
+        " or ".join(dict.fromkeys(city for city in (day.start, day.end) if city))
+        or "a city of this world"
+    )
 
 
 def is_valid_information_in_sandbox(plan: StrictPlan) -> Iterator[Evidence]:
-    """Every place and leg is a row of the tables, and what the plan claims about a leg is what the row says."""
+    """Every place and leg is a row of the tables, and what the plan claims about a leg is what the
+    row says."""
     for day in plan.days:
         if day.leg is not None:
             for problem in day.leg.problems:
                 yield Evidence(day.number, "transportation", problem.found, problem.needed)
         for place in day.places():
             if not place.rows:
-                yield Evidence(day.number, place.field, shown(place.said), "a place in this world's tables, as 'its whole name, City'")
+                yield Evidence(
+                    day.number,
+                    place.field,
+                    shown(place.said),
+                    "a place in this world's tables, as 'its whole name, City'",
+                )
 
 
 CHECKS: tuple[tuple[str, Check], ...] = (
@@ -111,7 +156,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 def names_nothing(plan: StrictPlan, rule: str) -> bool:
-    """Whether the plan says nothing that this rule could look at: an empty plan must not collect what nobody broke."""
+    """Whether the plan says nothing that this rule could look at: an empty plan must not collect
+    what nobody broke."""
     return not any(_THINGS[rule](day) for day in plan.days) if rule in _THINGS else False
 
 

@@ -1,8 +1,10 @@
-"""Strict rule: everything that the trip needs is there, as text, once, and nothing is said beyond it.
+"""Strict rule: everything that the trip needs is there, as text, once, and nothing is said beyond
+it.
 
-None, [], False and numbers are neither given nor absent: they are wrong. Days after the last one must be empty (annotated plans are
-padded with `{}`), or they would hide what no rule reads. Keys that the format does not have are ignored. The official rule that half
-of all entries be filled has no counterpart: a plan with all that is asked here is above it.
+None, [], False and numbers are neither given nor absent: they are wrong. Days after the last one
+must be empty (annotated plans are padded with `{}`), or they would hide what no rule reads. Keys
+that the format does not have are ignored. The official rule that half of all entries be filled has
+no counterpart: a plan with all that is asked here is above it.
 """
 
 from __future__ import annotations
@@ -38,17 +40,29 @@ def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def _is_padding(day: Any) -> bool:
-    return isinstance(day, dict) and all(day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS_AS_CHECKED if field in day)
+    return isinstance(day, dict) and all(
+        day.get(field) in ("", "-", UNUSED_DAY) for field in FIELDS_AS_CHECKED if field in day
+    )
 
 
 def _is_number(value: Any, number: int) -> bool:
-    """3, 3.0 and '3' are all day 3: JSON has one type of number, and a number in quotes misleads nobody."""
-    return value == number and not isinstance(value, bool) if isinstance(value, int | float) else value == str(number)
+    """3, 3.0 and '3' are all day 3: JSON has one type of number, and a number in quotes misleads
+    nobody."""
+    return (
+        value == number and not isinstance(value, bool)
+        if isinstance(value, int | float)
+        else value == str(number)
+    )
 
 
 def _malformed(day: Day) -> Iterator[Evidence]:
     if day.raw is None:
-        yield Evidence(day.number, None, "something that is not a day", f"an object with {', '.join(FIELDS_AS_CHECKED)}")
+        yield Evidence(
+            day.number,
+            None,
+            "something that is not a day",
+            f"an object with {', '.join(FIELDS_AS_CHECKED)}",
+        )
         return
     for field in FIELDS_AS_CHECKED:
         if field not in day.raw:
@@ -57,11 +71,17 @@ def _malformed(day: Day) -> Iterator[Evidence]:
             yield Evidence(day.number, field, shown(day.raw[field]), "text, or '-' for nothing")
     for key in DAY_NUMBERS:
         if key in day.raw and not _is_number(day.raw[key], day.number):
-            yield Evidence(day.number, key, shown(day.raw[key]), f"the number {day.number}: days are counted from 1, in order")
+            yield Evidence(
+                day.number,
+                key,
+                shown(day.raw[key]),
+                f"the number {day.number}: days are counted from 1, in order",
+            )
 
 
 def _missing(day: Day, last: int) -> Iterator[Evidence]:
-    """On a day with travel: transport. On a day in one place: meals and something to see. Every night but the last: a bed."""
+    """On a day with travel: transport. On a day in one place: meals and something to see. Every
+    night but the last: a bed."""
     if "current_city" not in day.texts:
         yield Evidence(day.number, "current_city", "nothing", "a city, or 'from A to B'")
     if day.travels:
@@ -72,6 +92,8 @@ def _missing(day: Day, last: int) -> Iterator[Evidence]:
             if meal not in day.texts:
                 yield Evidence(day.number, meal, "nothing", "three meals on a day without travel")
         if not day.sights:
-            yield Evidence(day.number, "attraction", "nothing", "something to see on a day without travel")
+            yield Evidence(
+                day.number, "attraction", "nothing", "something to see on a day without travel"
+            )
     if day.stay is None and day.number != last:
         yield Evidence(day.number, "accommodation", "nothing", "a place for the night")

@@ -1,7 +1,9 @@
-"""The strict hard rules: what the traveller asked for, and the budget, on the exact rows that the plan means.
+"""The strict hard rules: what the traveller asked for, and the budget, on the exact rows that the
+plan means.
 
-They are reached only by plans that are complete and found in the world, so every leg has a price and every place a row. A wish in
-words that no rule knows fails, and so does a budget that the request does not give: what cannot be checked is not kept.
+They are reached only by plans that are complete and found in the world, so every leg has a price
+and every place a row. A wish in words that no rule knows fails, and so does a budget that the
+request does not give: what cannot be checked is not kept.
 """
 
 from __future__ import annotations
@@ -11,7 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import cast
 
 from tripwright.domains.travelplanner.rules.facts import Cost, CostKind, shown
-from tripwright.domains.travelplanner.rules.official.hard import FORBIDDING_RULE, REQUIRED_ROOM, SEATS, total_usd
+from tripwright.domains.travelplanner.rules.official.hard import (
+    FORBIDDING_RULE,
+    REQUIRED_ROOM,
+    SEATS,
+    total_usd,
+)
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
 from tripwright.domains.travelplanner.rules.strict.stays import allows_rule, is_right_room, rooms
 from tripwright.verdict import Evidence
@@ -24,10 +31,17 @@ FORBIDDEN_MODE = {"no flight": "flight", "no self-driving": "self-driving"}
 def valid_cuisine(plan: StrictPlan) -> Iterator[Evidence]:
     """Every wanted cuisine at some meal away from home."""
     wanted = dict.fromkeys(plan.query.local_constraint.cuisine or ())
-    rows = [place.rows[0] for day in plan.days for place in day.meals if place.city != plan.query.org]
+    rows = [
+        place.rows[0] for day in plan.days for place in day.meals if place.city != plan.query.org
+    ]
     missing = [cuisine for cuisine in wanted if not any(cuisine in row.cuisines for row in rows)]
     for cuisine in missing:
-        yield Evidence(None, None, f"no meal away from home that is {cuisine}", f"meals that are {', '.join(wanted)}")
+        yield Evidence(
+            None,
+            None,
+            f"no meal away from home that is {cuisine}",
+            f"meals that are {', '.join(wanted)}",
+        )
 
 
 def valid_room_rule(plan: StrictPlan) -> Iterator[Evidence]:
@@ -37,7 +51,12 @@ def valid_room_rule(plan: StrictPlan) -> Iterator[Evidence]:
         return
     for number, row in _nights(plan):
         if not allows_rule(plan.query, row):
-            yield Evidence(number, "accommodation", f"{row.name}: {row.house_rules}", f"a place that allows {rule}")
+            yield Evidence(
+                number,
+                "accommodation",
+                f"{row.name}: {row.house_rules}",
+                f"a place that allows {rule}",
+            )
 
 
 def valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
@@ -61,7 +80,12 @@ def valid_room_type(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def _unknown(wish: str | None, known: Iterable[str]) -> Evidence:
-    return Evidence(None, None, f"a wish for '{shown(wish)}', which no rule knows", f"one of: {', '.join(known)}")
+    return Evidence(
+        None,
+        None,
+        f"a wish for '{shown(wish)}', which no rule knows",
+        f"one of: {', '.join(known)}",
+    )
 
 
 def _nights(plan: StrictPlan) -> Iterator[tuple[int, Accommodation]]:
@@ -78,9 +102,21 @@ def costs_of(plan: StrictPlan) -> Iterator[Cost]:
         if leg is not None and leg.mode is not None and leg.unit_usd is not None:
             count = party_size if leg.mode == "flight" else math.ceil(party_size / SEATS[leg.mode])
             number = f"{leg.flight.number} " if leg.flight else ""
-            yield Cost(day.number, leg.mode, f"{number}from {leg.route.origin} to {leg.route.destination}", leg.unit_usd, count)
+            yield Cost(
+                day.number,
+                leg.mode,
+                f"{number}from {leg.route.origin} to {leg.route.destination}",
+                leg.unit_usd,
+                count,
+            )
         for place in day.meals:
-            yield Cost(day.number, cast(CostKind, place.field), place.rows[0].name, place.rows[0].average_cost_usd, party_size)
+            yield Cost(
+                day.number,
+                cast(CostKind, place.field),
+                place.rows[0].name,
+                place.rows[0].average_cost_usd,
+                party_size,
+            )
         if day.stay is not None and (row := plan.stays[day.stay.key].row) is not None:
             yield Cost(day.number, "accommodation", row.name, row.price_usd, rooms(party_size, row))
 
@@ -88,11 +124,18 @@ def costs_of(plan: StrictPlan) -> Iterator[Cost]:
 def valid_cost(plan: StrictPlan, costs: Sequence[Cost]) -> Iterator[Evidence]:
     budget = plan.query.budget
     if plan.query.people_number is None or budget is None:  # a judged request may lack either
-        yield Evidence(None, None, "a request without a budget or a number of people", "both, to know what the trip may cost")
+        yield Evidence(
+            None,
+            None,
+            "a request without a budget or a number of people",
+            "both, to know what the trip may cost",
+        )
     elif not -math.inf < budget < math.inf:
         yield Evidence(None, None, f"a budget of {budget}", "an amount of money")
     elif total_usd(costs) > budget:
-        yield Evidence(None, None, f"${total_usd(costs):,.2f} for the whole party", f"at most ${budget:,}")
+        yield Evidence(
+            None, None, f"${total_usd(costs):,.2f} for the whole party", f"at most ${budget:,}"
+        )
 
 
 # The rule, how it reads the plan, and the wish in the request that makes it apply.

@@ -1,7 +1,9 @@
-"""The judge under the strict rules: every known hole of the official ones is closed, and what cannot be checked has failed.
+"""The judge under the strict rules: every known hole of the official ones is closed, and what
+cannot be checked has failed.
 
-Same names, same stages: eight commonsense rules, then, if the plan is complete and everything it names exists, the five hard ones. A
-plan never crashes it. A rule that an empty plan would "pass" because there is nothing to break is *not evaluated*, and that is no pass.
+Same names, same stages: eight commonsense rules, then, if the plan is complete and everything it
+names exists, the five hard ones. A plan never crashes it. A rule that an empty plan would "pass"
+because there is nothing to break is *not evaluated*, and that is no pass.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ def judge_strict(query: Query, plan: Any, world: World) -> PlanVerdict:
         return PlanVerdict(rules, True, facts, None, None, None, False)
     costs = tuple(strict_hard.costs_of(read)) if query.people_number is not None else ()
     hard = _hard(read, costs)
-    final = all(fact.passed for fact in facts.values()) and all(fact.passed is not False for fact in hard.values())
-    return PlanVerdict(rules, True, facts, hard, total_usd(costs) if costs else None, None, final, costs)
+    final = all(fact.passed for fact in facts.values()) and all(
+        fact.passed is not False for fact in hard.values()
+    )
+    return PlanVerdict(
+        rules, True, facts, hard, total_usd(costs) if costs else None, None, final, costs
+    )
 
 
 def _commonsense(plan: StrictPlan) -> Facts:
@@ -41,7 +47,9 @@ def _commonsense(plan: StrictPlan) -> Facts:
     if not facts["is_not_absent"].passed:
         for name, fact in facts.items():
             if fact.passed and strict_commonsense.names_nothing(plan, name):
-                facts[name] = Fact(name, State.NOT_EVALUATED, "The plan says nothing that this could be asked of.")
+                facts[name] = Fact(
+                    name, State.NOT_EVALUATED, "The plan says nothing that this could be asked of."
+                )
     return facts
 
 
@@ -57,9 +65,15 @@ def _hard(plan: StrictPlan, costs: tuple[Cost, ...]) -> Facts:
 
 def _fact(name: str, check: Iterator[Evidence]) -> Fact:
     evidence = tuple(islice(check, MOST_EVIDENCE))
-    return Fact(name, State.FAILED, _sentence(evidence[0]), evidence) if evidence else Fact(name, State.PASSED)
+    return (
+        Fact(name, State.FAILED, _sentence(evidence[0]), evidence)
+        if evidence
+        else Fact(name, State.PASSED)
+    )
 
 
 def _sentence(evidence: Evidence) -> str:
-    where = ", ".join(str(part) for part in (evidence.day and f"day {evidence.day}", evidence.field) if part)
+    where = ", ".join(
+        str(part) for part in (evidence.day and f"day {evidence.day}", evidence.field) if part
+    )
     return f"{where + ': ' if where else ''}found {evidence.found}; needed {evidence.needed}."

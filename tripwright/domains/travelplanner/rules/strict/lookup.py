@@ -1,7 +1,9 @@
-"""The strict look-up: what "Name, City" means is the rows of exactly this name in exactly this city, or nothing.
+"""The strict look-up: what "Name, City" means is the rows of exactly this name in exactly this
+city, or nothing.
 
-Tables have names with blanks around them, which no plan can show, so blanks around a name do not count; and rows named '-', which no
-plan can mean. What is kept from one plan to the next is rows of the world, never a verdict.
+Tables have names with blanks around them, which no plan can show, so blanks around a name do not
+count; and rows named '-', which no plan can mean. What is kept from one plan to the next is rows of
+the world, never a verdict.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class Named(NamedTuple):
 
 
 class Place(NamedTuple):
-    """One named place of a plan. `rows` is empty for a place that is made up, `city` None for a city that is none."""
+    """One named place of a plan. `rows` is empty for a place that is made up, `city` None for a
+    city that is none."""
 
     field: str
     said: str
@@ -45,7 +48,8 @@ class Places:
         self._known = _KNOWN.setdefault(world, {})
 
     def place(self, table: Table, field: str, said: str) -> Place:
-        """The city follows the last comma; before a state in parentheses a blank is allowed here, as in the official rules."""
+        """The city follows the last comma; before a state in parentheses a blank is allowed here,
+        as in the official rules."""
         name, _, place = said.rpartition(",")
         name, place = name.strip(), place.strip()
         city = city_named(place, self._world)
@@ -74,9 +78,13 @@ class Places:
 
 
 def _apart(named: dict[str, Named]) -> dict[str, Named]:
-    """Places of one city whose names differ in case or blanks alone are different places: each is then known by its exact name."""
+    """Places of one city whose names differ in case or blanks alone are different places: each is
+    then known by its exact name."""
     shared = Counter(each.folded for each in named.values())
-    return {name: each if shared[each.folded] == 1 else Named(name, each.rows) for name, each in named.items()}
+    return {
+        name: each if shared[each.folded] == 1 else Named(name, each.rows)
+        for name, each in named.items()
+    }
 
 
 def city_named(said: str, world: World) -> str | None:

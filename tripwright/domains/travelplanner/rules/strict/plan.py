@@ -30,5 +30,8 @@ def read_plan(query: Query, plan: Any, world: World) -> StrictPlan:
     """Anything but a list has no days."""
     given = plan if isinstance(plan, list) else []
     places = Places(world)
-    days = [read_day(number, day, query, world, places) for number, day in enumerate(given[: query.days], start=1)]
+    days = [
+        read_day(number, day, query, world, places)
+        for number, day in enumerate(given[: query.days], start=1)
+    ]
     return StrictPlan(query, days, given[query.days :], stays_of(query, days), world)

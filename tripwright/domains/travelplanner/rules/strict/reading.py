@@ -1,7 +1,9 @@
-"""How the strict rules read a plan: every day becomes typed things with the exact rows they mean, or nothing at all.
+"""How the strict rules read a plan: every day becomes typed things with the exact rows they mean,
+or nothing at all.
 
-The rules that follow only look at these things, so what cannot be read here cannot slip past one rule and count for another: it has
-no city, no row and no price. A plan is written by whoever is being judged; reading is linear in its length and never raises.
+The rules that follow only look at these things, so what cannot be read here cannot slip past one
+rule and count for another: it has no city, no row and no price. A plan is written by whoever is
+being judged; reading is linear in its length and never raises.
 """
 
 from __future__ import annotations
@@ -16,12 +18,14 @@ from tripwright.domains.travelplanner.rules.strict.transport import Leg, Route, 
 from tripwright.world.store import World
 
 CITY = "current_city"
-MOST_SIGHTS = 24  # in one day; nobody sees more, and reading a list of thousands would only cost time
+# in one day; nobody sees more, and reading a list of thousands would only cost time
+MOST_SIGHTS = 24
 
 
 @dataclass(slots=True)
 class Day:
-    """One day; `start` and `end` are its cities, equal on a day without travel, None where they cannot be read."""
+    """One day; `start` and `end` are its cities, equal on a day without travel, None where they
+    cannot be read."""
 
     number: int
     raw: dict[str, Any] | None  # None: not even an object
@@ -37,7 +41,11 @@ class Day:
     stay: Place | None
 
     def places(self) -> list[Place]:
-        return [*self.meals, *self.sights, self.stay] if self.stay is not None else self.meals + self.sights
+        return (
+            [*self.meals, *self.sights, self.stay]
+            if self.stay is not None
+            else self.meals + self.sights
+        )
 
 
 def read_day(number: int, day: Any, query: Query, world: World, places: Places) -> Day:
@@ -58,17 +66,24 @@ def read_day(number: int, day: Any, query: Query, world: World, places: Places) 
         [places.place("restaurant", meal, texts[meal]) for meal in MEALS if meal in texts],
         [places.place("attraction", "attraction", piece) for piece in sights],
         more_sights,
-        places.place("accommodation", "accommodation", texts["accommodation"]) if "accommodation" in texts else None,
+        places.place("accommodation", "accommodation", texts["accommodation"])
+        if "accommodation" in texts
+        else None,
     )
 
 
 def _texts(day: dict[str, Any]) -> dict[str, str]:
     """'-', '' and what is no text say nothing. Blanks do say something: a place without a name."""
-    return {field: said for field in FIELDS_AS_CHECKED if isinstance(said := day.get(field), str) and said not in ("-", "")}
+    return {
+        field: said
+        for field in FIELDS_AS_CHECKED
+        if isinstance(said := day.get(field), str) and said not in ("-", "")
+    }
 
 
 def _pieces(said: str) -> tuple[list[str], str]:
-    """'A, X;B, X;' → its pieces, the last one too if it does not end in ';'. A blank piece between two others is a place without a name."""
+    """'A, X;B, X;' → its pieces, the last one too if it does not end in ';'. A blank piece between
+    two others is a place without a name."""
     pieces = said.split(";", MOST_SIGHTS)
     more = pieces.pop().strip() if len(pieces) > MOST_SIGHTS else ""
     if not pieces[-1].strip():

@@ -1,4 +1,5 @@
-"""Strict rule: the trip goes from home through new cities of the destination and is home on the last day, every day joined to the last."""
+"""Strict rule: the trip goes from home through new cities of the destination and is home on the
+last day, every day joined to the last."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ def is_reasonable_visiting_city(plan: StrictPlan) -> Iterator[Evidence]:
             here = day.end
             visited.add(here)
     if len(plan.days) < plan.query.days and here != plan.query.org:
-        yield Evidence(None, CITY, f"a trip that ends in {here}", f"a return to {plan.query.org} on day {plan.query.days}")
+        yield Evidence(
+            None,
+            CITY,
+            f"a trip that ends in {here}",
+            f"a return to {plan.query.org} on day {plan.query.days}",
+        )
 
 
 def _joins(day: Day, here: str, visited: set[str], plan: StrictPlan) -> str | None:

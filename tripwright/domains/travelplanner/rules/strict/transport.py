@@ -1,11 +1,14 @@
-"""How the strict rules read cities, routes and transport: a closed vocabulary, one route a day, and the one row of the tables it means.
+"""How the strict rules read cities, routes and transport: a closed vocabulary, one route a day, and
+the one row of the tables it means.
 
-    from A to B                                                                                  a day's cities
-    Flight Number: F123, from A to B[, Departure Time: 08:00][, Arrival Time: 09:15]             transport
-    Self-driving, from A to B[, duration: 2 hours 5 mins][, distance: 190 km][, cost: 9]         … or Taxi
+    from A to B                                                                                  a
+    day's cities Flight Number: F123, from A to B[, Departure Time: 08:00][, Arrival Time: 09:15]
+    transport Self-driving, from A to B[, duration: 2 hours 5 mins][, distance: 190 km][, cost: 9]
+    … or Taxi
 
-A city may carry its state: "A(Ohio)". What else a text claims must be what the row says (`strict_claims`); a piece that claims
-nothing known makes the whole transport unreadable, for "Flight …, then taxi from B to C" must not be priced as half of it.
+A city may carry its state: "A(Ohio)". What else a text claims must be what the row says
+(`strict_claims`); a piece that claims nothing known makes the whole transport unreadable, for
+"Flight …, then taxi from B to C" must not be priced as half of it.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class Route(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """`unit_usd` is per person (flight) or per vehicle, and known only for a leg without problems."""
+    """`unit_usd` is per person (flight) or per vehicle, and known only for a leg without
+    problems."""
 
     mode: Mode | None
     route: Route
@@ -58,8 +62,19 @@ def read_leg(said: str, date: str | None, world: World) -> Leg:
     route = route_of(rest[0] if rest else "", world)
     if mode is None or (mode == "flight" and not head.startswith(FLIGHT_LABEL)):
         return Leg(mode, route, None, None, (Problem(shown(said), NEEDED),))
-    if not route.is_leg or route.origin is None or route.destination is None or route.origin == route.destination:
-        return Leg(mode, route, None, None, (Problem(shown(said), f"{NEEDED}, between two cities of this world"),))
+    if (
+        not route.is_leg
+        or route.origin is None
+        or route.destination is None
+        or route.origin == route.destination
+    ):
+        return Leg(
+            mode,
+            route,
+            None,
+            None,
+            (Problem(shown(said), f"{NEEDED}, between two cities of this world"),),
+        )
     if mode == "flight":
         return _fly(head.removeprefix(FLIGHT_LABEL), route, date, rest[1:], world)
     return _drive(mode, route, rest[1:], world)
@@ -77,10 +92,16 @@ def _fly(number: str, route: Route, date: str | None, claims: list[str], world: 
     origin, destination = str(route.origin), str(route.destination)
     rows = world.flights(origin, destination, date) if date is not None and date.isascii() else None
     named = [row for row in rows or () if row.number == number]
-    wrong: tuple[Problem, ...] = (Problem(f"flight {shown(number)}", _needed_flight(origin, destination, date, rows is not None)),)
+    wrong: tuple[Problem, ...] = (
+        Problem(
+            f"flight {shown(number)}", _needed_flight(origin, destination, date, rows is not None)
+        ),
+    )
     for row in named:
         facts = {"departure time": row.departure_time, "arrival time": row.arrival_time}
-        wrong = false_claims(claims, facts, row.duration, f"{row.distance_miles:g} miles", (row.price_usd,))
+        wrong = false_claims(
+            claims, facts, row.duration, f"{row.distance_miles:g} miles", (row.price_usd,)
+        )
         if not wrong:
             return Leg("flight", route, row, row.price_usd)
     return Leg("flight", route, None, None, wrong)
@@ -88,7 +109,11 @@ def _fly(number: str, route: Route, date: str | None, claims: list[str], world: 
 
 def _needed_flight(origin: str, destination: str, date: str | None, are_known: bool) -> str:
     day = f"on {date}" if date is not None else "on this day, for which the request gives no date"
-    unknown = "" if are_known else "; this world does not know which flights there are, so none can be accepted"
+    unknown = (
+        ""
+        if are_known
+        else "; this world does not know which flights there are, so none can be accepted"
+    )
     return f"a flight from {origin} to {destination} {day}{unknown}"
 
 
@@ -97,8 +122,15 @@ def _drive(mode: Mode, route: Route, claims: list[str], world: World) -> Leg:
     cost_usd = road_cost_usd(world, origin, destination, mode)
     ground = world.ground(origin, destination)
     if cost_usd is None or ground is None:
-        problem = Problem(f"{mode} from {origin} to {destination}", "a road between the two cities, in less than a day")
+        problem = Problem(
+            f"{mode} from {origin} to {destination}",
+            "a road between the two cities, in less than a day",
+        )
         return Leg(mode, route, None, None, (problem,))
-    costs_usd = (cost_usd,) if mode == "taxi" else (cost_usd, road_cost_usd(world, origin, destination, "taxi") or 0)
+    costs_usd = (
+        (cost_usd,)
+        if mode == "taxi"
+        else (cost_usd, road_cost_usd(world, origin, destination, "taxi") or 0)
+    )
     wrong = false_claims(claims, {}, ground.duration, ground.distance, costs_usd) if claims else ()
     return Leg(mode, route, None, None if wrong else cost_usd, wrong)

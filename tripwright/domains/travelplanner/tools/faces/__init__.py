@@ -1,4 +1,5 @@
-"""TravelPlanner's faces. A new one is a file beside these with one `Face(...)`, and its name in the line below (docs/tools.md)."""
+"""TravelPlanner's faces. A new one is a file beside these with one `Face(...)`, and its name in the
+line below (docs/tools.md)."""
 
 from __future__ import annotations
 

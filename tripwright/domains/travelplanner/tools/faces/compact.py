@@ -1,11 +1,18 @@
 """A face for tiny models: short rows without spaces, cheapest first, the NAME LAST.
 
-A small causal model reads left to right, so by the time it meets a name it has already read what decides whether to copy it.
+A small causal model reads left to right, so by the time it meets a name it has already read what
+decides whether to copy it.
 """
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, City, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import (
+    CORE_NAMES,
+    City,
+    Number,
+    Route,
+    TravelTools,
+)
 from tripwright.domains.travelplanner.tools.faces.json_text import write_arrays
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
@@ -17,7 +24,11 @@ COMPACT = Face(
     named=CORE_NAMES,
     tables={
         Flight: Table(
-            (Column("price", "price_usd", number), Column("duration", "duration"), Column("number", "number")),
+            (
+                Column("price", "price_usd", number),
+                Column("duration", "duration"),
+                Column("number", "number"),
+            ),
             cheapest_first="price_usd",
         ),
         Accommodation: Table(
@@ -32,11 +43,21 @@ COMPACT = Face(
             cheapest_first="price_usd",
         ),
         Restaurant: Table(
-            (Column("average_cost", "average_cost_usd", number), Column("cuisines", "cuisines"), Column("name", "name")),
+            (
+                Column("average_cost", "average_cost_usd", number),
+                Column("cuisines", "cuisines"),
+                Column("name", "name"),
+            ),
             cheapest_first="average_cost_usd",
         ),
         Attraction: Table((Column("name", "name"),)),
-        Route: Table((Column("duration", "duration"), Column("distance", "distance"), Column("cost", "cost_usd"))),
+        Route: Table(
+            (
+                Column("duration", "duration"),
+                Column("distance", "distance"),
+                Column("cost", "cost_usd"),
+            )
+        ),
         City: Table((Column("city", "city"),)),
         Number: Table((Column("result", "value", number),)),
     },

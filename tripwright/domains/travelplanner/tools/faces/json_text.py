@@ -1,4 +1,5 @@
-"""TravelPlanner's results as JSON text: what every domain's are, and the two that are no rows, a list of cities and a number."""
+"""TravelPlanner's results as JSON text: what every domain's are, and the two that are no rows, a
+list of cities and a number."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The face of TravelPlanner's own tools: tables as `DataFrame.to_string(index=False)` of pandas prints them, in the authors' columns and
-types, and the sentences of their tools and of their ReAct loop, "(sic)" ones included.
+"""The face of TravelPlanner's own tools: tables as `DataFrame.to_string(index=False)` of pandas
+prints them, in the authors' columns and types, and the sentences of their tools and of their ReAct
+loop, "(sic)" ones included.
 
-Calls are JSON here, so the arguments have the core's names where the authors' actions have places (`FlightSearch[origin, …]`). A search
-that an imported world does not cover has no sentence of theirs and is answered in the core's words.
+Calls are JSON here, so the arguments have the core's names where the authors' actions have places
+(`FlightSearch[origin, …]`). A search that an imported world does not cover has no sentence of
+theirs and is answered in the core's words.
 """
 
 from __future__ import annotations
@@ -11,14 +13,31 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import City, CityList, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import (
+    City,
+    CityList,
+    Number,
+    Route,
+    TravelTools,
+)
 from tripwright.tools.errors import ErrorKind
-from tripwright.tools.face import Column, Face, Page, Pieces, Refusal, Sentences, Table, Written, number
+from tripwright.tools.face import (
+    Column,
+    Face,
+    Page,
+    Pieces,
+    Refusal,
+    Sentences,
+    Table,
+    Written,
+    number,
+)
 from tripwright.tools.signatures import Named
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 DECIMALS = 6  # pandas' display.precision
-_ESCAPES = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n"})  # some names go over several lines
+# some names go over several lines
+_ESCAPES = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n"})
 
 
 def write_frame(face: Face, result: Written) -> Pieces:
@@ -27,30 +46,46 @@ def write_frame(face: Face, result: Written) -> Pieces:
             if not records:
                 return Pieces("No information.")
             header, *rows = to_string(face.tables[type(records[0])].columns, records)
-            return Pieces(f"{header}\n", rows, "\n", f"\n{result.place}" if result.place else "", closed=False)
+            return Pieces(
+                f"{header}\n", rows, "\n", f"\n{result.place}" if result.place else "", closed=False
+            )
         case CityList(_, cities):
             return Pieces("[", [*map(repr, cities)], ", ", "]")
         case Number(value):
             return Pieces("", [f"{number(value)}"])
         case Refusal(problem):
-            return Pieces(" ".join(problem.splitlines()))  # a model's own words may hold line breaks
-    road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
+            # a model's own words may hold line breaks
+            return Pieces(" ".join(problem.splitlines()))
+    road = (
+        f"from {result.origin} to {result.destination}, duration: {result.duration}, distance:"
+        f" {result.distance}"
+    )
     return Pieces("", [f"{result.mode}, {road}, cost: {result.cost_usd}"])
 
 
 def to_string(columns: Sequence[Column], records: Sequence[Any]) -> list[str]:
-    """Line by line as pandas prints the table of these records: columns right-aligned with one blank between them, the header above."""
-    return [" ".join(line) for line in zip(*(_printed(column, records) for column in columns), strict=True)]
+    """Line by line as pandas prints the table of these records: columns right-aligned with one
+    blank between them, the header above."""
+    return [
+        " ".join(line)
+        for line in zip(*(_printed(column, records) for column in columns), strict=True)
+    ]
 
 
 def _printed(column: Column, records: Sequence[Any]) -> Iterator[str]:
-    """Header and values of one column, all of one width. Above numbers the header has a blank before it."""
+    """Header and values of one column, all of one width. Above numbers the header has a blank
+    before it."""
     values = column.of(records)
     if all(isinstance(value, float) for value in values):
         header, texts = f" {column.label}", _decimals(values)
-    elif all(isinstance(value, int | float) for value in values):  # pandas makes one fraction a column of fractions
+    elif all(isinstance(value, int | float) for value in values):
+        # pandas makes one fraction a column of fractions
         header = f" {column.label}"
-        texts = [str(value) for value in values] if all(isinstance(value, int) for value in values) else _decimals(values)
+        texts = (
+            [str(value) for value in values]
+            if all(isinstance(value, int) for value in values)
+            else _decimals(values)
+        )
     else:
         header, texts = column.label, [_escaped(str(value)) for value in values]
     width = max(len(header), *map(len, texts))
@@ -80,7 +115,12 @@ def coordinate(text: str) -> float | str:
 
 def _illegal(action: str) -> Sentences:
     said = f"Illegal {action}. Please try again."
-    kinds: tuple[ErrorKind, ...] = ("unknown_argument", "missing_argument", "wrong_type", "not_json")
+    kinds: tuple[ErrorKind, ...] = (
+        "unknown_argument",
+        "missing_argument",
+        "wrong_type",
+        "not_json",
+    )
     return {**dict.fromkeys(kinds, said), "unknown_city": "{city} is not valid city in {cities}."}
 
 
@@ -105,32 +145,63 @@ OFFICIAL = Face(
         Flight: Table(
             (
                 *(Column("Flight Number", "number"), Column("Price", "price_usd", number)),
-                *(Column("DepTime", "departure_time"), Column("ArrTime", "arrival_time"), Column("ActualElapsedTime", "duration")),
-                *(Column("FlightDate", "date"), Column("OriginCityName", "origin"), Column("DestCityName", "destination")),
+                *(
+                    Column("DepTime", "departure_time"),
+                    Column("ArrTime", "arrival_time"),
+                    Column("ActualElapsedTime", "duration"),
+                ),
+                *(
+                    Column("FlightDate", "date"),
+                    Column("OriginCityName", "origin"),
+                    Column("DestCityName", "destination"),
+                ),
                 Column("Distance", "distance_miles", float),
             ),
             decimals=DECIMALS,
         ),
         Accommodation: Table(
             (
-                *(Column("NAME", "name"), Column("price", "price_usd", float), Column("room type", "room_type")),
-                *(Column("house_rules", "house_rules"), Column("minimum nights", "minimum_nights", float)),
-                *(Column("maximum occupancy", "maximum_occupancy"), Column("review rate number", "rating", float)),
+                *(
+                    Column("NAME", "name"),
+                    Column("price", "price_usd", float),
+                    Column("room type", "room_type"),
+                ),
+                *(
+                    Column("house_rules", "house_rules"),
+                    Column("minimum nights", "minimum_nights", float),
+                ),
+                *(
+                    Column("maximum occupancy", "maximum_occupancy"),
+                    Column("review rate number", "rating", float),
+                ),
                 Column("city", "city"),
             ),
             decimals=DECIMALS,
         ),
         Restaurant: Table(
             (
-                *(Column("Name", "name"), Column("Average Cost", "average_cost_usd", number), Column("Cuisines", "cuisines")),
+                *(
+                    Column("Name", "name"),
+                    Column("Average Cost", "average_cost_usd", number),
+                    Column("Cuisines", "cuisines"),
+                ),
                 *(Column("Aggregate Rating", "rating", float), Column("City", "city")),
             ),
             decimals=DECIMALS,
         ),
         Attraction: Table(
             (
-                *(Column("Name", "name"), Column("Latitude", "latitude", coordinate), Column("Longitude", "longitude", coordinate)),
-                *(Column("Address", "address"), Column("Phone", "phone"), Column("Website", "website"), Column("City", "city")),
+                *(
+                    Column("Name", "name"),
+                    Column("Latitude", "latitude", coordinate),
+                    Column("Longitude", "longitude", coordinate),
+                ),
+                *(
+                    Column("Address", "address"),
+                    Column("Phone", "phone"),
+                    Column("Website", "website"),
+                    Column("City", "city"),
+                ),
             ),
             decimals=DECIMALS,
         ),
@@ -140,8 +211,11 @@ OFFICIAL = Face(
     },
     sentences={
         "": {
-            "unknown_tool": "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] / AccommodationSearch[city] / "
-            "RestaurantSearch[city] / AttractionSearch[city] / CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode]."
+            "unknown_tool": (
+                "Invalid Action. Valid Actions are FlightSearch[origin, destination, date] /"
+                " AccommodationSearch[city] / RestaurantSearch[city] / AttractionSearch[city] /"
+                " CitySearch[state] / GoogleDistanceMatrix[origin, destination, mode]."
+            )
         },
         "search_flights": {
             **_illegal("Flight Search"),
@@ -156,9 +230,19 @@ OFFICIAL = Face(
             "no_road_data": _NO_DRIVE,
             "road_over_a_day": _NO_DRIVE,
         },
-        "search_accommodations": {**_illegal("Accommodation Search"), "no_accommodations": "There is no attraction in this city."},  # (sic)
-        "search_restaurants": {**_illegal("Restaurant Search"), "no_restaurants": "There is no restaurant in this city."},
-        "search_attractions": {**_illegal("Attraction Search"), "no_attractions": "There is no attraction in this city."},
+        # (sic)
+        "search_accommodations": {
+            **_illegal("Accommodation Search"),
+            "no_accommodations": "There is no attraction in this city.",
+        },
+        "search_restaurants": {
+            **_illegal("Restaurant Search"),
+            "no_restaurants": "There is no restaurant in this city.",
+        },
+        "search_attractions": {
+            **_illegal("Attraction Search"),
+            "no_attractions": "There is no attraction in this city.",
+        },
         "get_cities": {**_illegal("City Search"), "unknown_state": "Invalid State"},
     },
 )

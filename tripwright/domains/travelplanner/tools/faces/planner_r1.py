@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES, City, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import (
+    CORE_NAMES,
+    City,
+    Number,
+    Route,
+    TravelTools,
+)
 from tripwright.domains.travelplanner.tools.faces.json_text import write_objects
 from tripwright.tools.face import Column, Face, Table, number
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
@@ -23,7 +29,8 @@ PLANNER_R1 = Face(
                 Column("date", "date"),
                 Column("origin", "origin"),
                 Column("destination", "destination"),
-                Column("distance", "distance_miles", lambda miles: f"{number(miles)} miles"),  # text, as the plan of row P3 repeats it
+                # text, as the plan of row P3 repeats it
+                Column("distance", "distance_miles", lambda miles: f"{number(miles)} miles"),
             )
         ),
         Accommodation: Table(
@@ -48,7 +55,9 @@ PLANNER_R1 = Face(
             )
         ),
         Attraction: Table(tuple(Column(name, name) for name in Attraction._fields)),
-        Route: Table((*(Column(name, name) for name in Route._fields[:-1]), Column("cost", "cost_usd"))),
+        Route: Table(
+            (*(Column(name, name) for name in Route._fields[:-1]), Column("cost", "cost_usd"))
+        ),
         City: Table((Column("city", "city"),)),
         Number: Table((Column("result", "value", number),)),
     },

@@ -1,18 +1,37 @@
-"""The face of row S1: STAR's tools as its Table 5 names them, with answers in numbered lines as its Appendix F shows them.
+"""The face of row S1: STAR's tools as its Table 5 names them, with answers in numbered lines as its
+Appendix F shows them.
 
-Where the appendix shows no sentence (empty searches of a city, a drive over a day, missing arguments) it is the one of STAR's released
-tools. Those also begin a new line after "information:" and "cities:" and leave blank lines between rows; the appendix does not, and is
-followed. STAR's tools do not check places and dates: what they do not know they do not find, so an unknown city reads as an empty answer
-here too. A mode that is neither driving nor taxi is refused, where STAR's tool would price it as a taxi.
+Where the appendix shows no sentence (empty searches of a city, a drive over a day, missing
+arguments) it is the one of STAR's released tools. Those also begin a new line after "information:"
+and "cities:" and leave blank lines between rows; the appendix does not, and is followed. STAR's
+tools do not check places and dates: what they do not know they do not find, so an unknown city
+reads as an empty answer here too. A mode that is neither driving nor taxi is refused, where STAR's
+tool would price it as a taxi.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tripwright.domains.travelplanner.tools.catalog import City, CityList, Number, Route, TravelTools
+from tripwright.domains.travelplanner.tools.catalog import (
+    City,
+    CityList,
+    Number,
+    Route,
+    TravelTools,
+)
 from tripwright.tools.errors import ErrorKind
-from tripwright.tools.face import Column, Face, Page, Pieces, Refusal, Sentences, Table, Written, number
+from tripwright.tools.face import (
+    Column,
+    Face,
+    Page,
+    Pieces,
+    Refusal,
+    Sentences,
+    Table,
+    Written,
+    number,
+)
 from tripwright.tools.signatures import Named
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
@@ -27,10 +46,20 @@ def write_numbered(face: Face, result: Written) -> Pieces:
         case Number(value):
             return Pieces("", [f"{number(value)}"])
         case Refusal(problem):
-            return Pieces(" ".join(problem.splitlines()))  # a model's own words may hold line breaks
+            # a model's own words may hold line breaks
+            return Pieces(" ".join(problem.splitlines()))
     mode = face.words["mode"][result.mode]
-    road = f"from {result.origin} to {result.destination}, duration: {result.duration}, distance: {result.distance}"
-    return Pieces("", [f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost: ${result.cost_usd}"])
+    road = (
+        f"from {result.origin} to {result.destination}, duration: {result.duration}, distance:"
+        f" {result.distance}"
+    )
+    return Pieces(
+        "",
+        [
+            f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost:"
+            f" ${result.cost_usd}"
+        ],
+    )
 
 
 def _numbered(face: Face, page: Page) -> Pieces:
@@ -48,10 +77,17 @@ def _numbered(face: Face, page: Page) -> Pieces:
 
 def _city_search(what: str, empty: ErrorKind) -> Sentences:
     nothing = f"There is no {what} in {{city}}. Please rethink your {what} search and try again."
-    return {empty: nothing, "unknown_city": nothing, "missing_argument": "Invalid parameters. Please provide city."}
+    return {
+        empty: nothing,
+        "unknown_city": nothing,
+        "missing_argument": "Invalid parameters. Please provide city.",
+    }
 
 
-_NO_FLIGHT = "There is no available flight from {origin} to {destination} on {date}. Please rethink your flight search and try again."
+_NO_FLIGHT = (
+    "There is no available flight from {origin} to {destination} on {date}. Please rethink your"
+    " flight search and try again."
+)
 _NO_ROAD = "No valid information found. Please rethink your distance search and try again."
 _ERROR = "Tool calling error: {problem}"
 _ROUTE_ARGUMENTS = {"origin": "departure"}
@@ -73,22 +109,44 @@ STAR = Face(
         Flight: Table(
             (
                 *(Column("number", "number"), Column("price", "price_usd", number)),
-                *(Column("departs", "departure_time"), Column("arrives", "arrival_time"), Column("duration", "duration")),
+                *(
+                    Column("departs", "departure_time"),
+                    Column("arrives", "arrival_time"),
+                    Column("duration", "duration"),
+                ),
                 Column("miles", "distance_miles", float),
             ),
-            heading="A SearchFlight for {origin} to {destination} on {date} found the following {count} flights:",
-            row="{n}. [{number}] ${price}. Departure: {departs}, Arrival: {arrives}, Actual Elapsed Time: {duration}, "
-            "Distance: {miles} miles",
+            heading=(
+                "A SearchFlight for {origin} to {destination} on {date} found the following {count}"
+                " flights:"
+            ),
+            row=(
+                "{n}. [{number}] ${price}. Departure: {departs}, Arrival: {arrives}, Actual Elapsed"
+                " Time: {duration}, Distance: {miles} miles"
+            ),
         ),
         Accommodation: Table(
             (
-                *(Column("name", "name"), Column("price", "price_usd", float), Column("room_type", "room_type")),
-                *(Column("house_rules", "house_rules"), Column("minimum_nights", "minimum_nights", float)),
-                *(Column("maximum_occupancy", "maximum_occupancy"), Column("rating", "rating", float)),
+                *(
+                    Column("name", "name"),
+                    Column("price", "price_usd", float),
+                    Column("room_type", "room_type"),
+                ),
+                *(
+                    Column("house_rules", "house_rules"),
+                    Column("minimum_nights", "minimum_nights", float),
+                ),
+                *(
+                    Column("maximum_occupancy", "maximum_occupancy"),
+                    Column("rating", "rating", float),
+                ),
             ),
             heading="A SearchAccommodation for {city} found the following {count} accommodations:",
-            row="{n}. [{name}] ${price}. Room Type: {room_type}, House Rules: {house_rules}, Minimum Nights: {minimum_nights}, "
-            "Maximum Occupancy: {maximum_occupancy}, Review Rate Number: {rating}",
+            row=(
+                "{n}. [{name}] ${price}. Room Type: {room_type}, House Rules: {house_rules},"
+                " Minimum Nights: {minimum_nights}, Maximum Occupancy: {maximum_occupancy}, Review"
+                " Rate Number: {rating}"
+            ),
         ),
         Restaurant: Table(
             (
@@ -99,30 +157,50 @@ STAR = Face(
             row="{n}. [{name}] Avg. Cost ${average_cost}. Cuisines: {cuisines}. Rating: {rating}",
         ),
         Attraction: Table(
-            (*(Column("name", "name"), Column("website", "website"), Column("address", "address")), Column("phone", "phone")),
+            (
+                *(
+                    Column("name", "name"),
+                    Column("website", "website"),
+                    Column("address", "address"),
+                ),
+                Column("phone", "phone"),
+            ),
             heading="A SearchAttraction for city {city} found the following {count} attractions:",
             row="{n}. [{name}]({website}) Address: {address}. Contact: {phone}",
         ),
         Route: Table(tuple(Column(name, name) for name in Route._fields)),
-        City: Table((Column("city", "city"),), heading="A SearchCity for state {state} found the following {count} cities:"),
+        City: Table(
+            (Column("city", "city"),),
+            heading="A SearchCity for state {state} found the following {count} cities:",
+        ),
         Number: Table((Column("value", "value", number),)),
     },
     sentences={
         "": {"unknown_argument": _ERROR, "wrong_type": _ERROR, "not_json": _ERROR},
         "get_cities": {
-            "unknown_state": "There is no city in {state}. Please rethink your city search and try again.",
+            "unknown_state": (
+                "There is no city in {state}. Please rethink your city search and try again."
+            ),
             "missing_argument": "Invalid parameters. Please provide state.",
         },
         "search_flights": {
             **dict.fromkeys(("no_flights", "unknown_city", "bad_date", "no_such_day"), _NO_FLIGHT),
-            "missing_argument": "Invalid parameters. Please provide departure, destination and date.",
+            "missing_argument": (
+                "Invalid parameters. Please provide departure, destination and date."
+            ),
         },
         "search_ground_transportation": {
             **dict.fromkeys(("no_road", "unknown_city"), _NO_ROAD),
-            "no_road_data": "Sorry, we cannot find the distance between {origin} and {destination}.",
-            "road_over_a_day": "The required time exceeds a single day, we cannot provide the cost. "
-            "Please consider an alternative transportation instead.",
-            "missing_argument": "Invalid parameters. Please provide departure, destination and mode.",
+            "no_road_data": (
+                "Sorry, we cannot find the distance between {origin} and {destination}."
+            ),
+            "road_over_a_day": (
+                "The required time exceeds a single day, we cannot provide the cost. "
+                "Please consider an alternative transportation instead."
+            ),
+            "missing_argument": (
+                "Invalid parameters. Please provide departure, destination and mode."
+            ),
         },
         "search_restaurants": _city_search("restaurant", "no_restaurants"),
         "search_attractions": _city_search("attraction", "no_attractions"),
