@@ -61,7 +61,7 @@ APART = {
 }
 # parts of a domain that belong, by what they may import, to a later room
 OF_OTHER_ROOMS = {"verbs": "cli", "routes": "server"}
-TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors", "numpy"}
+TRAIN_EXTRA = {"torch", "transformers", "tokenizers", "safetensors"}
 TRAIN_EXTRA_HOMES = (
     *(
         "tripwright.inference",

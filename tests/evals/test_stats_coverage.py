@@ -91,7 +91,7 @@ def test_all_columns_are_drawn_together_and_seeded() -> None:
     for row in sums:
         places = rng.choices(range(5), k=5)
         assert list(row) == [sum(column[place] for place in places) for column in columns]
-    for bad in ([], [[]], [[-1]], [[1 << 63, 0]]):
+    for bad in ([], [[]], [[math.nan]], [[1 << 63, 0]]):
         with pytest.raises(ValueError, match="bootstrap"):
             resampled_sums(bad, 0)
 

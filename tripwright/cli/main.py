@@ -27,9 +27,7 @@ from tripwright.cli.verbs import Verb, all_verbs, groups
 from tripwright.errors import UserError
 
 EXTRAS = {  # package → (what needs it, the extra that brings it)
-    **dict.fromkeys(
-        ("torch", "transformers", "tokenizers", "safetensors", "numpy"), ("training", "train")
-    ),
+    **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), ("training", "train")),
     **dict.fromkeys(
         ("starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"), ("serving", "web")
     ),

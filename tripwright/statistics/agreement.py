@@ -9,13 +9,12 @@ transcript stand and fall together. No I/O.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
-from itertools import accumulate
-from random import Random
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from tripwright.statistics.rates import CONFIDENCE, RESAMPLES, Rate, clustered_rate, rate
+from tripwright.statistics.rates import Rate, clustered_rate, rate
+from tripwright.statistics.resampling import RESAMPLES, percentiles, resampled_sums
 
 Pair = tuple[Hashable, Hashable]  # what the judge says, what the reference says
 
@@ -42,12 +41,12 @@ def cohens_kappa(pairs: Sequence[Pair]) -> float | None:
     return _kappa(Counter(pairs))
 
 
-def _kappa(cells: Counter[Pair]) -> float | None:
-    judged, reference = Counter[Hashable](), Counter[Hashable]()
+def _kappa(cells: Mapping[Pair, float]) -> float | None:
+    judged, reference = defaultdict[Hashable, float](float), defaultdict[Hashable, float](float)
     for (judge, truth), count in cells.items():
         judged[judge] += count
         reference[truth] += count
-    n = cells.total()
+    n = sum(cells.values())
     observed = sum(count for (judge, truth), count in cells.items() if judge == truth) * n
     by_chance = sum(judged[label] * reference[label] for label in judged)
     # Whole numbers throughout: (p_o - p_e) / (1 - p_e), each times n².
@@ -98,28 +97,15 @@ def _interval(
     """Percentile bootstrap over items: (low, high, share of resamples without a kappa)."""
     if len(items) < 2:
         return None, None, 0.0
-    if cohens_kappa([pair for item in items for pair in item]) is None:
-        return None, None, 1.0
-    rng = Random(seed)
-    # Items with the same pairs are one kind, and a resample only counts kinds: a thousand
-    # transcripts have a handful.
-    kinds = Counter(frozenset(Counter(item).items()) for item in items)
-    shapes, cumulated, found = list(kinds), list(accumulate(kinds.values())), list[float | None]()
-    for _ in range(n):
-        cells = Counter[Pair]()
-        for place, times in Counter(
-            rng.choices(range(len(shapes)), cum_weights=cumulated, k=len(items))
-        ).items():
-            for pair, count in shapes[place]:
-                cells[pair] += count * times
-        found.append(_kappa(cells))
-    kappas = sorted(kappa for kappa in found if kappa is not None)
+    pairs = list({pair for item in items for pair in item})
+    # Equal items side by side, in the order in which each kind first comes.
+    kinds = Counter(tuple(item.count(pair) for pair in pairs) for item in items)
+    sums = resampled_sums(list(zip(*kinds.elements(), strict=True)), seed, n)
+    resampled = (_kappa(dict(zip(pairs, cells, strict=True))) for cells in sums)
+    kappas = [kappa for kappa in resampled if kappa is not None]
     if not kappas:
         return None, None, 1.0
-    tail = (1 - CONFIDENCE) / 2
-    ends = (kappas[round(at * (len(kappas) - 1))] for at in (tail, 1 - tail))
-    low, high = ends
-    return low, high, 1 - len(kappas) / n
+    return *percentiles(kappas), 1 - len(kappas) / n
 
 
 def _word(label: Any) -> str:

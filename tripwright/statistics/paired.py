@@ -16,7 +16,8 @@ from fractions import Fraction
 from random import Random
 from statistics import NormalDist
 
-from tripwright.statistics.rates import CONFIDENCE, Interval, mcnemar_exact
+from tripwright.statistics.rates import mcnemar_exact
+from tripwright.statistics.resampling import CONFIDENCE, Interval
 
 FLIPS = 9999  # random choices of signs where there are too many to count
 SMALLEST_P = 1 / (1 + FLIPS)  # that these can give

@@ -1,29 +1,26 @@
-"""Intervals and tests for every number we print (row B5): a rate without its interval is an
-anecdote.
+"""Intervals and tests for every number we print: a rate without its interval is an anecdote (row
+B5).
 
 The subtle thing: the unit is the *query*, not the check. Thirteen checks of one plan stand and fall
 together, so a micro rate gets its interval by resampling queries (`clustered_rate`), and two agents
 on the same queries are compared pair by pair (`paired_bootstrap`, `mcnemar_exact`); their separate
-intervals may overlap although the difference is certain. Percentile bootstraps are seeded, hence
-reproducible; they know nothing beyond the sample, so with fewer than some ten queries they are too
-narrow. No numpy, no I/O.
+intervals may overlap although the difference is certain.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from random import Random
 from statistics import NormalDist
 from typing import NamedTuple, TypedDict
 
-RESAMPLES = 2000
-CONFIDENCE = 0.95
-
-
-class Interval(NamedTuple):
-    low: float
-    high: float
+from tripwright.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Interval,
+    percentiles,
+    resampled_sums,
+)
 
 
 class PairedDifference(NamedTuple):
@@ -79,12 +76,10 @@ def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
 
 def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> Interval:
     """Percentile bootstrap interval of the mean, from n seeded resamples."""
-    _check(values, n)
-    rng, size = Random(seed), len(values)
+    sums = resampled_sums([values], seed, n)
     if min(values) == max(values):
         return Interval(float(values[0]), float(values[0]))
-    means = sorted(math.fsum(rng.choices(values, k=size)) / size for _ in range(n))
-    return Interval(quantile(means, (1 - CONFIDENCE) / 2), quantile(means, (1 + CONFIDENCE) / 2))
+    return percentiles([total / len(values) for (total,) in sums])
 
 
 def paired_bootstrap(
@@ -98,10 +93,8 @@ def paired_bootstrap(
             f" and {len(after)} after"
         )
     differences = [a - b for b, a in zip(before, after, strict=True)]
-    _check(differences, n)
-    return PairedDifference(
-        math.fsum(differences) / len(differences), *bootstrap_mean(differences, seed, n)
-    )
+    interval = bootstrap_mean(differences, seed, n)
+    return PairedDifference(math.fsum(differences) / len(differences), *interval)
 
 
 def mcnemar_exact(b: int, c: int) -> float:
@@ -133,15 +126,14 @@ def clustered_rate(counts: Sequence[tuple[int, int]], seed: int, n: int = RESAMP
     """
     if any(not 0 <= k <= of for k, of in counts):
         raise ValueError("clustered_rate needs pairs (k, n) with 0 <= k <= n")
-    asked = [(k, of) for k, of in counts if of]  # a query without a check of this kind has no say
-    k_all, n_all = sum(k for k, _ in asked), sum(of for _, of in asked)
+    # a query without a check of this kind has no say
+    queries = [(k, of) for k, of in counts if of]
+    k_all, n_all = sum(k for k, _ in queries), sum(of for _, of in queries)
     if k_all in (0, n_all):
-        low, high = wilson(len(asked) if k_all else 0, len(asked))
+        low, high = wilson(len(queries) if k_all else 0, len(queries))
     else:
-        rng = Random(seed)
-        drawn = (rng.choices(asked, k=len(asked)) for _ in range(n))
-        rates = sorted(sum(k for k, _ in sample) / sum(of for _, of in sample) for sample in drawn)
-        low, high = quantile(rates, (1 - CONFIDENCE) / 2), quantile(rates, (1 + CONFIDENCE) / 2)
+        sums = resampled_sums(list(zip(*queries, strict=True)), seed, n)
+        low, high = percentiles([part / whole for part, whole in sums])
     return {
         "value": k_all / n_all if n_all else None,
         "low": low,
@@ -157,22 +149,3 @@ def mean(values: Sequence[float], seed: int) -> Mean:
         return {"value": None, "low": None, "high": None, "n": 0}
     low, high = bootstrap_mean(values, seed)
     return {"value": math.fsum(values) / len(values), "low": low, "high": high, "n": len(values)}
-
-
-def _check(values: Sequence[float], n: int) -> None:
-    if not values:
-        raise ValueError("a bootstrap needs at least one value")
-    if not all(math.isfinite(v) for v in values):
-        raise ValueError(
-            "a bootstrap needs finite values; a NaN would silently become the interval"
-        )
-    if n < 1:
-        raise ValueError(f"a bootstrap needs at least one resample, found n = {n}")
-
-
-def quantile(ordered: Sequence[float], q: float) -> float:
-    """Linear interpolation between order statistics (the usual 'type 7')."""
-    place = q * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

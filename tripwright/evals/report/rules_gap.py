@@ -11,7 +11,8 @@ from typing import NamedTuple
 from tripwright.evals.report.markup import esc, percent, signed
 from tripwright.evals.report.work import Behaviour, Work
 from tripwright.statistics.paired import paired_interval
-from tripwright.statistics.rates import Interval, paired_bootstrap
+from tripwright.statistics.rates import paired_bootstrap
+from tripwright.statistics.resampling import Interval
 
 SAME = ("policy", "decoding", "dialect", "queries", "world", "samples", "emptied_tools")
 SEED = 0

@@ -32,7 +32,7 @@ _PLACES = {
     "instruction_loose": (5, 3),
 }
 
-Counts = Sequence[int]  # of three turns, one after the other
+Counts = Sequence[float]  # of three turns, one after the other
 
 
 def score(
