@@ -52,6 +52,11 @@ class Run:
         return self.folder / TRANSCRIPTS
 
     @property
+    def score(self) -> Mapping[str, Any]:
+        """Its figures; empty where none can be read."""
+        return json_object(self.folder / SCORE) or {}
+
+    @property
     def finished(self) -> bool:
         """Whether its figures are there: a start that plays more takes them away first."""
         return (self.folder / SCORE).is_file()
@@ -216,6 +221,22 @@ class TranscriptJournal(Journal):
             self.scored[id] = Scored(
                 bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {}
             )
+
+
+def logged_steps(metrics: Path) -> tuple[list[Record], int]:
+    """What a training has logged, a row for each step, and how many lines cannot be read. A resumed
+    stage's steps are not there twice: `rewind_metrics` took those out that led nowhere."""
+    rows, unreadable = list[Record](), 0
+    for line in whole_lines(metrics) if metrics.is_file() else ():
+        try:
+            row = read_json(line.text)
+        except NotJson:
+            row = None
+        if isinstance(row, dict) and "stage" in row and isinstance(row.get("step"), int | float):
+            rows.append(row)
+        else:
+            unreadable += 1
+    return rows, unreadable
 
 
 def rewind_metrics(metrics: Path, stage: str, step: int) -> float:

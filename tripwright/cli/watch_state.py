@@ -3,16 +3,16 @@ has changed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.folder import Json, read_metrics, reinforcement
+from tripwright.evals.report.folder import Json, reinforcement
 from tripwright.evals.report.live import LiveRun
 from tripwright.evals.report.markup import number, percent, short
-from tripwright.runs import METRICS, RECIPE
+from tripwright.files import json_object
+from tripwright.runs import METRICS, RECIPE, logged_steps
 from tripwright.training.health import Warning, check
 
 # stage in metrics.jsonl → its table in recipe.json; all else is RL
@@ -26,7 +26,7 @@ class Watched:
     its end."""
 
     name: str
-    rows: list[Json]  # in order, stages one after the other, steps that a resume took again once
+    rows: list[Json]  # in order, stages one after the other
     warnings: list[Warning]
     stage: str
     steps: int | None
@@ -57,9 +57,9 @@ def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
 
 def read(folder: Path, name: str) -> Watched:
     """Whatever is there: a run that has not begun has no rows."""
-    rows = read_metrics(folder / METRICS, [])
+    rows, _ = logged_steps(folder / METRICS)
     stage = str(rows[-1].get("stage")) if rows else ""
-    recipe = _recipe(folder)
+    recipe = json_object(folder / RECIPE) or {}
     settings = _settings(recipe, stage)
     steps = number(settings.get("steps", settings.get("max_steps")))
     present = [row for row in rows if row.get("stage") == stage]
@@ -76,14 +76,6 @@ def read(folder: Path, name: str) -> Watched:
         seconds_left=_seconds_left(present, steps, number(settings.get("max_minutes")), done),
         finished=(folder / "model" / _last_model(recipe)).is_dir(),
     )
-
-
-def _recipe(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / RECIPE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _settings(recipe: dict[str, Any], stage: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from tripwright.data.files import Run, StoredEpisode, replacing
+from tripwright.data.files import SourceRun, StoredEpisode, replacing
 from tripwright.data.judging import Judging
 from tripwright.transcript import Transcript
 from tripwright.world.store import World
@@ -63,7 +63,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class _Good:
-    run: Run
+    run: SourceRun
     id: str
     request: str
     size: tuple[int, int]  # tool calls, characters
@@ -71,7 +71,7 @@ class _Good:
 
 
 def collect(
-    runs: Sequence[Run],
+    runs: Sequence[SourceRun],
     out: Path,
     worlds: Iterable[World] = (),
     rules: str | None = None,
@@ -116,7 +116,7 @@ def collect(
     return collected
 
 
-def _trajectory(judging: Judging, run: Run, episode: StoredEpisode) -> dict[str, Any]:
+def _trajectory(judging: Judging, run: SourceRun, episode: StoredEpisode) -> dict[str, Any]:
     """The line of the run, with what it needs to be used alone."""
     return {
         **episode.record,

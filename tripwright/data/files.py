@@ -21,8 +21,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains import dialects, domain_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError, first_problem
-from tripwright.files import json_object
-from tripwright.runs import CARD, SCORE, TRANSCRIPTS, EpisodeLine, Place, episode_lines, places
+from tripwright.runs import CARD, SCORE, TRANSCRIPTS, EpisodeLine, Place, Run, episode_lines, places
 from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
 
@@ -53,12 +52,10 @@ class StoredEpisode:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run folder. `label` opens the ids of its trajectories."""
+class SourceRun(Run):
+    """A run whose episodes may become trajectories; `label` opens their ids."""
 
-    folder: Path
     label: str
-    card: dict[str, Any]
     dialect: Dialect
     page_rows: int | None
     places: dict[str, Place]  # id → where its line is
@@ -89,14 +86,14 @@ class Run:
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
         wanted = sorted(self.places) if ids is None else ids
-        for line in episode_lines(self.folder / TRANSCRIPTS, (self.places[key] for key in wanted)):
+        for line in episode_lines(self.transcripts, (self.places[key] for key in wanted)):
             episode = read_episode(line)
             if episode.domain is not self.domain:
                 raise line.problem(f"of {episode.domain.title} in a run of {self.domain.title}")
             yield episode
 
 
-def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
+def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[SourceRun]:
     """`unfinished` takes what a run holds that was stopped, or still goes on."""
     folders = list(folders)
     names = [folder.resolve().name for folder in folders]
@@ -111,15 +108,14 @@ def open_runs(folders: Iterable[Path], unfinished: bool = False) -> list[Run]:
     ]
 
 
-def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
-    path = folder / TRANSCRIPTS
-    if not path.is_file() or not (folder / CARD).is_file():
+def _open_run(folder: Path, label: str, unfinished: bool) -> SourceRun:
+    run = Run.at(folder)
+    if not run.transcripts.is_file() or not run.card:
         raise UserError(
             f"No run at '{folder}': expected a folder with {CARD} and {TRANSCRIPTS}, as made by"
             " 'tripwright run'."
         )
-    card = _json_object(folder / CARD, "run card")
-    dialect = card.get("dialect")
+    dialect = run.card.get("dialect")
     name = dialect.get("name") if isinstance(dialect, dict) else None
     if name not in dialects():
         raise UserError(
@@ -127,36 +123,28 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> Run:
             f" {', '.join(dialects())}."
         )
     assert isinstance(dialect, dict)
-    lines = {place.id or f"line {place.number}": place for place in places(path)}
+    lines = {place.id or f"line {place.number}": place for place in places(run.transcripts)}
     if not unfinished:
-        _check_finished(folder, len(lines))
-    return Run(
-        folder, label, card, dialects()[name], (dialect.get("limits") or {}).get("page_rows"), lines
-    )
+        _check_finished(run, len(lines))
+    page_rows = (dialect.get("limits") or {}).get("page_rows")
+    return SourceRun(folder, run.card, label, dialects()[name], page_rows, lines)
 
 
-def _check_finished(folder: Path, episodes: int) -> None:
+def _check_finished(run: Run, episodes: int) -> None:
     how = (
         "Give the command of that run again to finish it, or take what is there with --unfinished."
     )
-    if not (folder / SCORE).is_file():
+    if not run.finished:
         raise UserError(
-            f"The run '{folder}' is not finished: it has {episodes} episodes and no {SCORE}. {how}"
+            f"The run '{run.folder}' is not finished: it has {episodes} episodes and no {SCORE}."
+            f" {how}"
         )
-    score = _json_object(folder / SCORE, "score")
-    scored = score.get("n", 0) + score.get("unscored", 0)
+    scored = run.score.get("n", 0) + run.score.get("unscored", 0)
     if scored != episodes:
         raise UserError(
-            f"The run '{folder}' is not finished: its {SCORE} speaks of {scored} episodes, it has"
-            f" {episodes}. {how}"
+            f"The run '{run.folder}' is not finished: its {SCORE} speaks of {scored} episodes, it"
+            f" has {episodes}. {how}"
         )
-
-
-def _json_object(path: Path, what: str) -> dict[str, Any]:
-    content = json_object(path)
-    if content is None:
-        raise UserError(f"'{path}' is not a {what}. Make the run again in a new folder.")
-    return content
 
 
 def read_episode(line: EpisodeLine) -> StoredEpisode:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tripwright.data.clean import NO_PLAN, ending_problem, format_problem
-from tripwright.data.files import Run, StoredEpisode, one_domain
+from tripwright.data.files import SourceRun, StoredEpisode, one_domain
 from tripwright.errors import UserError
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
@@ -20,7 +20,9 @@ class Judging:
     `judged` counts the episodes that were judged here. Raises UserError for what does not go with
     the runs."""
 
-    def __init__(self, runs: Sequence[Run], worlds: Iterable[World] = (), rules: str | None = None):
+    def __init__(
+        self, runs: Sequence[SourceRun], worlds: Iterable[World] = (), rules: str | None = None
+    ):
         self._domain = one_domain((run.folder, run.domain) for run in runs)
         self._worlds = {world.content_hash: world for world in worlds}
         self.judged = 0
@@ -37,7 +39,7 @@ class Judging:
             self.rules = self._checked(rules)
             self._check_worlds(runs)
 
-    def problem(self, run: Run, episode: StoredEpisode) -> str | None:
+    def problem(self, run: SourceRun, episode: StoredEpisode) -> str | None:
         """Why an episode is not kept: how it ended, else the rules, else its format. None for a
         good one."""
         if problem := ending_problem(episode.transcript):
@@ -51,7 +53,7 @@ class Judging:
             )
         return format_problem(episode.transcript, run.dialect, paged=run.page_rows is not None)
 
-    def verdict(self, run: Run, episode: StoredEpisode) -> Verdict:
+    def verdict(self, run: SourceRun, episode: StoredEpisode) -> Verdict:
         """Of an episode that has one."""
         assert episode.verdict is not None
         world = self._worlds.get(run.world_hash or "")
@@ -59,10 +61,10 @@ class Judging:
             return episode.verdict
         return self._domain.judge_again(episode.record, world, self.rules)
 
-    def rules_of(self, run: Run) -> str:
+    def rules_of(self, run: SourceRun) -> str:
         return run.rules if self._domain.judge_again is None else self.rules
 
-    def _refuse(self, rules: str | None, run: Run) -> None:
+    def _refuse(self, rules: str | None, run: SourceRun) -> None:
         """Where nothing can be judged again, there is nothing to choose."""
         given = [
             option for option, value in (("--rules", rules), ("--world", self._worlds)) if value
@@ -78,7 +80,7 @@ class Judging:
             raise UserError(f"Unknown rules '{rules}'. Available: {', '.join(self._domain.rules)}.")
         return rules or self._domain.rules[-1]
 
-    def _check_worlds(self, runs: Sequence[Run]) -> None:
+    def _check_worlds(self, runs: Sequence[SourceRun]) -> None:
         for content_hash, world in self._worlds.items():
             if content_hash not in {run.world_hash for run in runs}:
                 raise UserError(

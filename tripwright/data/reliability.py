@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.data.files import Run
+from tripwright.data.files import SourceRun
 from tripwright.data.statistics import in_order, level_of
 from tripwright.errors import UserError
 from tripwright.statistics.rates import Rate, clustered_rate, rate
@@ -59,7 +59,7 @@ Outcomes = dict[str, list[bool]]  # request → whether each of its samples pass
 
 @dataclass(frozen=True)
 class Side:
-    run: Run
+    run: SourceRun
     levels: dict[str, Outcomes]
     unscored: int
 
@@ -72,7 +72,7 @@ class Side:
         }
 
 
-def read_side(run: Run) -> Side:
+def read_side(run: SourceRun) -> Side:
     """Unscored episodes are faults on our side: counted, and out of the rates (law 4)."""
     levels: dict[str, Outcomes] = {}
     unscored = 0
@@ -89,7 +89,7 @@ def read_side(run: Run) -> Side:
     return Side(run, levels, unscored)
 
 
-def reliability(synthetic: Run, given: Run) -> dict[str, Any]:
+def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
     """{"synthetic", "given", "difference", "levels", "at_given_mix", "unscored", "verdict"};
     differences are synthetic − given."""
     _check_one_policy(synthetic, given)
@@ -144,7 +144,7 @@ def verdict_in_words(difference: Difference) -> str:
     return f"{size} is not sure"
 
 
-def _check_one_policy(synthetic: Run, given: Run) -> None:
+def _check_one_policy(synthetic: SourceRun, given: SourceRun) -> None:
     for entry in ONE_POLICY:
         there, here = (_what_matters(run.card.get(entry)) for run in (synthetic, given))
         if there != here:

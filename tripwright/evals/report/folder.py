@@ -4,14 +4,13 @@ never filled in."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.report.markup import plural
-from tripwright.files import whole_lines
+from tripwright.files import json_object, whole_lines
 from tripwright.runs import (
     CARD,
     COMPARISON,
@@ -22,6 +21,7 @@ from tripwright.runs import (
     TRANSCRIPTS,
     WARNINGS,
     Run,
+    logged_steps,
 )
 
 Json = dict[str, Any]
@@ -87,12 +87,12 @@ def read_run(path: Path) -> RunFolder:
         path=path,
         card=_read_object(path / CARD, missing),
         difficulty=_read_object(path / DIFFICULTY, missing),
-        metrics=read_metrics(path / METRICS, missing),
+        metrics=_read_metrics(path / METRICS, missing),
         scores=scores,
         comparison=_read_object(path / COMPARISON, missing),
         transcripts=transcripts,
         warnings=read_warnings(path),
-        recipe=_optional_object(path / RECIPE),
+        recipe=json_object(path / RECIPE) or {},
         missing=missing,
     )
     if not (run.metrics or run.scores or run.transcripts or run.card):
@@ -147,41 +147,18 @@ def _read_object(path: Path, missing: list[str]) -> Json:
             else f"no score.json in eval/{path.parent.name}"
         )
         return {}
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        missing.append(f"{path.name} could not be read ({error})")
-        return {}
-    if not isinstance(record, dict):
+    if (record := json_object(path)) is None:
         missing.append(f"{path.name} is not a JSON object")
-        return {}
-    return record
+    return record or {}
 
 
-def read_metrics(path: Path, missing: list[str]) -> list[Json]:
-    """Logged steps in order. A run resumed from a checkpoint steps back: what it had logged beyond
-    that step led nowhere and is dropped."""
+def _read_metrics(path: Path, missing: list[str]) -> list[Json]:
     if not path.is_file():
         missing.append(f"no {METRICS}, so there are no learning curves")
-        return []
-    stages: dict[str, list[Json]] = {}
-    unreadable = 0
-    for line in whole_lines(path):
-        try:
-            row = read_json(line.text)
-            stage, step = str(row["stage"]), float(row["step"])
-        except (ValueError, KeyError, TypeError):
-            unreadable += 1
-            continue
-        rows = stages.setdefault(stage, [])
-        while rows and float(rows[-1]["step"]) > step:
-            rows.pop()
-        if rows and float(rows[-1]["step"]) == step:
-            row = {**rows.pop(), **row}
-        rows.append(row)
+    rows, unreadable = logged_steps(path)
     if unreadable:
         missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
-    return [row for rows in stages.values() for row in rows]
+    return rows
 
 
 def read_warnings(path: Path) -> list[Json]:
@@ -196,7 +173,3 @@ def read_warnings(path: Path) -> list[Json]:
         if isinstance(warning, dict):
             found[tuple(str(warning.get(key)) for key in ("stage", "name", "since_step"))] = warning
     return list(found.values())
-
-
-def _optional_object(path: Path) -> Json:
-    return _read_object(path, []) if path.is_file() else {}
