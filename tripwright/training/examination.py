@@ -23,6 +23,7 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.episode import Task
 from tripwright.errors import UserError
+from tripwright.evals.comparison_whole import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
@@ -31,9 +32,9 @@ from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.learning.trips import GeneratedTrips
 from tripwright.policies.base import Policy
-from tripwright.rewards.weighted import PASS, terms
+from tripwright.rewards.weighted import terms
 from tripwright.runs import COMPARISON, DIFFICULTY, SCORE, TRANSCRIPTS, episodes
-from tripwright.statistics.rates import mcnemar_exact, mean, paired_bootstrap
+from tripwright.statistics.rates import mean, paired_bootstrap
 from tripwright.training.changes import changes
 from tripwright.training.data_source import UNSEEN_WORLDS, generator_fingerprint
 from tripwright.training.recipe import Recipe
@@ -41,6 +42,7 @@ from tripwright.training.run_folder import RunFolder
 from tripwright.verdict import Verdict
 
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations
+NAMES = ("before", "after")  # of the two evaluations in a comparison
 EXAM_OF = {"sft": BEFORE, "rl": AFTER}  # stage → its evaluation
 CONDITIONS = "conditions.json"
 
@@ -176,7 +178,7 @@ def evaluate(
     )
     score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools)
     score["metrics"]["dense_reward"] = mean(
-        [parts["dense_reward"] for parts in rewards(folder).values()], seed=0
+        [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
     )
     write_atomically(folder / SCORE, json.dumps(score, indent=2) + "\n")
     return score
@@ -228,45 +230,37 @@ def _evaluation(run: RunFolder, name: str) -> Path:
 # ---- comparisons
 
 
-def rewards(evaluation: Path) -> dict[str, dict[str, float]]:
-    """Episode id → the dense reward (every term with weight 1), whether the answer could be read,
-    and the terms; scored episodes only."""
-    by_id = {}
-    for record in episodes(evaluation / TRANSCRIPTS):
-        if record["verdict"] is not None:
-            verdict = Verdict.from_record(record["verdict"])
-            parts = terms(verdict)
-            final = {"final": parts[PASS]}
-            by_id[record["id"]] = {
-                "dense_reward": sum(parts.values()),
-                "schema": float(verdict.readable),
-                **parts,
-                **final,
-            }
-    return by_id
+def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
+    """Episode id → the terms that add up to the dense reward; scored episodes only."""
+    return {
+        record["id"]: terms(Verdict.from_record(record["verdict"]))
+        for record in episodes(evaluation / TRANSCRIPTS)
+        if record["verdict"] is not None
+    }
 
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
-    """One evaluation against another, request by request: paired differences with 95% intervals,
-    and McNemar's test for passing.
+    """One evaluation against another, request by request: the metrics as `tripwright compare` has
+    them, and the dense reward.
 
     Raises UserError where they have no requests in common.
     """
-    first, second = rewards(before), rewards(after)
+    record = compare_folders([[before], [after]], allow_unlike=True, apart=True, names=NAMES)
+    comparison = {
+        metric: row["differences"][NAMES[1]] for metric, row in record["tables"]["metrics"].items()
+    }
+    (pair,) = record["pairs"]
+    comparison["final"] |= {"gained": pair["gained"], "lost": pair["lost"]}
+    first, second = reward_terms(before), reward_terms(after)
     both = sorted(first.keys() & second.keys())
-    if not both:
-        raise UserError(f"'{before}' and '{after}' have no requests in common.")
-    comparison: dict[str, Any] = {}
-    for name in first[both[0]]:
-        if name != PASS:
-            difference = paired_bootstrap(
-                [first[id][name] for id in both], [second[id][name] for id in both], seed=0
-            )
-            comparison[name] = {**difference._asdict(), "n": len(both)}
-    gained = sum(second[id][PASS] > first[id][PASS] for id in both)
-    lost = sum(second[id][PASS] < first[id][PASS] for id in both)
-    comparison["final"] |= {"gained": gained, "lost": lost, "p_value": mcnemar_exact(gained, lost)}
-    return comparison
+    value, low, high = paired_bootstrap(
+        [sum(first[id].values()) for id in both],
+        [sum(second[id].values()) for id in both],
+        seed=0,
+    )
+    most = len(first[both[0]])  # every term is 1 at most
+    reward = {"value": value, "low": low, "high": high, "n": len(both), "most": most}
+    return comparison | {"dense_reward": reward}
 
 
 def compare_stages(run: RunFolder) -> dict[str, Any]:
@@ -321,12 +315,11 @@ def rates(run: RunFolder, names: list[str]) -> list[str]:
 def change(what: str, comparison: Mapping[str, Any]) -> str:
     """A comparison in one line."""
     gain, final = comparison["dense_reward"], comparison["final"]
-    most = len(comparison) - 2  # every term is 1 at most
     reward = (
-        f"mean dense reward (0 to {most}) {gain['mean']:+.3f}  [{gain['low']:+.3f},"
+        f"mean dense reward (0 to {gain['most']}) {gain['value']:+.3f}  [{gain['low']:+.3f},"
         f" {gain['high']:+.3f}]"
     )
     return (
         f"{what}: {reward}; trips gained {final['gained']}, lost {final['lost']} (exact McNemar p ="
-        f" {final['p_value']:.2g}); paired"
+        f" {final['p']:.2g}); paired"
     )

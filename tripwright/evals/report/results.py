@@ -268,10 +268,10 @@ def _is_sure(found: Estimate) -> bool:
 
 
 def _p_words(record: Any, before: str) -> str:
-    p_value = number(_object(record).get("p_value"))
-    if p_value is None:
+    p = number(_object(record).get("p"))
+    if p is None:
         return ""
-    return before + (f"p\u00a0=\u00a0{p_value:.2g}" if p_value >= 0.001 else "p &lt; 0.001")
+    return before + (f"p\u00a0=\u00a0{p:.2g}" if p >= 0.001 else "p &lt; 0.001")
 
 
 def _estimate_cell(found: Estimate | None) -> str:
