@@ -38,22 +38,22 @@ superwords = 80
 subwords = 400
 shape = {hidden = 64, layers = 2, heads = 2, kv_heads = 1, head_size = 32, feed_forward = 96, positions = 1024}
 
-[copy]
+[copy_pretraining]
 max_steps = 25
 
 [sft]
 steps = 25
-rows_per_step = 2
+batch_size = 2
 
 [grpo]
 steps = 25
-prompts = 2
-group = 2
-rows = 2
+prompts_per_step = 2
+group_size = 2
+micro_batch_size = 2
 entropy_bonus = 0.1  # moves the weights where no episode is worth anything
 replay = {every = 4}
 """  # noqa: E501
-STAGES = {"copy": "warmup", "sft": "sft", "rl": "rl"}  # model folder → name in metrics.jsonl
+STAGES = ("copy_pretraining", "sft", "rl")
 # in the names of figures that no two runs share
 OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")
 START = 7  # every so many kills comes before the first step
@@ -85,7 +85,7 @@ def lines(out: Path) -> list[dict[str, Any]]:
 def safe(out: Path) -> tuple[int, str]:
     """How many of the steps told need not be taken again, and what the next start goes on from."""
     finished = [stage for stage in ("start", *STAGES) if (out / "model" / stage).is_dir()]
-    steps = sum(line["stage"] in {STAGES.get(stage) for stage in finished} for line in lines(out))
+    steps = sum(line["stage"] in finished for line in lines(out))
     for stage in STAGES:
         if stage not in finished and (
             found := sorted(out.glob(f"checkpoints/{stage}/step-" + 6 * "[0-9]"))

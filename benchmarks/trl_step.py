@@ -16,7 +16,7 @@ sampled is a script: in every turn but the last a call of one tool, in the last 
 each with the stop token; the tool's answer is 100 tokens with the frame around it. Sampling is paid
 for in both: the distribution is computed, a token is drawn, and then the script's token is played.
 (In TRL a LogitsProcessor leaves that one token to draw from; in ours a subclass of
-`local_batch.Batch` replaces the drawn tokens, with their own log-probabilities.) Rewards are
+`InferenceEngine` replaces the drawn tokens, with their own log-probabilities.) Rewards are
 scripted, too, so that no group agrees and every row is trained on; ours parses and judges the
 answers all the same. Tokens, turns and masks of all rows are compared by digest after every step,
 and the gradient norms of the first one.

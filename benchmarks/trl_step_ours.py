@@ -15,7 +15,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.inference import batch as local_batch
+from tripwright.inference import engine as inference_engine
 from tripwright.inference import local
 from tripwright.inference.sampling import Chosen
 from tripwright.learning.optim import OptimizerSettings
@@ -59,12 +59,12 @@ class ScriptedTrips:
         return TripTask(str(place), *self.trips[place])
 
 
-def scripted_batch(job: Job) -> type[local_batch.Batch]:
+def scripted_batch(job: Job) -> type[inference_engine.Batch]:
     script: dict[Any, list[int]] = {}  # of every session: the ids of its turn
 
-    class Scripted(local_batch.Batch):
+    class Scripted(inference_engine.Batch):
         def _say(
-            self, rows: list[local_batch.Row], chosen: Chosen, source: local_batch.Source
+            self, rows: list[inference_engine.Row], chosen: Chosen, source: inference_engine.Source
         ) -> None:
             tokens = []
             for row in rows:

@@ -395,7 +395,7 @@ FINAL = PlanVerdict(
 def tiny_recipe() -> Any:
     pytest.importorskip("torch")
     from tripwright.rl.grpo import GrpoSettings
-    from tripwright.sft.copying import CopySettings
+    from tripwright.sft.copy_pretraining import CopyPretrainingSettings
     from tripwright.sft.trainer import SftSettings
     from tripwright.training.nano import NanoShape
     from tripwright.training.recipe import (
@@ -414,10 +414,14 @@ def tiny_recipe() -> Any:
         threads=1,
         dialect=DialectSettings(max_turn_tokens=32),
         model=ModelSettings(shape=shape, tokenizer_transcripts=16, superwords=80, subwords=400),
-        copy=CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=3),
-        sft=SftSettings(steps=6, rows_per_step=2),
-        rl=Reinforcement("grpo", GrpoSettings(steps=1, prompts=2, group=2, rows=2)),
-        evaluation=EvaluationSettings(queries=4, difficulty_queries=6, per_world=3, rows=4),
+        copy_pretraining=CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=64, max_steps=3),
+        sft=SftSettings(steps=6, batch_size=2),
+        rl=Reinforcement(
+            "grpo", GrpoSettings(steps=1, prompts_per_step=2, group_size=2, micro_batch_size=2)
+        ),
+        evaluation=EvaluationSettings(
+            queries=4, difficulty_queries=6, per_world=3, max_concurrent_rollouts=4
+        ),
     )
 
 
@@ -519,7 +523,7 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     """given_groups(groups, …): players find these episodes instead of playing, the n-th call the
     n-th groups and then the last again; the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
-    from tripwright.rl.rollouts import Group, Player
+    from tripwright.rl.rollouts import Group, RolloutWorker
 
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []
@@ -535,7 +539,7 @@ def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
                 group.rewards = group.rewarded(reward)
             return groups
 
-        monkeypatch.setattr(Player, "play", play)
+        monkeypatch.setattr(RolloutWorker, "play", play)
         return asked
 
     return give

@@ -11,28 +11,28 @@ from annotated_types import Ge
 
 from tripwright.errors import UserError
 from tripwright.learning.batches import by_target, collate, logprobs_of
-from tripwright.rl.rl_loop import RlLoop, said_logits
+from tripwright.rl.rl_loop import RlLoop, action_logits
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.settings import RolloutSettings
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReinforceSettings(RolloutSettings):
-    group: Annotated[int, Ge(1)] = 1  # members are not compared with each other
+    group_size: Annotated[int, Ge(1)] = 1  # members are not compared with each other
     baseline: Literal["mean", "none"] = "mean"
 
     def check(self, table: str) -> None:
-        if self.passes > 1:
+        if self.epochs_per_batch > 1:
             raise UserError(
-                f"{table}.passes must be 1, found {self.passes}: nothing here corrects for a policy"
-                " that has moved on."
+                f"{table}.epochs_per_batch must be 1, found {self.epochs_per_batch}: nothing here"
+                " corrects for a policy that has moved on."
             )
 
 
 class Reinforce(RlLoop[ReinforceSettings]):
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
+        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
         self.rolled = time.monotonic()
         scored = [
             (episode, reward, number)
@@ -54,14 +54,14 @@ class Reinforce(RlLoop[ReinforceSettings]):
         for minibatch in self.minibatches(rollouts):
             minibatch.sort(key=lambda r: len(r.row[0]))  # rows of like length need little padding
             tokens = sum(r.tokens for r in minibatch)
-            for first in range(0, len(minibatch), self.settings.rows):
-                rows = minibatch[first : first + self.settings.rows]
+            for first in range(0, len(minibatch), self.settings.micro_batch_size):
+                rows = minibatch[first : first + self.settings.micro_batch_size]
                 batch = collate([r.row for r in rows]).to(self.decoder.device)
-                said_NT = batch.mask > 0
+                action_mask_NT = batch.mask > 0
                 logprobs = logprobs_of(
-                    said_logits(self.decoder, batch, self.settings), batch.targets[said_NT]
+                    action_logits(self.decoder, batch, self.settings), batch.targets[action_mask_NT]
                 )
                 advantages_NT = by_target([[r.advantage] * len(r.row[0]) for r in rows], batch.mask)
-                (-(advantages_NT[said_NT] * logprobs).sum() / tokens).backward()
+                (-(advantages_NT[action_mask_NT] * logprobs).sum() / tokens).backward()
             norms.append(self.optimizers.step(scale))
         return {"grad_norm": sum(norms) / max(1, len(norms))}

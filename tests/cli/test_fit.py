@@ -32,7 +32,7 @@ def test_enough_memory_is_exit_code_0_and_too_little_1(
     text = capsys.readouterr().out
     assert (
         "It does not fit: " in text
-        and "  sft.rows = 1  → " in text
+        and "  sft.micro_batch_size = 1  → " in text
         and 'model.pretrained = "Qwen/Qwen3-' in text
     )
 
@@ -52,7 +52,7 @@ def test_the_figures_for_programs_are_those_in_the_words(
     )
     assert found["peak_gb"] == pytest.approx(max(stage["peak"] for stage in found["memory"]) / 1e9)
     assert (
-        found["changes"][0]["setting"] == "sft.rows = 1"
+        found["changes"][0]["setting"] == "sft.micro_batch_size = 1"
         and found["changes"][0]["peak_gb"] < found["peak_gb"]
     )
     assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None

@@ -35,13 +35,13 @@ shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_
 
 [sft]
 steps = 2
-rows_per_step = 2
+batch_size = 2
 
 [grpo]
 steps = 2
-prompts = 2
-group = 2
-rows = 2
+prompts_per_step = 2
+group_size = 2
+micro_batch_size = 2
 """  # noqa: E501
 
 
@@ -148,10 +148,10 @@ def test_a_finished_run_is_left_as_it_is(
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
     assert main([*arguments, "--resume"]) == 0
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
-    recipe.write_text(RECIPE.replace("rows_per_step = 2", "rows_per_step = 3"))
+    recipe.write_text(RECIPE.replace("\nbatch_size = 2", "\nbatch_size = 3"))
     capsys.readouterr()
     assert main(arguments) == 2
-    assert "holds a run of another recipe: sft.rows_per_step: 2 -> 3" in capsys.readouterr().err
+    assert "holds a run of another recipe: sft.batch_size: 2 -> 3" in capsys.readouterr().err
 
 
 def test_a_mistake_in_the_data_is_mended_in_the_same_folder(
@@ -166,7 +166,7 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(
     ]
     data, out = tmp_path / "mine.jsonl", tmp_path / "run"
     data.write_text(json.dumps({"messages": turns}) + "\n{broken\n")
-    recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{data}"'))
+    recipe.write_text(RECIPE.replace("\nbatch_size = 2", f'\nbatch_size = 2\ndata = "{data}"'))
     assert main(["sft", str(recipe), "--out", str(out)]) == 2
     said = capsys.readouterr().err
     assert "mine.jsonl:2" in said and "Traceback" not in said
@@ -203,7 +203,7 @@ def test_a_run_folder_is_a_source_of_data(recipe: Path, tmp_path: Path) -> None:
         "transcript": {"segments": segments, "stop_reason": "answer", "answer": "[]"},
     }
     (played / "transcripts.jsonl").write_text(json.dumps(episode) + "\n")
-    recipe.write_text(RECIPE.replace("rows_per_step = 2", f'rows_per_step = 2\ndata = "{played}"'))
+    recipe.write_text(RECIPE.replace("\nbatch_size = 2", f'\nbatch_size = 2\ndata = "{played}"'))
     assert main(["sft", str(recipe), "--out", str(tmp_path / "run")]) == 0
 
 

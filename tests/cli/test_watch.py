@@ -61,7 +61,7 @@ def write(folder: Path, rows: list[dict[str, Any]], recipe: dict[str, Any] | Non
     )
     settings = recipe or {
         "sft": {"steps": 10},
-        "grpo": {"prompts": 8, "steps": 60, "max_minutes": None},
+        "grpo": {"curriculum": {}, "steps": 60, "max_minutes": None},
     }
     (folder / "recipe.json").write_text(json.dumps(settings), encoding="utf-8")
     return folder
@@ -147,13 +147,13 @@ def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
         write(
             tmp_path / "a",
             [*SFT, row(1), row(11)],
-            {"grpo": {"prompts": 8, "steps": None, "max_minutes": 11}},
+            {"grpo": {"curriculum": {}, "steps": None, "max_minutes": 11}},
         ),
         "a",
     )
     assert by_time.share_done == pytest.approx(0.5) and by_time.seconds_left == pytest.approx(330)
     endless = read(
-        write(tmp_path / "b", [row(1), row(2)], {"grpo": {"prompts": 8, "steps": None}}), "b"
+        write(tmp_path / "b", [row(1), row(2)], {"grpo": {"curriculum": {}, "steps": None}}), "b"
     )
     assert endless.share_done is None and endless.seconds_left is None
     (tmp_path / "b" / "recipe.json").unlink()

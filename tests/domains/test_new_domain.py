@@ -187,7 +187,9 @@ def test_a_model_is_trained_and_examined(package: Path) -> None:
     for long, short in SHORT.items():
         assert text.count(long) >= 1
         text = text.replace(f"\n{long}\n", f"\n{short}\n")
-    (package / "dinner.toml").write_text(text.replace("[copy]\n", "[copy]\nmax_steps = 3\n"))
+    (package / "dinner.toml").write_text(
+        text.replace("[copy_pretraining]\n", "[copy_pretraining]\nmax_steps = 3\n")
+    )
     for command in TRAINED:
         run(command, package)
     difficulty = json.loads((package / "runs" / "dinner" / "difficulty.json").read_text())

@@ -100,7 +100,7 @@ LEVELS = (("easy", 6), ("medium", 2), ("hard", 0))
 def supervised_rows() -> list[dict[str, Any]]:
     rng, rows = Random(1), []
     for step in range(1, 121):
-        stage = "warmup" if step <= 40 else "sft"
+        stage = "copy_pretraining" if step <= 40 else "sft"
         loss = 5.5 * math.exp(-step / 18) + 0.12 + rng.random() * 0.05
         row = {
             "stage": stage,

@@ -252,11 +252,11 @@ def test_the_map_shows_three_at_a_time_and_nothing_that_never_fails():
 def two(tmp_path: Path) -> list[Path]:
     grpo = {
         "seed": 0,
-        "grpo": {"prompts": 8, "group": 8, "clip": {"high": 0.2}, "max_minutes": None},
+        "grpo": {"curriculum": {}, "group_size": 8, "clip": {"high": 0.2}, "max_minutes": None},
     }
     dapo = {
         "seed": 0,
-        "grpo": {"prompts": 8, "group": 16, "clip": {"high": 0.28}, "max_minutes": None},
+        "grpo": {"curriculum": {}, "group_size": 16, "clip": {"high": 0.28}, "max_minutes": None},
     }
     first = run_of(
         tmp_path / "grpo", [row(step, pass_rate=0.01 * step) for step in range(1, 11)], grpo, 40
@@ -275,7 +275,7 @@ def test_runs_are_compared_in_figures_settings_costs_and_curves(two, tmp_path):
         "40 of 100",
         "60.0%",
         "After RL, strict rules",
-        "rl.group 8 16",
+        "rl.group_size 8 16",
         "rl.clip.high 0.2 0.28",
     ):
         assert part in text, part

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.rewards import (
     SUCCESS,
     SUM,
 )
-from tripwright.rewards.curriculum import Course, Curriculum
+from tripwright.rewards.curriculum import Curriculum, CurriculumState
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.weighted import dense
 
@@ -26,8 +26,8 @@ ADAPT = Curriculum(
 )
 
 
-def course_of(curriculum: Curriculum) -> Course:
-    return Course(
+def course_of(curriculum: Curriculum) -> CurriculumState:
+    return CurriculumState(
         curriculum, [{**REWARDS, "dense": dense}[str(named)] for named in curriculum.rewards]
     )
 
@@ -77,7 +77,7 @@ def test_by_epochs(epoch: float, reward: Reward) -> None:
     assert course.reward is reward
 
 
-def walk(course: Course, means: list[float], signal: float) -> list[int]:
+def walk(course: CurriculumState, means: list[float], signal: float) -> list[int]:
     stages = []
     for step, mean in enumerate(means):
         course.begin(step, 0.0)

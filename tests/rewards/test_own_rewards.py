@@ -103,9 +103,9 @@ superwords = 80
 subwords = 400
 [grpo]
 steps = 2
-prompts = 2
-group = 2
-rows = 2
+prompts_per_step = 2
+group_size = 2
+micro_batch_size = 2
 [grpo.curriculum]
 {stages.replace("20", "1")}
 [grpo.replay]

@@ -25,7 +25,7 @@ pytest.importorskip("torch")
 
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group, Player
+from tripwright.rl.rollouts import Group, RolloutWorker
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, Reinforcement, load_recipe
@@ -104,7 +104,7 @@ def test_rollouts_meet_them_each_member_of_a_group_its_own() -> None:
     ]
 
     def play(faults: Faults | None) -> list[Group]:
-        player = Player(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
+        player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)  # type: ignore[arg-type]
         return player.play(tasks, SUM)
 
     def met(faults: Faults | None) -> list[list[list[str | None]]]:
@@ -138,7 +138,7 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     stages.cold_start(run)
     stages.reinforce(run)
     cold, rl = driven
-    assert rl.player.faults == FAULTS
+    assert rl.worker.faults == FAULTS
     assert (
         json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
     )

@@ -24,11 +24,13 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import Filter, Grpo, GrpoSettings, Kl
 from tripwright.rl.objectives import Importance
 from tripwright.rl.replay import ReplaySettings
-from tripwright.rl.rollouts import Player, Rollout
+from tripwright.rl.rollouts import Rollout, RolloutWorker
 from tripwright.rl.settings import OVERLONG
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
-SETTINGS = GrpoSettings(steps=4, prompts=2, group=2, minibatches=1, rows=3, optimizer=ADAMW)
+SETTINGS = GrpoSettings(
+    steps=4, prompts_per_step=2, group_size=2, minibatches=1, micro_batch_size=3, optimizer=ADAMW
+)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -76,7 +78,7 @@ def test_unscored_members_leave_their_group(make: Any, pair: Any, given_groups: 
     """Rewards 5, 0, unscored, 0: mean and std are those of three. The second group is wholly
     unscored."""
     given_groups([pair("final", "empty", "none", "empty"), pair("none", "none", "none", "none")])
-    trainer = make(replace(SETTINGS, group=4))
+    trainer = make(replace(SETTINGS, group_size=4))
     metrics = trainer.take_step()
     (rollouts,) = trainer.learned
     assert [r.reward.total for r in rollouts] == [5.0, 0.0, 0.0]
@@ -96,7 +98,7 @@ def test_a_step_of_faults_alone_is_survived(make: Any, pair: Any, given_groups: 
     # not known, and not 0
     assert first["unscored"] == second["unscored"] == 4 and "reward_mean" not in first
     # our failure is no failed query, and says nothing of the stage
-    assert second["replay_buffer"] == 0 and trainer.course.means == []
+    assert second["replay_buffer"] == 0 and trainer.curriculum.means == []
 
 
 def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(
@@ -104,7 +106,7 @@ def test_the_curriculum_is_followed_and_the_rate_is_warmed_up(
 ) -> None:
     given_groups([pair("half", "empty")])
     curriculum = Curriculum(stages=(("stage1", 1), ("stage2", 1), ("stage3", 1)))
-    trainer = make(replace(SETTINGS, prompts=1, curriculum=curriculum, warm_up_steps=2))
+    trainer = make(replace(SETTINGS, prompts_per_step=1, curriculum=curriculum, warm_up_steps=2))
     rows = [trainer.take_step() for _ in range(4)]
     assert [row["reward_mean"] for row in rows] == [1.0, 0.5, 0.0, 0.0]  # half of 1 + 1, of 1, of 0
     assert [row["curriculum_stage"] for row in rows] == [1, 2, 3, 3]
@@ -129,7 +131,7 @@ def test_deeptravels_threshold_is_of_the_std_and_inclusive(
     least: float, trained: int, make: Any, pair: Any, given_groups: Any
 ) -> None:
     given_groups([pair("final", "empty")])  # rewards 5 and 0: std 2.5 over both
-    trainer = make(replace(SETTINGS, prompts=1, filter=Filter(least)))
+    trainer = make(replace(SETTINGS, prompts_per_step=1, filter=Filter(least)))
     assert trainer.take_step()["trained_groups"] == trained
     assert len(trainer.learned[0]) == 2 * trained
 
@@ -137,7 +139,9 @@ def test_deeptravels_threshold_is_of_the_std_and_inclusive(
 def test_a_refill_plays_until_enough_groups_differ(make: Any, pair: Any, given_groups: Any) -> None:
     flat, good = pair("final", "final"), pair("final", "empty")
     asked = given_groups([flat, good, flat], [flat, good], [good])
-    trainer = make(replace(SETTINGS, prompts=3, filter=Filter(0.0, refill=True, max_rounds=4)))
+    trainer = make(
+        replace(SETTINGS, prompts_per_step=3, filter=Filter(0.0, refill=True, max_rounds=4))
+    )
     metrics = trainer.take_step()
     assert asked == [["train-0", "train-1", "train-2"], ["train-3", "train-4"], ["train-5"]]
     assert len(trainer.learned[0]) == 6 and metrics["trained_groups"] == 3 / 6
@@ -156,7 +160,7 @@ def test_overlong_episodes_count_in_the_normalisation_alone(
     """Row S6: advantages are those of all four, and two of them are trained on."""
     cut = pair("empty", "empty", stop=StopReason.CONTEXT_OVERFLOW)
     given_groups([[*pair("final", "half"), *cut]])
-    trainer = make(replace(SETTINGS, prompts=1, group=4, out_of_loss=OVERLONG))
+    trainer = make(replace(SETTINGS, prompts_per_step=1, group_size=4, out_of_loss=OVERLONG))
     metrics = trainer.take_step()
     (rollouts,) = trainer.learned
     rewards = torch.tensor([5.0, 2.0, 0.0, 0.0])
@@ -183,7 +187,7 @@ def test_a_replayed_query_that_our_side_lost_waits_on(
     make: Any, pair: Any, given_groups: Any
 ) -> None:
     given_groups([pair("empty", "empty")], [pair("final", "final")], [pair("none", "none")])
-    trainer = make(replace(SETTINGS, prompts=1, replay=ReplaySettings(every=2)))
+    trainer = make(replace(SETTINGS, prompts_per_step=1, replay=ReplaySettings(every=2)))
     assert [trainer.take_step()["replay_buffer"] for _ in range(3)] == [1, 1, 1]
 
 
@@ -191,7 +195,7 @@ def test_a_request_waits_once_though_epochs_give_it_new_numbers(
     make: Any, pair: Any, given_groups: Any
 ) -> None:
     given_groups([pair("empty", "empty")])
-    trainer = make(replace(SETTINGS, prompts=1, replay=ReplaySettings(every=9)))
+    trainer = make(replace(SETTINGS, prompts_per_step=1, replay=ReplaySettings(every=9)))
     fresh = trainer.trips.at
     # epochs of two trips
     trainer.trips.at = lambda number: replace(fresh(number % 2), id=f"train-{number}")
@@ -200,7 +204,7 @@ def test_a_request_waits_once_though_epochs_give_it_new_numbers(
 
 def test_a_step_that_is_not_finite_is_not_taken(make: Any, pair: Any, given_groups: Any) -> None:
     given_groups([pair("final", "empty")])
-    trainer = make(replace(SETTINGS, prompts=1))
+    trainer = make(replace(SETTINGS, prompts_per_step=1))
     before = [p.detach().clone() for p in trainer.model.parameters()]
     broken = next(trainer.model.parameters())
     hook = broken.register_hook(lambda grad: grad * float("nan"))
@@ -215,7 +219,7 @@ def test_the_gap_is_between_rules_whatever_the_reward_goes_by(
 ) -> None:
     monkeypatch.setattr(TripTask, "passes", lambda task, episode, rules: rules == "official")
     given_groups([pair("final", "final")])
-    row = make(replace(SETTINGS, prompts=1, rules="official")).take_step()
+    row = make(replace(SETTINGS, prompts_per_step=1, rules="official")).take_step()
     assert (row["official_pass_rate"], row["strict_pass_rate"], row["strict_gap"]) == (
         1.0,
         0.0,
@@ -227,7 +231,7 @@ def test_constraints_are_counted_where_they_were_asked(
     make: Any, pair: Any, given_groups: Any
 ) -> None:
     given_groups([pair("final", "empty")])
-    row = make(replace(SETTINGS, prompts=1)).take_step()
+    row = make(replace(SETTINGS, prompts_per_step=1)).take_step()
     assert row["constraints"]["valid_cost"] == 0.5 and row["constraints"]["is_not_absent"] == 0.5
     assert "valid_cuisine" not in row["constraints"]  # the trip asks for a budget alone
 
@@ -235,8 +239,8 @@ def test_constraints_are_counted_where_they_were_asked(
 def test_what_a_kl_term_computes_is_counted(make: Any, pair: Any, given_groups: Any) -> None:
     given_groups([pair("final", "final")])
     plain, pulled = (
-        make(replace(SETTINGS, prompts=1)),
-        make(replace(SETTINGS, prompts=1, kl=Kl(0.1))),
+        make(replace(SETTINGS, prompts_per_step=1)),
+        make(replace(SETTINGS, prompts_per_step=1, kl=Kl(0.1))),
     )
     assert plain.take_step()["flops_update"] == 0 < pulled.take_step()["flops_update"]
 
@@ -254,12 +258,14 @@ def test_the_sampler_is_corrected_for(make: Any, pair: Any, given_groups: Any, l
     """Old log-probabilities that are 0.3 off at random: the ratio is then taken to the trainer's
     own, so nothing is clipped at first."""
     given_groups([pair("final", "empty")])
-    plain = make(replace(SETTINGS, prompts=1))
-    corrected = make(replace(SETTINGS, prompts=1, importance=Importance("truncate", cap=1.2)))
+    plain = make(replace(SETTINGS, prompts_per_step=1))
+    corrected = make(
+        replace(SETTINGS, prompts_per_step=1, importance=Importance("truncate", cap=1.2))
+    )
     before, after = plain.take_step(), corrected.take_step()
     assert before["clip_fraction"] > 0 and after["clip_fraction"] == 0
-    assert before["sampler_gap"] == pytest.approx(after["importance_gap_mean"], rel=1e-3)
-    assert after["sampler_gap"] == pytest.approx(0, abs=1e-5)
+    assert before["logprob_gap"] == pytest.approx(after["importance_gap_mean"], rel=1e-3)
+    assert after["logprob_gap"] == pytest.approx(0, abs=1e-5)
     weights = [
         w
         for r in corrected.learned[0]
@@ -274,7 +280,7 @@ def test_the_sampler_is_corrected_for(make: Any, pair: Any, given_groups: Any, l
 
 def test_it_plays_trains_and_reproduces(talker: Any, chat: Any, lab: Any) -> None:
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    settings = replace(SETTINGS, steps=2, group=3)
+    settings = replace(SETTINGS, steps=2, group_size=3)
 
     def run(seed: int) -> list[dict[str, Any]]:
         trainer = Grpo(copy.deepcopy(talker), chat, dialect, lab.trips(), settings, seed)
@@ -293,7 +299,9 @@ def test_it_plays_trains_and_reproduces(talker: Any, chat: Any, lab: Any) -> Non
 
 def test_groups_come_back_in_the_order_of_their_tasks(talker: Any, caller: Any, lab: Any) -> None:
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    player = Player(LocalPolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2)
+    player = RolloutWorker(
+        LocalPolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2
+    )
     groups = player.play([(n, replace(lab.trip, id=name)) for n, name in enumerate("abc")], SUM)
     assert [[episode.task.id for episode in group.episodes] for group in groups] == [
         [f"{name}/0", f"{name}/1"] for name in "abc"

@@ -20,7 +20,7 @@ from tripwright.rl.grpo import Grpo, GrpoSettings, Kl
 from tripwright.rl.rollouts import Rollout
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
-SETTINGS = GrpoSettings(minibatches=1, rows=3, optimizer=ADAMW)
+SETTINGS = GrpoSettings(minibatches=1, micro_batch_size=3, optimizer=ADAMW)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -148,7 +148,10 @@ def test_the_kl_term_pulls_towards_the_model_of_the_start(make: Any) -> None:
 @pytest.mark.usefixtures("full_precision")
 @pytest.mark.parametrize("rows", [1, 2, 8])
 def test_how_many_rows_go_through_at_once_changes_nothing(rows: int, make: Any) -> None:
-    trainer, whole = make(replace(SETTINGS, rows=rows)), make(replace(SETTINGS, rows=4))
+    trainer, whole = (
+        make(replace(SETTINGS, micro_batch_size=rows)),
+        make(replace(SETTINGS, micro_batch_size=4)),
+    )
     rollouts = [make.rollout(trainer, seed, (-1.0) ** seed) for seed in range(4)]
     assert trainer.update(rollouts) == pytest.approx(whole.update(rollouts), rel=1e-3)
 

@@ -35,8 +35,8 @@ tokenizer_transcripts = 16
 shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1024}
 [reinforce]
 steps = 1
-prompts = 4
-rows = 2
+prompts_per_step = 4
+micro_batch_size = 2
 """  # noqa: E501
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -72,7 +72,7 @@ def test_its_gradient_is_that_of_the_formula(
     example: Any, lab: Any, tiny_model: Any, chat: Any
 ) -> None:
     """−Σ A·log p over the agent's own tokens, divided by how many there are."""
-    settings = example.ReinforceSettings(minibatches=1, rows=2)
+    settings = example.ReinforceSettings(minibatches=1, micro_batch_size=2)
     loop = example.Reinforce(
         tiny_model("qwen3", lab.vocabulary),
         chat,
@@ -108,8 +108,8 @@ def test_its_gradient_is_that_of_the_formula(
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ("passes = 2", r"reinforce\.passes must be 1, found 2"),
-        ("group = 0", r"reinforce\.group must be at least 1, found 0"),
+        ("epochs_per_batch = 2", r"reinforce\.epochs_per_batch must be 1, found 2"),
+        ("group_size = 0", r"reinforce\.group_size must be at least 1, found 0"),
         ('baseline = "median"', r"reinforce: setting 'baseline': .*'mean' or 'none'"),
         ("[grpo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[reinforce\]"),
     ],

@@ -19,7 +19,14 @@ from tripwright.rl.ppo import Ppo, PpoSettings, at_the_end
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
 SETTINGS = PpoSettings(
-    steps=3, prompts=2, group=2, minibatches=1, passes=1, rows=3, warm_up_steps=0, optimizer=ADAMW
+    steps=3,
+    prompts_per_step=2,
+    group_size=2,
+    minibatches=1,
+    epochs_per_batch=1,
+    micro_batch_size=3,
+    warm_up_steps=0,
+    optimizer=ADAMW,
 )
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -89,7 +96,14 @@ def test_the_value_head_learns_what_episodes_are_worth(
     make: Any, lab: Any, given_groups: Any
 ) -> None:
     trainer = make(
-        replace(SETTINGS, steps=40, value_rate=0.03, value_clip=None, value_weight=1.0, passes=2)
+        replace(
+            SETTINGS,
+            steps=40,
+            value_rate=0.03,
+            value_clip=None,
+            value_weight=1.0,
+            epochs_per_batch=2,
+        )
     )
     model = trainer.model
     given_groups(
@@ -115,7 +129,12 @@ def test_it_plays_trains_and_goes_on_from_its_state(talker: Any, chat: Any, lab:
 
     def trainer() -> Ppo:
         return Ppo(
-            copy.deepcopy(talker), chat, dialect, lab.trips(), replace(SETTINGS, passes=2), 1
+            copy.deepcopy(talker),
+            chat,
+            dialect,
+            lab.trips(),
+            replace(SETTINGS, epochs_per_batch=2),
+            1,
         )
 
     whole, first = trainer(), trainer()

@@ -20,7 +20,13 @@ from tripwright.rl.rollouts import Group
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
 SETTINGS = RejectionSettings(
-    steps=3, prompts=1, group=4, minibatches=1, rows=3, warm_up_steps=0, optimizer=ADAMW
+    steps=3,
+    prompts_per_step=1,
+    group_size=4,
+    minibatches=1,
+    micro_batch_size=3,
+    warm_up_steps=0,
+    optimizer=ADAMW,
 )
 
 
@@ -95,7 +101,7 @@ def test_it_goes_on_from_its_state(
     given_groups([[lab.episode(model, seed, lab.final) for seed in range(4)]])
 
     def trainer() -> Rejection:
-        settings = replace(SETTINGS, keep=3, minibatches=2, passes=2)
+        settings = replace(SETTINGS, keep=3, minibatches=2, epochs_per_batch=2)
         return Rejection(
             tiny_model("qwen3", lab.vocabulary),
             chat,

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.sft.trainer import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
-SETTINGS = SftSettings(steps=40, rows_per_step=2, dtype="float32")
+SETTINGS = SftSettings(steps=40, batch_size=2, dtype="float32")
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -100,7 +100,7 @@ def test_the_gradient_is_that_of_the_weighted_cross_entropy(
         tiny_model("qwen3", len(nano_tokenizer)),
     )
     settings = SftSettings(
-        steps=1, rows_per_step=3, rows=rows, observation_weight=weight, dtype="float32"
+        steps=1, batch_size=3, micro_batch_size=rows, observation_weight=weight, dtype="float32"
     )
     figures = FineTuning(model, Given(transcripts, 3), settings).take_step()
     total, weights, said = 0.0, 0.0, []
@@ -151,7 +151,7 @@ def test_a_source_that_ends_ends_the_stage(
         ({"max_tokens": 20}, "max_tokens is of a file: give data"),
         ({"data": "f.jsonl", "expert_transcripts": 9}, "exclude each other"),
         ({"data": "x.jsonl", "max_epochs": 0.0}, "max_epochs must be above 0"),
-        ({"rows": 0}, "rows must be at least 1"),
+        ({"micro_batch_size": 0}, "micro_batch_size must be at least 1"),
         ({"data": "x.jsonl", "max_tokens": 1}, "max_tokens must be at least 2"),
         ({"observation_weight": -0.1}, "observation_weight is a share"),
         ({"warm_up": 1.0}, "warm_up is from 0 to below 1"),

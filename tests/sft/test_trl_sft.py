@@ -28,8 +28,8 @@ from tripwright.sft.trl import check_for_trl, fine_tune_with_trl, rows_for_trl, 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(
     steps=4,
-    rows_per_step=4,
-    rows=2,
+    batch_size=4,
+    micro_batch_size=2,
     observation_weight=0.0,
     data="x.jsonl",
     optimizer=RATE,
@@ -70,7 +70,7 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
         ({"optimizer": OptimizerSettings(name="muon")}, 'set sft.optimizer.name to "adamw"'),
         ({"observation_weight": 0.1}, "set sft.observation_weight to 0, found 0.1"),
         ({"max_minutes": 3.0}, "ends by steps or epochs"),
-        ({"rows_per_step": 5}, r"rows_per_step \(5\) must be a multiple of sft.rows \(2\)"),
+        ({"batch_size": 5}, r"batch_size \(5\) must be a multiple of sft.micro_batch_size \(2\)"),
     ],
 )
 def test_what_trl_does_not_do_is_refused(changed: dict[str, Any], words: str) -> None:
@@ -87,7 +87,13 @@ def test_our_settings_in_its_words(tmp_path: Path) -> None:
     """Row S4: 32 conversations a step, a rate of 5e-6, 4 epochs, a warm-up of a tenth."""
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=5e-6)
     settings = replace(
-        SETTINGS, steps=None, max_epochs=4.0, rows_per_step=32, rows=1, warm_up=0.1, optimizer=rate
+        SETTINGS,
+        steps=None,
+        max_epochs=4.0,
+        batch_size=32,
+        micro_batch_size=1,
+        warm_up=0.1,
+        optimizer=rate,
     )
     found = trl_settings(settings, tmp_path, 30_000, 3, True)
     assert found["per_device_train_batch_size"] * found["gradient_accumulation_steps"] == 32

@@ -21,7 +21,7 @@ from tripwright.episode import Episode, close_session
 from tripwright.learning.trips import Trips, expert_session
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
 from tripwright.rl.rollouts import Group
-from tripwright.sft.copying import CopySettings
+from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.training import stages
 from tripwright.training.data_source import COLD_START, RL, trips_of
 from tripwright.training.nano import NanoShape
@@ -35,7 +35,7 @@ DIFFERS = {  # recipe → the settings that are not those of deeptravel.toml
     "no_replay": {"grpo.replay"},
     "no_filter": {"grpo.filter"},
     "no_kl": {"grpo.kl"},
-    "no_cold_start": {"model", "copy"},
+    "no_cold_start": {"model", "copy_pretraining"},
     "no_turn_verifier": {"grpo.curriculum"},
     "no_trajectory_verifier": {"grpo.curriculum"},
     "dense_reward": {"grpo.curriculum"},
@@ -88,20 +88,28 @@ def test_its_head_says_what_it_is(name: str) -> None:
 def tiny(recipe: Recipe, pretrained: Path | None) -> Recipe:
     assert recipe.rl is not None
     model = MADE if pretrained is None else ModelSettings(pretrained=str(pretrained))
-    copy = (
+    copy_pretraining = (
         None
-        if pretrained is not None or recipe.copy is None
-        else CopySettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
+        if pretrained is not None or recipe.copy_pretraining is None
+        else CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=64, max_steps=2)
     )
     rl = Reinforcement(
-        "grpo", replace(recipe.rl.settings, steps=1, max_minutes=None, prompts=2, group=2, rows=2)
+        "grpo",
+        replace(
+            recipe.rl.settings,
+            steps=1,
+            max_minutes=None,
+            prompts_per_step=2,
+            group_size=2,
+            micro_batch_size=2,
+        ),
     )
     return replace(
         recipe,
         threads=1,
         dialect=replace(recipe.dialect, max_turn_tokens=24, max_turns=2),
         model=model,
-        copy=copy,
+        copy_pretraining=copy_pretraining,
         rl=rl,
     )
 
@@ -110,7 +118,8 @@ def tiny(recipe: Recipe, pretrained: Path | None) -> Recipe:
 def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new model with its tokenizer, which stands for the cold start's."""
     run = RunFolder(
-        tmp_path_factory.mktemp("start"), replace(tiny(ablation("no_cold_start"), None), copy=None)
+        tmp_path_factory.mktemp("start"),
+        replace(tiny(ablation("no_cold_start"), None), copy_pretraining=None),
     )
     stages.make(run)
     return run.model("start")
@@ -122,8 +131,8 @@ def test_it_trains_a_step(name: str, start: Path, tmp_path: Path) -> None:
     from_nothing = recipe.model.pretrained is None
     run = RunFolder(tmp_path / "run", tiny(recipe, None if from_nothing else start))
     stages.make(run)
-    stages.copy(run)
-    stages.reinforce(run, after="copy" if from_nothing else "start")
+    stages.copy_pretraining(run)
+    stages.reinforce(run, after="copy_pretraining" if from_nothing else "start")
     line = json.loads(run.metrics.read_text().splitlines()[-1])
     assert (line["stage"], line["step"], line["episodes"]) == ("rl", 1, 4)
     assert ("replay_buffer" in line) == (name != "no_replay") and run.done("rl")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture
 def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    found = dataclasses.replace(tiny_recipe, copy=None)
+    found = dataclasses.replace(tiny_recipe, copy_pretraining=None)
     monkeypatch.setattr(examine, "load_recipe", lambda path: found)
     return found
 

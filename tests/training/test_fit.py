@@ -29,14 +29,14 @@ ADAMW = OptimizerSettings(name="adamw")
 NANO = Recipe(
     threads=1,
     sft=SftSettings(dtype="float32", optimizer=ADAMW),
-    rl=Reinforcement("grpo", GrpoSettings(dtype="float32", prompts=4)),
+    rl=Reinforcement("grpo", GrpoSettings(dtype="float32", prompts_per_step=4)),
 )
 LARGE = Recipe(
     dialect=DialectSettings(
         name="planner_r1", context_tokens=8192, max_turn_tokens=2048, max_tool_tokens=2048
     ),
     model=ModelSettings(pretrained="Qwen/Qwen3-8B"),
-    rl=Reinforcement("grpo", GrpoSettings(prompts=16, group=8, rows=4)),
+    rl=Reinforcement("grpo", GrpoSettings(prompts_per_step=16, group_size=8, micro_batch_size=4)),
 )
 
 
@@ -115,7 +115,8 @@ def test_each_part_is_counted_by_hand() -> None:
     each (in fp32, whatever is loaded), a copy in bf16 to sample from, keys and values of 128
     rows."""
     recipe = replace(
-        LARGE, rl=Reinforcement("grpo", replace(LARGE.rl.settings, rows=1, kl=Kl(beta=0.1)))
+        LARGE,
+        rl=Reinforcement("grpo", replace(LARGE.rl.settings, micro_batch_size=1, kl=Kl(beta=0.1))),
     )
     size = size_of(recipe)
     (stage,) = memory(recipe, size, "cuda")
@@ -154,7 +155,7 @@ def test_changes_are_cumulative_and_each_saves_something() -> None:
     peaks = [peak(memory(LARGE, size, "cuda")), *(change.peak_gb for change in found)]
     assert enough and peaks[-1] <= 170 < peaks[-2] and peaks == sorted(peaks, reverse=True)
     settings = [change.setting.partition(" = ")[0] for change in found]
-    assert settings[0] == "grpo.rows" and len(set(settings)) == len(settings)
+    assert settings[0] == "grpo.micro_batch_size" and len(set(settings)) == len(settings)
 
 
 def test_the_last_resort_is_a_smaller_model_of_the_kind() -> None:

@@ -22,7 +22,7 @@ HEALTHY = {
     "kept_groups": 0.7,
     "grad_norm": 0.5,
     "clip_fraction": 0.02,
-    "sampler_gap": 0.001,
+    "logprob_gap": 0.001,
     "kl": 0.01,
     "unscored": 0,
     "tool_call_accuracy": 0.95,
@@ -127,9 +127,9 @@ CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str
         lambda s: {"strict_gap": ramp(s, 0.1, 0.12)},
     ),
     (
-        "sampler_gap",
-        lambda s: {"sampler_gap": late(s, 0.05, 0.001)},
-        lambda s: {"sampler_gap": late(s, 0.019, 0.001)},
+        "logprob_gap",
+        lambda s: {"logprob_gap": late(s, 0.05, 0.001)},
+        lambda s: {"logprob_gap": late(s, 0.019, 0.001)},
     ),
     ("kl_grows", lambda s: {"kl": ramp(s, 0.0, 0.6)}, lambda s: {"kl": ramp(s, 0.2, 0.45)}),
     ("kl_grows", lambda s: {"kl": late(s, 0.3, 0.02)}, lambda s: {"kl": late(s, 0.04, 0.001)}),
@@ -205,13 +205,13 @@ def test_which_limit_stops_episodes_is_said():
 
 def test_a_warning_is_raised_once_ends_and_may_return():
     def spells(step: int) -> dict[str, Any]:
-        return {"sampler_gap": 0.5 if 10 <= step < 20 or step >= 60 else 0.001}
+        return {"logprob_gap": 0.5 if 10 <= step < 20 or step >= 60 else 0.001}
 
-    found = [warning for warning in check(run(spells, 80)) if warning.name == "sampler_gap"]
+    found = [warning for warning in check(run(spells, 80)) if warning.name == "logprob_gap"]
     assert [(w.since_step, w.until_step is None) for w in found] == [(10, False), (60, True)]
     assert found[0].until_step is not None and 20 <= found[0].until_step < 40
     watch = Watchman(run(spells, 80))
-    assert [warning.name for warning in watch.current] == ["sampler_gap"]
+    assert [warning.name for warning in watch.current] == ["logprob_gap"]
     lines = [json.loads(line) for line in watch.text().splitlines()]
     assert [(line["since_step"], line.get("until_step")) for line in lines] == [
         (10, found[0].until_step),
@@ -245,7 +245,8 @@ def test_limits_can_be_set():
 def test_a_longer_string_to_copy_is_no_spike() -> None:
     def told(norm: float, longer: bool) -> list[str]:
         rows = [
-            {"stage": "warmup", "step": s, "grad_norm": 0.5, "copy_length": 8} for s in range(1, 30)
+            {"stage": "copy_pretraining", "step": s, "grad_norm": 0.5, "copy_length": 8}
+            for s in range(1, 30)
         ]
         return [
             w.name

@@ -110,4 +110,4 @@ def test_the_shortest_real_one(tmp_path: Path) -> None:
     stages_told = {
         json.loads(line)["stage"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
     }
-    assert stages_told == {"warmup", "sft", "rl"}
+    assert stages_told == {"copy_pretraining", "sft", "rl"}

@@ -42,11 +42,17 @@ def test_the_quickstart_on_file_is_the_one_built_in() -> None:
 
 def test_planner_r1_8b_has_the_settings_of_the_paper() -> None:
     recipe = load_recipe(RECIPES / "planner_r1" / "8b.toml")
-    assert recipe.rl is not None and recipe.sft is None and recipe.copy is None
+    assert recipe.rl is not None and recipe.sft is None and recipe.copy_pretraining is None
     assert recipe.dialect.dialect() == dialect_named("planner_r1")
     grpo = recipe.rl.settings
     assert isinstance(grpo, GrpoSettings)
-    assert (grpo.steps, grpo.prompts, grpo.group, grpo.minibatches, grpo.temperature) == (
+    assert (
+        grpo.steps,
+        grpo.prompts_per_step,
+        grpo.group_size,
+        grpo.minibatches,
+        grpo.temperature,
+    ) == (
         500,
         16,
         8,
@@ -100,6 +106,12 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[ppo]\ngamma = 1.5", r"ppo\.gamma must be at least 0, at most 1, found 1\.5"),
         ("sed = 1", r"unknown setting 'sed'\. Accepted: name, seed"),
         ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Accepted: .*group"),
+        ("[grpo]\nprompts = 8", r"grpo: 'prompts' is called 'prompts_per_step' now\."),
+        ("[grpo]\nrows = 8", r"grpo: 'rows' is called 'micro_batch_size' now\."),
+        ("[evaluation]\nrows = 8", r"'rows' is called 'max_concurrent_rollouts' now\."),
+        ("[sft]\nrows_per_step = 8", r"sft: 'rows_per_step' is called 'batch_size' now\."),
+        ("[copy]", r"'copy' is called 'copy_pretraining' now\."),
+        ('sinks = ["wandb"]', r"'sinks' is called 'loggers' now\."),
         ("[grpo.optimizer]\nlr = 1", r"grpo: optimizer: unknown setting 'lr'"),
         ("seed = 1.5", r"setting 'seed': .*integer.* \(found 1\.5\)"),
         ('seed = "1"', r"setting 'seed': .*integer.* \(found '1'\)"),
@@ -115,7 +127,10 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[sft]\nsteps = "none"', r"sft would never end"),
         ("[grpo]\nsteps = -4", r"grpo needs steps ≥ 1"),
         ("[grpo]\nmax_minutes = 0", r"max_minutes above 0"),
-        ("[copy]\nmax_steps = 0", r"copy\.max_steps must be at least 1, found 0"),
+        (
+            "[copy_pretraining]\nmax_steps = 0",
+            r"copy_pretraining\.max_steps must be at least 1, found 0",
+        ),
         ('[dialect]\nname = "french"', r"Unknown dialect 'french'"),
         (
             "[dialect]\ncontext_tokens = 100",
@@ -123,8 +138,8 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[model.shape]\npositions = 512", r"the model has 512 positions, the dialect needs 1024"),
         ('[data]\nworld = "worlds/nano"', r"data\.world and data\.queries belong together"),
-        ("[grpo]\ngroup = 1", r"grpo\.group must be at least 2, found 1"),
-        ("[grpo]\nprompts = 0", r"grpo\.prompts must be at least 1, found 0"),
+        ("[grpo]\ngroup_size = 1", r"grpo\.group_size must be at least 2, found 1"),
+        ("[grpo]\nprompts_per_step = 0", r"grpo\.prompts_per_step must be at least 1, found 0"),
         ("[grpo]\nminibatches = 0", r"grpo\.minibatches must be at least 1, found 0"),
         ("[grpo]\nfinal_rate = 1.5", r"grpo\.final_rate must be at least 0, at most 1, found 1\.5"),
         ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
@@ -167,7 +182,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
-        ('sinks = ["carrier_pigeon"]', r"unknown sinks 'carrier_pigeon'"),
+        ('loggers = ["carrier_pigeon"]', r"unknown loggers 'carrier_pigeon'"),
         ("[grpo.clip]\nlow = 2.0", r"grpo\.clip\.low must be above 0, below 1, found 2"),
         ("[grpo.clip]\nlow = -1.0", r"grpo\.clip\.low must be above 0"),
         ("[grpo.clip]\ndual = 0.5", r"grpo\.clip\.dual must be above 1, found 0\.5"),
@@ -204,7 +219,10 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[evaluation]\nqueries = 0", r"evaluation\.queries must be at least 1, found 0"),
         ("seed = -1", r"seed must be at least 0"),
-        ("[copy]\ntokens_per_step = 0", r"copy\.tokens_per_step must be at least 1, found 0"),
+        (
+            "[copy_pretraining]\ntokens_per_step = 0",
+            r"copy_pretraining\.tokens_per_step must be at least 1, found 0",
+        ),
         ("[grpo.importance]\ncap = 0.0", r"grpo\.importance\.cap must be above 0"),
         (
             '[evaluation]\ndtype = "int8"',

@@ -89,10 +89,13 @@ def test_there_is_one_for_every_algorithm_and_stage() -> None:
 )
 def test_nano_recipes_share_their_start_their_trips_and_their_budget(name: str) -> None:
     loaded = recipe(name)
-    assert loaded.model.pretrained == "runs/nano/cold_start/model/sft" and loaded.copy is None
+    assert (
+        loaded.model.pretrained == "runs/nano/cold_start/model/sft"
+        and loaded.copy_pretraining is None
+    )
     if loaded.rl is not None:
         _, settings = loaded.rl
-        assert (settings.steps, settings.prompts, settings.group, settings.rules) == (
+        assert (settings.steps, settings.prompts_per_step, settings.group_size, settings.rules) == (
             200,
             8,
             8,
@@ -156,10 +159,10 @@ def test_planner_r1(size: str, stages: tuple[int, ...]) -> None:
         assert loaded.model.pretrained == f"Qwen/Qwen3-{size.upper()}"
         assert (
             settings.steps,
-            settings.prompts,
-            settings.group,
+            settings.prompts_per_step,
+            settings.group_size,
             settings.minibatches,
-            settings.passes,
+            settings.epochs_per_batch,
         ) == (500, 16, 8, 2, 1)
         assert (settings.clip.low, settings.clip.high, settings.clip.dual) == (0.2, 0.2, 3.0)
         assert (
@@ -201,8 +204,8 @@ def test_star(name: str, kind: str, stages: tuple[tuple[str, float], ...], branc
     """Rows S5, S6 and S12."""
     loaded, settings = recipe(f"star/{name}"), grpo(f"star/{name}")
     assert (
-        settings.prompts,
-        settings.group,
+        settings.prompts_per_step,
+        settings.group_size,
         settings.max_epochs,
         settings.steps,
         settings.temperature,
@@ -232,7 +235,7 @@ def test_fine_tuning(name: str, model: str, epochs: int) -> None:
     check_for_trl(settings, loaded.model.pretrained)
     assert loaded.model.pretrained == model
     assert (
-        settings.rows_per_step,
+        settings.batch_size,
         settings.max_epochs,
         settings.steps,
         settings.observation_weight,
@@ -244,7 +247,7 @@ def test_deeptravel() -> None:
     """Row D7. What the paper does not print is said in the recipe's comments."""
     loaded, settings = recipe("deeptravel/rl"), grpo("deeptravel/rl")
     assert (
-        settings.group == 8
+        settings.group_size == 8
         and settings.optimizer.adamw_learning_rate == 5e-7
         and settings.filter.min_std == 0.1
     )
@@ -262,9 +265,9 @@ def test_errands_compare_replay_with_plain_grpo() -> None:
     """Both from one start, with D5's reward and the same time; only what row D7 adds differs."""
     ours, plain = grpo("nano_errands/deeptravel"), grpo("nano_errands/grpo")
     assert ours.curriculum == plain.curriculum and ours.curriculum.stages[0][0] == "success"
-    assert (ours.prompts, ours.group, ours.max_minutes, ours.optimizer) == (
-        plain.prompts,
-        plain.group,
+    assert (ours.prompts_per_step, ours.group_size, ours.max_minutes, ours.optimizer) == (
+        plain.prompts_per_step,
+        plain.group_size,
         plain.max_minutes,
         plain.optimizer,
     )

@@ -36,19 +36,20 @@ GRPO = {
     "replay": ReplaySettings(every=2),
     "curriculum": ADAPTIVE,
 }
-STAGES = ("copy", "sft", "rl")
+STAGES = ("copy_pretraining", "sft", "rl")
 # in the names of figures that no two runs share
 OF_THE_CLOCK = ("seconds", "per_second", "mfu", "memory")
 
 WORK = """
 import os, pickle, signal, sys
 from tripwright.rl import grpo
-from tripwright.sft import copying, trainer
+from tripwright.sft import copy_pretraining, trainer
 from tripwright.training import stages
 from tripwright.training.run_folder import RunFolder
 
 folder, recipe, dies_in, dies_after = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-loop = {"copy": copying.Copying, "sft": trainer.FineTuning, "rl": grpo.Grpo}[dies_in]
+loops = (copy_pretraining.CopyPretraining, trainer.FineTuning, grpo.Grpo)
+loop = dict(zip(("copy_pretraining", "sft", "rl"), loops, strict=True))[dies_in]
 take_step = loop.take_step
 def or_die(self):
     if self.step == dies_after:
@@ -58,7 +59,7 @@ loop.take_step = or_die
 with open(recipe, "rb") as file:
     run = RunFolder(folder, pickle.load(file))
 stages.make(run)
-stages.copy(run)
+stages.copy_pretraining(run)
 stages.cold_start(run)
 stages.reinforce(run)
 """
@@ -77,7 +78,7 @@ def recipe(tiny_recipe: Any) -> Any:
     worth anything."""
     return replace(
         tiny_recipe,
-        copy=replace(tiny_recipe.copy, max_steps=10),
+        copy_pretraining=replace(tiny_recipe.copy_pretraining, max_steps=10),
         sft=replace(tiny_recipe.sft, steps=10),
         rl=Reinforcement("grpo", replace(tiny_recipe.rl.settings, steps=10, **GRPO)),
         checkpoint=CheckpointSettings(every_steps=3, every_minutes=None),
@@ -86,7 +87,7 @@ def recipe(tiny_recipe: Any) -> Any:
 
 def everything(run: RunFolder) -> None:
     stages.make(run)
-    stages.copy(run)
+    stages.copy_pretraining(run)
     stages.cold_start(run)
     stages.reinforce(run)
 
@@ -136,7 +137,9 @@ def test_five_steps_kill_nine_and_five_more_are_ten(tmp_path: Path, recipe: Any)
         assert not (killed.folder / "checkpoints").exists()
     assert metrics(killed) == metrics(whole)
     told = [(line["stage"], line["step"]) for line in metrics(killed)]
-    assert told == [(stage, step) for stage in ("warmup", "sft", "rl") for step in range(1, 11)]
+    assert told == [
+        (stage, step) for stage in ("copy_pretraining", "sft", "rl") for step in range(1, 11)
+    ]
     before, after = weights(whole, "sft"), weights(whole, "rl")
     # or the last stage would prove nothing
     assert any(not torch.equal(before[name], after[name]) for name in before)
@@ -236,13 +239,13 @@ def test_seconds_count_the_work_and_not_the_rest(run: RunFolder) -> None:
 
 
 def test_metrics_of_other_stages_stay_and_a_torn_line_goes(run: RunFolder) -> None:
-    run.drive("copy", Counting())
+    run.drive("copy_pretraining", Counting())
     stopped_at(run, 6)
     with run.metrics.open("a") as torn:
         torn.write('{"stage": "sft", "st')
     run.drive("sft", Counting())
     assert [(line["stage"], line["step"]) for line in metrics(run)] == [
-        (s, n) for s in ("warmup", "sft") for n in range(1, 11)
+        (s, n) for s in ("copy_pretraining", "sft") for n in range(1, 11)
     ]
 
 
@@ -373,13 +376,13 @@ def test_a_changed_recipe_is_refused_by_the_path_of_the_setting(run: RunFolder) 
     other = replace(
         run.recipe,
         seed=1,
-        sft=replace(run.recipe.sft, rows_per_step=7),
+        sft=replace(run.recipe.sft, batch_size=7),
         dialect=replace(run.recipe.dialect, max_turns=3),
     )
     with pytest.raises(
         UserError,
         match=(
-            r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.rows_per_step: 2 ->"
+            r"another recipe: seed: 0 -> 1; dialect.max_turns: none -> 3; sft.batch_size: 2 ->"
             r" 7\. Choose"
         ),
     ):

@@ -131,9 +131,9 @@ def test_none_is_no_checkpoint(tmp_path: Path) -> None:
 
 
 def test_clearing_leaves_other_stages(tmp_path: Path) -> None:
-    for stage in ("copy", "sft"):
+    for stage in ("copy_pretraining", "sft"):
         Checkpoints(tmp_path / "checkpoints" / stage).write(1, STATE, {})
-    Checkpoints(tmp_path / "checkpoints" / "copy").clear()
+    Checkpoints(tmp_path / "checkpoints" / "copy_pretraining").clear()
     assert steps(tmp_path / "checkpoints") == ["sft"]
     Checkpoints(tmp_path / "checkpoints" / "sft").clear()
     assert not (tmp_path / "checkpoints").exists()

@@ -43,7 +43,7 @@ def lines(run: RunFolder) -> list[tuple[str, int]]:
 
 def everything(run: RunFolder) -> None:
     stages.make(run)
-    stages.copy(run)
+    stages.copy_pretraining(run)
     stages.cold_start(run)
     stages.reinforce(run)
 
@@ -55,12 +55,12 @@ class Killed(BaseException):
 def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder) -> None:
     everything(run)
     assert sorted(p.name for p in (run.folder / "model").iterdir()) == [
-        "copy",
+        "copy_pretraining",
         "rl",
         "sft",
         "start",
     ]
-    assert lines(run) == [("warmup", step) for step in (1, 2, 3)] + [
+    assert lines(run) == [("copy_pretraining", step) for step in (1, 2, 3)] + [
         ("sft", step) for step in range(1, 7)
     ] + [("rl", 1)]
     seconds = [json.loads(line)["seconds"] for line in run.metrics.read_text().splitlines()]
@@ -81,10 +81,10 @@ def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run: RunFolder)
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_is_a_stage(name: str, run: RunFolder) -> None:
-    settings = ALGORITHMS[name].settings(steps=2, prompts=2, rows=2)
+    settings = ALGORITHMS[name].settings(steps=2, prompts_per_step=2, micro_batch_size=2)
     other = RunFolder(
         run.folder / name,
-        replace(run.recipe, copy=None, sft=None, rl=Reinforcement(name, settings)),
+        replace(run.recipe, copy_pretraining=None, sft=None, rl=Reinforcement(name, settings)),
     )
     stages.make(other)
     stages.reinforce(other, after="start")
@@ -114,11 +114,13 @@ def test_a_model_half_written_is_no_model(run: RunFolder, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(tokenizer, "save_pretrained", dying)
     with pytest.raises(Killed):
-        run.save("copy", model, tokenizer)
-    assert not run.done("copy")
-    stages.copy(run)
-    assert run.done("copy") and sorted(p.name for p in (run.folder / "model").iterdir()) == [
-        "copy",
+        run.save("copy_pretraining", model, tokenizer)
+    assert not run.done("copy_pretraining")
+    stages.copy_pretraining(run)
+    assert run.done("copy_pretraining") and sorted(
+        p.name for p in (run.folder / "model").iterdir()
+    ) == [
+        "copy_pretraining",
         "start",
     ]
 
@@ -135,7 +137,7 @@ def test_finished_stages_are_skipped(run: RunFolder, monkeypatch: pytest.MonkeyP
 
 
 def test_stages_that_the_recipe_leaves_out_are_left_out(tmp_path: Path, tiny_recipe: Any) -> None:
-    run = RunFolder(tmp_path, replace(tiny_recipe, copy=None, sft=None, rl=None))
+    run = RunFolder(tmp_path, replace(tiny_recipe, copy_pretraining=None, sft=None, rl=None))
     everything(run)
     assert [p.name for p in (run.folder / "model").iterdir()] == [
         "start"
@@ -163,7 +165,9 @@ def test_fine_tuning_reads_a_file_where_one_is_named(
     file = run.folder / "messages.jsonl"
     file.write_text(3 * (json.dumps({"messages": messages}) + "\n"))
     settings = replace(run.recipe.sft, data=str(file), steps=2)
-    other = RunFolder(run.folder / "file", replace(run.recipe, copy=None, rl=None, sft=settings))
+    other = RunFolder(
+        run.folder / "file", replace(run.recipe, copy_pretraining=None, rl=None, sft=settings)
+    )
     stages.make(other)
     stages.cold_start(other, after="start")
     assert lines(other) == [("sft", 1), ("sft", 2)] and other.done("sft")

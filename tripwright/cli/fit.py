@@ -63,8 +63,8 @@ def fit(
     stages = memory(read, size, device)
     if not stages:
         raise UserError(
-            f"{recipe}: no stage in it ([copy], [sft], [grpo], [ppo] or [rft]), so there is nothing"
-            " to estimate."
+            f"{recipe}: no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or [rft]), so"
+            " there is nothing to estimate."
         )
     there = most if most is not None else total_memory_gb(device)
     found = lengths(read, size, tokens)

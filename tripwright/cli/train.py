@@ -117,7 +117,7 @@ def _open(path: Path, recipe: Recipe, out: Path | None, resume: bool) -> RunFold
 def _cold_start(run: RunFolder) -> str:
     """Everything before RL; returns the last stage there is."""
     stages.make(run)
-    stages.copy(run)
-    last = "copy" if run.recipe.copy else "start"
+    stages.copy_pretraining(run)
+    last = "copy_pretraining" if run.recipe.copy_pretraining else "start"
     stages.cold_start(run, after=last)
     return "sft" if run.recipe.sft else last

@@ -15,8 +15,6 @@ from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
 from tripwright.training.health import Warning, check
 
-# stage in metrics.jsonl → its table in recipe.json; all else is RL
-TABLES = {"warmup": "copy", "sft": "sft"}
 RECENT = 20  # steps whose pace tells the time left
 
 
@@ -79,13 +77,17 @@ def read(folder: Path, name: str) -> Watched:
 
 
 def _settings(recipe: dict[str, Any], stage: str) -> dict[str, Any]:
-    table = recipe.get(TABLES[stage]) if stage in TABLES else reinforcement(recipe)[1]
+    table = recipe.get(stage) if stage != "rl" else reinforcement(recipe)[1]
     return table if isinstance(table, dict) else {}
 
 
 def _last_model(recipe: dict[str, Any]) -> str:
     return (
-        "rl" if reinforcement(recipe)[0] or not recipe else "sft" if recipe.get("sft") else "copy"
+        "rl"
+        if reinforcement(recipe)[0] or not recipe
+        else "sft"
+        if recipe.get("sft")
+        else "copy_pretraining"
     )
 
 
@@ -207,5 +209,5 @@ def live_run(run: Watched) -> LiveRun:
         else []
     )
     warnings = [warning.record() | {"until_step": warning.until_step} for warning in run.warnings]
-    supervised = [row for row in run.rows if row.get("stage") in ("warmup", "sft")]
+    supervised = [row for row in run.rows if row.get("stage") in ("copy_pretraining", "sft")]
     return LiveRun(run.name, tuple(facts), run.share_done, warnings, rl, supervised)

@@ -1,5 +1,5 @@
-"""A local model as a policy: many sessions at once over one key-value cache (`local_batch`),
-sampled each with its own random numbers (`local_sampling`). The cache lives across turns, so a turn
+"""A local model as a policy: many sessions at once over one key-value cache (`engine`),
+sampled each with its own random numbers (`sampling`). The cache lives across turns, so a turn
 costs its own tokens only.
 
 Log-probabilities are those of the whole distribution at the given temperature.
@@ -19,16 +19,16 @@ import torch
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.session import Session
 from tripwright.errors import UserError
-from tripwright.inference.batch import Batch, Source
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
+from tripwright.inference.engine import InferenceEngine, SessionSource
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "load_model"]
 
 
 class LocalPolicy:
-    """Plays sessions with `model` (any of local_decoder.SUPPORTED). The sessions must have been
+    """Plays sessions with `model` (any of decoder.SUPPORTED). The sessions must have been
     opened with this model's ChatFormat.
 
     It has no state: the same episode, by its id, is sampled alike every time until `sampling.seed`
@@ -83,11 +83,11 @@ class LocalPolicy:
             yield session
 
     @torch.inference_mode()
-    def _play(self, source: Source) -> Iterator[Session]:
+    def _play(self, source: SessionSource) -> Iterator[Session]:
         self._counted = Counter()
-        yield from Batch(Decoder(self._model()), self.chat, self.sampling, self._counted).play(
-            source
-        )
+        yield from InferenceEngine(
+            Decoder(self._model()), self.chat, self.sampling, self._counted
+        ).play(source)
 
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own."""

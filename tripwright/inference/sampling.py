@@ -76,13 +76,13 @@ def numbers_of(session: Session, seed: int, order: int) -> random.Random:
     return random.Random(f"{seed} {name}")  # of text: seeded by its digest, equal in every process
 
 
-class Chosen(NamedTuple):
+class SampledTokens(NamedTuple):
     tokens: Tensor  # (rows,)
     logprobs: Tensor  # (rows,)
     distribution: Tensor  # (rows, vocabulary): log-probabilities at the temperature
 
 
-def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> Chosen:
+def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> SampledTokens:
     """One token for every row of logits (rows, vocabulary). `uniforms` are from [0, 1), one a row,
     and unused where greedy."""
     greedy = sampling.temperature == 0
@@ -92,7 +92,7 @@ def choose(logits: Tensor, uniforms: list[float], sampling: Sampling) -> Chosen:
     else:
         weights = cut_tail(logprobs.exp(), sampling.top_p, sampling.top_k)
         tokens = invert(weights, torch.tensor(uniforms, dtype=torch.float64, device=logits.device))
-    return Chosen(tokens, logprobs.gather(1, tokens[:, None])[:, 0], logprobs)
+    return SampledTokens(tokens, logprobs.gather(1, tokens[:, None])[:, 0], logprobs)
 
 
 def invert(weights: Tensor, uniforms: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Which reward counts when: by steps (row P5), by epochs (row S5), or adaptive, moving on when a
 stage has no more to give.
 
-All three have one face: `Curriculum` is the setting, `Course` walks through it. Planner-R1 leaves
-open when to leave a stage; ours does
+All three have one face: `Curriculum` is the setting, `CurriculumState` walks through it. Planner-R1
+leaves open when to leave a stage; ours does
 
 - when its mean reward has stopped rising: the last `window` steps are not above the `window` before
   them by more than `noise` standard errors of that difference, and
@@ -43,7 +43,7 @@ class Curriculum:
 
 
 @dataclass
-class Course:
+class CurriculumState:
     """One run's way through a curriculum; `rewards` are those of its stages. `begin` at the start
     of a step, `end` with what the step's rollouts gave."""
 

@@ -17,7 +17,7 @@ import torch
 from tripwright.inference.decoder import Decoder
 from tripwright.learning.batches import collate, logprobs_of
 from tripwright.rl.objectives import Importance, importance_weights
-from tripwright.rl.rl_loop import said_logits
+from tripwright.rl.rl_loop import action_logits
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.settings import RolloutSettings
 
@@ -34,11 +34,15 @@ def corrected(
     kept.sort(key=lambda r: len(r.episode.transcript.token_ids))
     whole = collate([r.row for r in kept]).to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
-    for first in range(0, len(kept), settings.rows):
-        batch = collate([r.row for r in kept[first : first + settings.rows]]).to(decoder.device)
-        said_NT = batch.mask > 0
-        chosen = logprobs_of(said_logits(decoder, batch, settings), batch.targets[said_NT])
-        trainer_NT[first : first + settings.rows, : batch.ids.shape[1]][said_NT] = chosen
+    for first in range(0, len(kept), settings.micro_batch_size):
+        batch = collate([r.row for r in kept[first : first + settings.micro_batch_size]]).to(
+            decoder.device
+        )
+        action_mask_NT = batch.mask > 0
+        chosen = logprobs_of(action_logits(decoder, batch, settings), batch.targets[action_mask_NT])
+        trainer_NT[first : first + settings.micro_batch_size, : batch.ids.shape[1]][
+            action_mask_NT
+        ] = chosen
     weights_NT, figures = importance_weights(
         trainer_NT, whole.logprobs, importance, mask=whole.mask > 0
     )

@@ -46,7 +46,7 @@ from tripwright.rl.objectives import (
     token_weights,
 )
 from tripwright.rl.replay import ReplayBuffer, ReplaySettings
-from tripwright.rl.rl_loop import RlLoop, said_logits
+from tripwright.rl.rl_loop import RlLoop, action_logits
 from tripwright.rl.rollouts import Group, Rollout
 from tripwright.rl.settings import RolloutSettings
 from tripwright.transcript import StopReason
@@ -66,7 +66,8 @@ class Filter:
     """Groups whose rewards have a std of `min_std` or less are dropped: out of the loss and out of
     its denominators. None keeps all: those that agree have no gradient, and their tokens still
     count. 0.0 is DAPO's and STAR's rule, 0.1 DeepTravel's η. With `refill`, more groups are played
-    until `prompts` of them are kept, in `max_rounds` rounds at most (DAPO's; STAR does without)."""
+    until `prompts_per_step` of them are kept, in `max_rounds` rounds at most (DAPO's; STAR does
+    without)."""
 
     min_std: Annotated[float, Ge(0)] | None = None
     refill: bool = False
@@ -123,15 +124,15 @@ class GrpoSettings(RolloutSettings):
                 f"{table}.replay with every = 1 and share = 1 may play old trips for ever: give"
                 " every ≥ 2 or a smaller share."
             )
-        if self.replay is not None and int(self.prompts * self.replay.share) < 1:
+        if self.replay is not None and int(self.prompts_per_step * self.replay.share) < 1:
             raise UserError(
-                f"{table}.replay.share {self.replay.share} of {self.prompts} prompts is less than"
-                " one."
+                f"{table}.replay.share {self.replay.share} of {self.prompts_per_step} prompts is"
+                " less than one."
             )
-        if self.branching is not None and self.branching.initial > self.group:
+        if self.branching is not None and self.branching.initial > self.group_size:
             raise UserError(
-                f"{table}.branching.initial must be at most the group's size ({self.group}), found"
-                f" {self.branching.initial}."
+                f"{table}.branching.initial must be at most the group's size ({self.group_size}),"
+                f" found {self.branching.initial}."
             )
 
 
@@ -140,7 +141,7 @@ class Grpo(RlLoop[GrpoSettings]):
 
     def set_up(self) -> None:
         settings = self.settings
-        self.player.branching = settings.branching
+        self.worker.branching = settings.branching
         self.reference = (
             Decoder(copy.deepcopy(self.model).eval()) if settings.has_reference else None
         )
@@ -185,30 +186,29 @@ class Grpo(RlLoop[GrpoSettings]):
     def explore(self) -> list[Group]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough
         of them have something to teach."""
-        settings, reward = self.settings, self.course.reward
-        again = self.replay.due(self.step, settings.prompts) if self.replay is not None else []
-        groups = self.player.play([*again, *self.draw(settings.prompts - len(again))], reward)
+        settings, reward = self.settings, self.curriculum.reward
+        count = settings.prompts_per_step
+        again = self.replay.due(self.step, count) if self.replay is not None else []
+        groups = self.worker.play([*again, *self.draw(count - len(again))], reward)
         for group in groups[: len(again)]:
             group.replayed = True
         if settings.filter.refill and settings.filter.min_std is not None:
             for _ in range(settings.filter.max_rounds - 1):
-                missing = settings.prompts - sum(
-                    group.std() > settings.filter.min_std for group in groups
-                )
+                missing = count - sum(group.std() > settings.filter.min_std for group in groups)
                 if missing <= 0:
                     break
-                groups += self.player.play(self.draw(missing), reward)
+                groups += self.worker.play(self.draw(missing), reward)
         return groups
 
     def finer(self, group: Group) -> list[list[float] | None]:
         """Advantages of each member's tokens, where the recipe asks for them."""
         if self.settings.credit == "episode":
             return [None] * len(group.episodes)
-        return advantages_by_evidence(group, self.player.policy.chat)
+        return advantages_by_evidence(group, self.worker.policy.chat)
 
     def update(self, rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:
-        """`passes` passes over the rollouts in `minibatches` optimizer steps each, at `scale` times
-        the learning rate."""
+        """`epochs_per_batch` passes over the rollouts in `minibatches` optimizer steps each, at
+        `scale` times the learning rate."""
         seen, norms = Counter[str](), []
         for minibatch in self.minibatches(rollouts):
             if terms := self.learn(minibatch):
@@ -222,7 +222,7 @@ class Grpo(RlLoop[GrpoSettings]):
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
             # mean |log-probability now − when it was sampled|, before and between updates
-            "sampler_gap": seen["gap"] / n,
+            "logprob_gap": seen["gap"] / n,
             **({"kl": seen["kl"] / n} if self.settings.has_reference else {}),
         }
 
@@ -243,8 +243,8 @@ class Grpo(RlLoop[GrpoSettings]):
         # count in the denominators.
         live = [r for r in minibatch if self.computes(r)]
         live.sort(key=lambda r: len(r.episode.transcript.token_ids))
-        for first in range(0, len(live), settings.rows):
-            rows = live[first : first + settings.rows]
+        for first in range(0, len(live), settings.micro_batch_size):
+            rows = live[first : first + settings.micro_batch_size]
             batch = collate([r.row for r in rows]).to(self.decoder.device)
             weights_NT = token_weights(
                 batch.mask,
@@ -288,12 +288,12 @@ def policy_loss(
 ) -> tuple[Tensor, dict[str, float]]:
     """The weighted loss of some rows, and sums over their tokens. Only the agent's own tokens are
     ever looked at."""
-    said_NT = batch.mask > 0
+    action_mask_NT = batch.mask > 0
     # (tokens said, vocabulary)
-    targets, logits = batch.targets[said_NT], said_logits(decoder, batch, settings)
+    targets, logits = batch.targets[action_mask_NT], action_logits(decoder, batch, settings)
     logprobs = logprobs_of(logits, targets)
-    old = batch.logprobs[said_NT]
-    losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
+    old = batch.logprobs[action_mask_NT]
+    losses, clipped = clipped_loss(logprobs, old, advantages_NT[action_mask_NT], settings.clip)
     sums = {
         "tokens": float(len(old)),
         "clipped": float(clipped.sum()),
@@ -306,8 +306,8 @@ def policy_loss(
         losses = losses - settings.entropy_bonus * entropy
     if reference is not None:
         with torch.no_grad():
-            theirs = logprobs_of(said_logits(reference, batch, settings), targets)
+            theirs = logprobs_of(action_logits(reference, batch, settings), targets)
         divergence = kl_estimate(logprobs, theirs, settings.kl.estimator)
         losses = losses + settings.kl.beta * divergence
         sums["kl"] = float(divergence.detach().sum())
-    return (losses * weights_NT[said_NT]).sum(), sums
+    return (losses * weights_NT[action_mask_NT]).sum(), sums

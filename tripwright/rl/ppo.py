@@ -51,7 +51,7 @@ class PpoSettings(RolloutSettings):
     value_clip: Annotated[float, Gt(0)] | None = 0.5
     value_rate: Annotated[float, Gt(0)] = 1e-3  # learning rate of the value head
     entropy_bonus: Annotated[float, Ge(0)] = 0.0
-    passes: Annotated[int, Ge(1)] = 2
+    epochs_per_batch: Annotated[int, Ge(1)] = 2
 
 
 class Ppo(RlLoop[PpoSettings]):
@@ -69,7 +69,7 @@ class Ppo(RlLoop[PpoSettings]):
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
+        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
         self.rolled = time.monotonic()
         rollouts = [
             Rollout(episode, made, 1.0, p)
@@ -81,8 +81,8 @@ class Ppo(RlLoop[PpoSettings]):
         return self.end_step(groups, rollouts, scale, self.update(rollouts, scale))
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
-        """Advantages from the values as they are now; then `passes` passes in `minibatches`
-        optimizer steps each."""
+        """Advantages from the values as they are now; then `epochs_per_batch` passes in
+        `minibatches` optimizer steps each."""
         if not rollouts:
             return {}
         settings, seen, norms = self.settings, Counter[str](), []
@@ -101,8 +101,8 @@ class Ppo(RlLoop[PpoSettings]):
         for minibatch in self.minibatches(range(len(rollouts))):
             minibatch.sort(key=lambda n: len(rollouts[n].row[0]))
             tokens = sum(rollouts[n].tokens for n in minibatch)
-            for first in range(0, len(minibatch), settings.rows):
-                at = minibatch[first : first + settings.rows]
+            for first in range(0, len(minibatch), settings.micro_batch_size):
+                at = minibatch[first : first + settings.micro_batch_size]
                 batch = collate([rollouts[n].row for n in at]).to(self.decoder.device)
                 width = batch.ids.shape[1]
                 advantages, values, returns = (
@@ -125,7 +125,7 @@ class Ppo(RlLoop[PpoSettings]):
             "grad_norm": sum(norms) / len(norms),
             "entropy": seen["entropy"] / n,
             "clip_fraction": seen["clipped"] / n,
-            "sampler_gap": seen["gap"] / n,
+            "logprob_gap": seen["gap"] / n,
             "value_loss": seen["value_loss"] / n,
             "value_mean": float(values_NT[own].mean()),
             "explained_variance": float(1 - unexplained),
@@ -139,19 +139,21 @@ class Ppo(RlLoop[PpoSettings]):
         returns_NT: Tensor,
         weights_NT: Tensor,
     ) -> tuple[Tensor, dict[str, float]]:
-        settings, said_NT = self.settings, batch.mask > 0
-        hidden = self._hidden(batch)[said_NT]
+        settings, action_mask_NT = self.settings, batch.mask > 0
+        hidden = self._hidden(batch)[action_mask_NT]
         with autocast(precision_named(settings.dtype), self.decoder.device.type):
             logits = self.decoder.logits(hidden) / settings.temperature
-        logprobs = logprobs_of(logits, batch.targets[said_NT])
-        old = batch.logprobs[said_NT]
-        losses, clipped = clipped_loss(logprobs, old, advantages_NT[said_NT], settings.clip)
+        logprobs = logprobs_of(logits, batch.targets[action_mask_NT])
+        old = batch.logprobs[action_mask_NT]
+        losses, clipped = clipped_loss(logprobs, old, advantages_NT[action_mask_NT], settings.clip)
         values = self.value_head(hidden.float())[:, 0]
-        of_values = value_loss(values, values_NT[said_NT], returns_NT[said_NT], settings.value_clip)
+        of_values = value_loss(
+            values, values_NT[action_mask_NT], returns_NT[action_mask_NT], settings.value_clip
+        )
         with torch.set_grad_enabled(settings.entropy_bonus != 0):
             entropy = token_entropy(logits)
         total = losses + settings.value_weight * of_values - settings.entropy_bonus * entropy
-        return (total * weights_NT[said_NT]).sum(), {
+        return (total * weights_NT[action_mask_NT]).sum(), {
             "tokens": float(len(old)),
             "clipped": float(clipped.sum()),
             "gap": float((logprobs - old).detach().abs().sum()),
@@ -163,8 +165,8 @@ class Ppo(RlLoop[PpoSettings]):
     def _values(self, whole: Batch) -> Tensor:
         """(N, T) of all rollouts, some rows at a time."""
         parts = []
-        for first in range(0, len(whole.ids), self.settings.rows):
-            rows = slice(first, first + self.settings.rows)
+        for first in range(0, len(whole.ids), self.settings.micro_batch_size):
+            rows = slice(first, first + self.settings.micro_batch_size)
             batch = Batch(
                 whole.ids[rows],
                 whole.targets[rows],

@@ -32,7 +32,7 @@ class RejectionSettings(RolloutSettings):
 class Rejection(RlLoop[RejectionSettings]):
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.player.play(self.draw(self.settings.prompts), self.course.reward)
+        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
         self.rolled = time.monotonic()
         rollouts = [r for p, group in enumerate(groups) for r in kept(group, p, self.settings.keep)]
         figures = self.update(rollouts, scale)
@@ -45,14 +45,14 @@ class Rejection(RlLoop[RejectionSettings]):
         for minibatch in self.minibatches(rollouts):
             minibatch.sort(key=lambda r: len(r.row[0]))
             tokens = sum(r.tokens for r in minibatch)
-            for first in range(0, len(minibatch), settings.rows):
-                batch = collate([r.row for r in minibatch[first : first + settings.rows]]).to(
-                    self.decoder.device
-                )
-                said_NT = batch.mask > 0
+            for first in range(0, len(minibatch), settings.micro_batch_size):
+                batch = collate(
+                    [r.row for r in minibatch[first : first + settings.micro_batch_size]]
+                ).to(self.decoder.device)
+                action_mask_NT = batch.mask > 0
                 with autocast(precision_named(settings.dtype), self.decoder.device.type):
-                    logits = token_logits(self.decoder, batch, said_NT)
-                nll = F.cross_entropy(logits, batch.targets[said_NT], reduction="sum")
+                    logits = token_logits(self.decoder, batch, action_mask_NT)
+                nll = F.cross_entropy(logits, batch.targets[action_mask_NT], reduction="sum")
                 (nll / tokens).backward()
                 total += float(nll.detach())
             tokens_seen += tokens

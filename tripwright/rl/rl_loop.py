@@ -21,11 +21,11 @@ from tripwright.learning.batches import Batch, token_logits
 from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
-from tripwright.rewards.curriculum import Course
+from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.named import reward_named
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group, Player, Rollout
+from tripwright.rl.rollouts import Group, Rollout, RolloutWorker
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -42,7 +42,7 @@ class RlLoop(ABC, Generic[S]):
     holds, beside the model's.
     """
 
-    kept: tuple[str, ...] = ("optimizers", "trips", "course", "clock", "meter")
+    kept: tuple[str, ...] = ("optimizers", "trips", "curriculum", "clock", "meter")
 
     def __init__(
         self,
@@ -58,18 +58,20 @@ class RlLoop(ABC, Generic[S]):
         self.model, self.trips, self.settings, self.step = model, trips, settings, 0
         self.decoder = Decoder(model)
         self.optimizers = Optimizers(model, settings.optimizer)
-        rows = settings.sampling_rows or settings.prompts * settings.group
+        rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
         sampling = Sampling(
             settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
         )
         sampling.check_on_policy()
         policy = LocalPolicy(model, chat, sampling)
-        self.player = Player(policy, dialect, settings.group, settings.rules, faults, tools=tools)
+        self.worker = RolloutWorker(
+            policy, dialect, settings.group_size, settings.rules, faults, tools=tools
+        )
         rewards = [
             reward_named(named, trips.domain.rewards) for named in settings.curriculum.rewards
         ]
-        self.course, self.clock = (
-            Course(settings.curriculum, rewards),
+        self.curriculum, self.clock = (
+            CurriculumState(settings.curriculum, rewards),
             Clock(settings.steps, settings.max_minutes),
         )
         self.shuffle = torch.Generator().manual_seed(seed)
@@ -100,9 +102,9 @@ class RlLoop(ABC, Generic[S]):
         return [(self.trips.position, next(self.trips)) for _ in range(count)]
 
     def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
-        """What each optimizer step of a step learns from: `passes` times all of the items, in a new
-        order, in `minibatches` parts."""
-        for _ in range(self.settings.passes):
+        """What each optimizer step of a step learns from: `epochs_per_batch` times all of the
+        items, in a new order, in `minibatches` parts."""
+        for _ in range(self.settings.epochs_per_batch):
             shuffled = [
                 items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()
             ]
@@ -114,8 +116,8 @@ class RlLoop(ABC, Generic[S]):
         """Starts the step's watch and sets the curriculum's stage. The share of the learning rate
         that this step has."""
         self.began = time.monotonic()
-        self.course.begin(self.step, self.epochs)
-        self.player.counted.clear()
+        self.curriculum.begin(self.step, self.epochs)
+        self.worker.counted.clear()
         settings = self.settings
         return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (
             1 - (1 - settings.final_rate) * self.progress
@@ -130,26 +132,30 @@ class RlLoop(ABC, Generic[S]):
     ) -> dict[str, Any]:
         """Counts the step; what it was like, with `figures` of the update. `groups` were played,
         `rollouts` trained on."""
-        now, following = time.monotonic(), self.course.next_reward
+        now, following = time.monotonic(), self.curriculum.next_reward
         described = describe(groups)
         row = {
             **described,
             **figures,
-            "curriculum_stage": self.course.stage + 1,
+            "curriculum_stage": self.curriculum.stage + 1,
             "learning_rate": self.settings.optimizer.adamw_learning_rate * scale,
             **({"epoch": self.epochs} if self.trips.per_epoch else {}),
             "rollout_seconds": self.rolled - self.began,
             "update_seconds": now - self.rolled,
             **self.meter.step(
-                groups, rollouts, self.settings.passes, now - self.began, now - self.rolled
+                groups,
+                rollouts,
+                self.settings.epochs_per_batch,
+                now - self.began,
+                now - self.rolled,
             ),
-            **self.player.counted,
+            **self.worker.counted,
             **self.trips.place_figures(),
-            "rows_per_pass": self.player.policy.figures["rows_per_pass"],
+            "rows_per_pass": self.worker.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
         if scored:  # a step of which nothing was scored says nothing about the stage
-            self.course.end(
+            self.curriculum.end(
                 described["reward_mean"],
                 sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0,
             )
@@ -172,7 +178,7 @@ class RlLoop(ABC, Generic[S]):
             getattr(self, name).load_state_dict(state[name])
 
 
-def said_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
+def action_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
     """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
     ratios, entropy and KL are made of."""
     with autocast(precision_named(settings.dtype), decoder.device.type):

@@ -93,13 +93,13 @@ class Rollout:
 
 
 @dataclass
-class Player:
+class RolloutWorker:
     """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
     S9)."""
 
     policy: LocalPolicy
     dialect: Dialect
-    group: int
+    group_size: int
     rules: str = "strict"
     faults: Faults | None = None
     branching: Branching | None = None
@@ -119,7 +119,7 @@ class Player:
                     faults=self.faults,
                     tools=self.tools,
                 )
-                for g in range(self.group)
+                for g in range(self.group_size)
             ]
             for _, task in tasks
         )
@@ -132,7 +132,7 @@ class Player:
             {name: count for name, count in self.policy.figures.items() if name != "rows_per_pass"}
         )
         groups = [
-            Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group)])
+            Group(number, task, [found[f"{task.id}/{g}"] for g in range(self.group_size)])
             for number, task in tasks
         ]
         for group in groups:

@@ -25,13 +25,13 @@ class RolloutSettings:
     steps: int | None = 500  # None: as many as `max_minutes` or `max_epochs` allow
     max_minutes: float | None = None
     max_epochs: float | None = None  # of a query file
-    prompts: Annotated[int, Ge(1)] = 16
-    group: Annotated[int, Ge(2)] = 8
+    prompts_per_step: Annotated[int, Ge(1)] = 16
+    group_size: Annotated[int, Ge(2)] = 8
     minibatches: Annotated[int, Ge(1)] = 2  # optimizer steps per pass over the rollouts
-    passes: Annotated[int, Ge(1)] = 1  # over the rollouts of a step (verl's ppo_epochs)
-    rows: Annotated[int, Ge(1)] = 8  # episodes per forward pass of the update
+    epochs_per_batch: Annotated[int, Ge(1)] = 1  # over the rollouts of a step (verl's ppo_epochs)
+    micro_batch_size: Annotated[int, Ge(1)] = 8  # episodes per forward pass of the update
     # episodes played at once; None: all of a step's
-    sampling_rows: Annotated[int, Ge(1)] | None = None
+    max_concurrent_rollouts: Annotated[int, Ge(1)] | None = None
     # threads in which tools run while other episodes go on; for tools over HTTP
     tool_threads: Annotated[int, Ge(0)] = 0
     tools: str | None = None  # address of a tool server with the same world; None: in process

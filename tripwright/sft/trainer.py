@@ -40,7 +40,7 @@ class SftSettings:
     first ends the stage."""
 
     steps: int | None = 5000  # None: as many as `max_minutes` or `max_epochs` allow
-    rows_per_step: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
+    batch_size: Annotated[int, Ge(1)] = 4  # transcripts whose gradients make one step
     observation_weight: float = 0.1
     # the learning rate follows whichever of steps, epochs and minutes is furthest
     max_minutes: float | None = None
@@ -50,7 +50,7 @@ class SftSettings:
     # So many of the expert's, read in epochs (1,198 in row S4); None: without end
     expert_transcripts: Annotated[int, Ge(1)] | None = None
     max_epochs: float | None = None  # of `data` or of so many transcripts
-    rows: int | None = None  # transcripts per forward pass; None: all of the step's
+    micro_batch_size: int | None = None  # transcripts per forward pass; None: all of the step's
     packing: bool = False  # all transcripts of a pass in one row, without padding
     warm_up: float = 0.02  # share of the stage in which the learning rate rises; 0.1 in row S4
     final_rate: float = 0.05  # share of the learning rate left at the end of the linear decay
@@ -74,8 +74,8 @@ class SftSettings:
             )
         if self.max_epochs is not None and self.max_epochs <= 0:
             raise UserError(f"max_epochs must be above 0, found {self.max_epochs}.")
-        if self.rows is not None and self.rows < 1:
-            raise UserError(f"rows must be at least 1, found {self.rows}.")
+        if self.micro_batch_size is not None and self.micro_batch_size < 1:
+            raise UserError(f"micro_batch_size must be at least 1, found {self.micro_batch_size}.")
         if self.max_tokens is not None and self.max_tokens < 2:
             raise UserError(f"max_tokens must be at least 2, found {self.max_tokens}.")
         if not 0 <= self.observation_weight <= 1:
@@ -115,11 +115,11 @@ class FineTuning:
     def __init__(self, model: Any, source: Source, settings: SftSettings):
         self.model, self.settings = model, settings
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
-        self.batches = BatchesOfLikeLength(source, settings.rows_per_step)
+        self.batches = BatchesOfLikeLength(source, settings.batch_size)
         self.step, self.tokens, self.count = 0, 0, getattr(source, "count", None)
         steps = settings.steps
         if settings.max_epochs is not None and self.count is not None:
-            of_epochs = math.ceil(settings.max_epochs * self.count / settings.rows_per_step)
+            of_epochs = math.ceil(settings.max_epochs * self.count / settings.batch_size)
             steps = of_epochs if steps is None else min(steps, of_epochs)
         self.clock = Clock(steps, settings.max_minutes)
 
@@ -134,7 +134,7 @@ class FineTuning:
         )
         samples, given = next(self.batches), self.settings.optimizer
         weights, sums = self._total_weight(samples), Sums()
-        size = self.settings.rows or len(samples)
+        size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
             self._backward(samples[first : first + size], weights, sums)
         norm = self.optimizers.step(scale)
@@ -151,7 +151,7 @@ class FineTuning:
             "padding": 1 - sums.tokens / max(1, sums.places),
         }
         if self.count:
-            row["epoch"] = self.step * self.settings.rows_per_step / self.count
+            row["epoch"] = self.step * self.settings.batch_size / self.count
         return row
 
     def _total_weight(self, samples: Sequence[Sample]) -> float:

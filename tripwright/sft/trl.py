@@ -114,26 +114,26 @@ def check_for_trl(settings: SftSettings, pretrained: str | None) -> None:
             "TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to"
             ' "none".'
         )
-    if settings.rows_per_step % (settings.rows or settings.rows_per_step):
+    if settings.batch_size % (settings.micro_batch_size or settings.batch_size):
         raise UserError(
-            f"sft.rows_per_step ({settings.rows_per_step}) must be a multiple of sft.rows"
-            f" ({settings.rows}) for TRL."
+            f"sft.batch_size ({settings.batch_size}) must be a multiple of sft.micro_batch_size"
+            f" ({settings.micro_batch_size}) for TRL."
         )
 
 
 def trl_settings(
     settings: SftSettings, folder: Path, most_tokens: int, seed: int, masked: bool
 ) -> dict[str, Any]:
-    """Ours in TRL's words. `rows_per_step` counts one process; under several each has its own."""
+    """Ours in TRL's words. `batch_size` counts one process; under several each has its own."""
     rate, cuda = settings.optimizer, torch.cuda.is_available()
-    rows = settings.rows or settings.rows_per_step
+    rows = settings.micro_batch_size or settings.batch_size
     return {
         "output_dir": str(folder / "trl"),
         "assistant_only_loss": masked,
         "max_length": most_tokens,
         "packing": settings.packing,
         "per_device_train_batch_size": rows,
-        "gradient_accumulation_steps": settings.rows_per_step // rows,
+        "gradient_accumulation_steps": settings.batch_size // rows,
         "max_steps": -1 if settings.max_epochs is not None else settings.steps,
         "num_train_epochs": settings.max_epochs or 1.0,
         "learning_rate": rate.adamw_learning_rate,

@@ -39,7 +39,11 @@ def longer(before: Mapping[str, Any], after: Mapping[str, Any], run: Path) -> st
     only_lengths = all(
         path.rpartition(".")[2] in LENGTHS for path, _, _ in differing(before, after)
     )
-    last = [stage for stage in ("rl", "sft", "copy", "start") if (run / "model" / stage).is_dir()]
+    last = [
+        stage
+        for stage in ("rl", "sft", "copy_pretraining", "start")
+        if (run / "model" / stage).is_dir()
+    ]
     if only_lengths and last:
         return (
             "To train longer, start another run from this one's model: model.pretrained ="

@@ -174,7 +174,9 @@ def evaluate(
     model, tokenizer = load_model(run.model(stage))
     settings = run.recipe.evaluation
     policy = LocalPolicy(
-        model, ChatFormat(tokenizer), Sampling(0.0, settings.rows, run.recipe.seed, settings.dtype)
+        model,
+        ChatFormat(tokenizer),
+        Sampling(0.0, settings.max_concurrent_rollouts, run.recipe.seed, settings.dtype),
     )
     score = _play(run, exam, policy, name, identity, policy.chat, emptied_tools)
     score["metrics"]["dense_reward"] = mean(

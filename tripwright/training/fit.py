@@ -59,17 +59,19 @@ class StageMemory:
 def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageMemory]:
     """One entry for each stage that the recipe has, in order."""
     found = []
-    if recipe.copy is not None:
-        length = 2 * max(recipe.copy.lengths)
-        rows = max(1, recipe.copy.tokens_per_step // length)
-        held = _held(model, recipe.copy.optimizer, device)
+    if recipe.copy_pretraining is not None:
+        length = 2 * max(recipe.copy_pretraining.lengths)
+        rows = max(1, recipe.copy_pretraining.tokens_per_step // length)
+        held = _held(model, recipe.copy_pretraining.optimizer, device)
         found.append(
             StageMemory(
-                "copy", held, _learning(model, rows, length, 0.5, recipe.copy.dtype, device)
+                "copy_pretraining",
+                held,
+                _learning(model, rows, length, 0.5, recipe.copy_pretraining.dtype, device),
             )
         )
     if recipe.sft is not None:
-        rows = recipe.sft.rows or recipe.sft.rows_per_step
+        rows = recipe.sft.micro_batch_size or recipe.sft.batch_size
         learning = _learning(
             model, rows, sft_tokens(recipe.sft, recipe, model), 1.0, recipe.sft.dtype, device
         )
@@ -80,7 +82,12 @@ def memory(recipe: Recipe, model: ModelSize, device: str = "cpu") -> list[StageM
         if settings.has_reference:
             held["reference model"] = model.parameters * WEIGHT_BYTES
         learning = _learning(
-            model, settings.rows, episode_tokens(recipe, model), AGENT_SHARE, settings.dtype, device
+            model,
+            settings.micro_batch_size,
+            episode_tokens(recipe, model),
+            AGENT_SHARE,
+            settings.dtype,
+            device,
         )
         found.append(StageMemory(name, held, learning, _playing(recipe, model, settings, device)))
     return found
@@ -155,7 +162,10 @@ def precision_name(dtype: str, device: str = "cpu") -> str:
 def _playing(
     recipe: Recipe, model: ModelSize, settings: RolloutSettings, device: str
 ) -> dict[str, float]:
-    s, rows = model.shape, settings.sampling_rows or settings.prompts * settings.group
+    s, rows = (
+        model.shape,
+        settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size,
+    )
     size = BYTES[precision_name(settings.dtype, device)]
     positions = min(
         recipe.dialect.dialect().context_tokens + recipe.dialect.dialect().max_tool_tokens,

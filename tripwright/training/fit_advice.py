@@ -62,16 +62,19 @@ def _candidates(
 ) -> Iterator[tuple[str, Callable[[Recipe], Recipe]]]:
     """(as it is written in a recipe, the change). The first ones change nothing but the time that a
     step takes."""
-    if recipe.sft is not None and (recipe.sft.rows or recipe.sft.rows_per_step) > 1:
-        yield "sft.rows = 1", _one_row_of_sft
+    if recipe.sft is not None and (recipe.sft.micro_batch_size or recipe.sft.batch_size) > 1:
+        yield "sft.micro_batch_size = 1", _one_row_of_sft
     if recipe.rl is not None:
         name, settings = recipe.rl
-        if settings.rows > 1:
-            yield f"{name}.rows = 1", partial(_rl, rows=1)
-        rows = settings.sampling_rows or settings.prompts * settings.group
+        if settings.micro_batch_size > 1:
+            yield f"{name}.micro_batch_size = 1", partial(_rl, micro_batch_size=1)
+        rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
         while rows > LEAST_ROWS:
             rows = max(LEAST_ROWS, rows // 2)
-            yield f"{name}.sampling_rows = {rows}", partial(_rl, sampling_rows=rows)
+            yield (
+                f"{name}.max_concurrent_rollouts = {rows}",
+                partial(_rl, max_concurrent_rollouts=rows),
+            )
         halves = device == "cuda" or precision_name(AUTO) != "float32"
         if precision_name(settings.dtype, device) == "float32" and halves:
             yield f'{name}.dtype = "bfloat16"', partial(_rl, dtype="bfloat16")
@@ -89,7 +92,7 @@ def _candidates(
 
 def _one_row_of_sft(recipe: Recipe) -> Recipe:
     assert recipe.sft is not None
-    return replace(recipe, sft=replace(recipe.sft, rows=1))
+    return replace(recipe, sft=replace(recipe.sft, micro_batch_size=1))
 
 
 def _rl(recipe: Recipe, **changed: Any) -> Recipe:

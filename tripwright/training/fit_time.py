@@ -118,12 +118,20 @@ def steps_of(
     CPU."""
     works = []
     measure = device == "cpu"
-    if recipe.copy is not None:
-        length = 2 * max(recipe.copy.lengths)
-        rows = max(1, recipe.copy.tokens_per_step // length)
+    if recipe.copy_pretraining is not None:
+        length = 2 * max(recipe.copy_pretraining.lengths)
+        rows = max(1, recipe.copy_pretraining.tokens_per_step // length)
         works.append(
             _update(
-                "copy", recipe, model, rows, rows, length, length // 2, recipe.copy.dtype, measure
+                "copy_pretraining",
+                recipe,
+                model,
+                rows,
+                rows,
+                length,
+                length // 2,
+                recipe.copy_pretraining.dtype,
+                measure,
             )
         )
     if (sft := recipe.sft) is not None:
@@ -133,8 +141,8 @@ def steps_of(
                 "sft",
                 recipe,
                 model,
-                sft.rows_per_step,
-                sft.rows or sft.rows_per_step,
+                sft.batch_size,
+                sft.micro_batch_size or sft.batch_size,
                 length,
                 length,
                 sft.dtype,
@@ -180,13 +188,13 @@ def _rl(
     measure: bool,
 ) -> StepWork:
     """Groups that agree are not computed in an update; here all are counted."""
-    episodes = settings.prompts * settings.group
+    episodes = settings.prompts_per_step * settings.group_size
     made = _update(
         name,
         recipe,
         model,
-        episodes * settings.passes,
-        settings.rows,
+        episodes * settings.epochs_per_batch,
+        settings.micro_batch_size,
         found.episode,
         found.agent,
         settings.dtype,
@@ -196,9 +204,11 @@ def _rl(
     tokens = episodes * found.episode
     if not measure:
         return StepWork(name, tokens, made.update_flops, played)
-    rows = min(settings.sampling_rows or episodes, episodes)
+    rows = min(settings.max_concurrent_rollouts or episodes, episodes)
     rates, s = (
-        measured(model, settings.dtype, settings.rows * found.episode, rows, recipe.threads),
+        measured(
+            model, settings.dtype, settings.micro_batch_size * found.episode, rows, recipe.threads
+        ),
         model.shape,
     )
     read = flops(s, episodes * (found.episode - found.agent), episodes * found.episode**2 / 2, 0)

@@ -72,7 +72,7 @@ ADVICE = {
     "official_gap_opens": (
         "The holes of the official rules are being learned: make the reward of strict rules."
     ),
-    "sampler_gap": (
+    "logprob_gap": (
         "Sampler and trainer disagree: use the same dtype for both, and look at the chat template"
         " and the cache."
     ),

@@ -36,7 +36,7 @@ class Limits:
     # official pass rate minus strict, against its start: holes in the rules are being learned
     gap_growth: float = 0.05
     # nats per token, mean |trainer − sampler|: the ratio is off by 2% before anything was learned
-    sampler_gap: float = 0.02
+    logprob_gap: float = 0.02
     kl: float = 0.5  # nats per token against the reference: the policy is another one
     kl_growth: float = 3.0  # × within one window, once above a tenth of `kl`
     unscored: float = 0.01  # of episodes: above it every rate here needs a worst case (law 4)
@@ -259,11 +259,11 @@ def official_gap_opens(rows: Sequence[Row], limits: Limits) -> str | None:
     )
 
 
-def sampler_gap(rows: Sequence[Row], limits: Limits) -> str | None:
-    now = _recent(rows, "sampler_gap", limits)
+def logprob_gap(rows: Sequence[Row], limits: Limits) -> str | None:
+    now = _recent(rows, "logprob_gap", limits)
     return (
         f"sampler and trainer differ by {now:.3f} nats per token"
-        if now is not None and now > limits.sampler_gap
+        if now is not None and now > limits.logprob_gap
         else None
     )
 
@@ -358,7 +358,7 @@ PATTERNS: dict[str, Pattern] = {
     "gradient_spike": gradient_spike,
     "reward_without_passes": reward_without_passes,
     "official_gap_opens": official_gap_opens,
-    "sampler_gap": sampler_gap,
+    "logprob_gap": logprob_gap,
     "kl_grows": kl_grows,
     "unscored": unscored,
     "tool_errors": tool_errors,

@@ -17,7 +17,7 @@ from tripwright.files import write_atomically
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.runs import SCORE
-from tripwright.sft.copying import CopySettings
+from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
 from tripwright.training.examination import (
@@ -52,12 +52,16 @@ def quickstart_recipe(minutes: float) -> Recipe:
     # groups that all pass teach nothing; the exam keeps 4:3:3
     rl_mix = domain_of(DialectSettings().name).mix(levels=(1, 3, 3))
     grpo = GrpoSettings(
-        steps=None, max_minutes=round(RL_SHARE * left, 2), prompts=8, final_rate=0.1, optimizer=rate
+        steps=None,
+        max_minutes=round(RL_SHARE * left, 2),
+        prompts_per_step=8,
+        final_rate=0.1,
+        optimizer=rate,
     )
     return Recipe(
         name="quickstart",
         data=DataSettings(rl_mix=rl_mix),
-        copy=CopySettings(),
+        copy_pretraining=CopyPretrainingSettings(),
         sft=SftSettings(steps=None, max_minutes=round(COLD_START_SHARE * left, 2)),
         rl=Reinforcement("grpo", grpo),
     )
@@ -68,7 +72,7 @@ def train_and_examine(run: RunFolder) -> list[str]:
     exam = settle(run)
     measure_difficulty(run)
     stages.make(run)
-    stages.copy(run)
+    stages.copy_pretraining(run)
     stages.cold_start(run)
     evaluate(run, exam, "sft", BEFORE)
     stages.reinforce(run)

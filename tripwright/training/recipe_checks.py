@@ -14,9 +14,9 @@ from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.named import check_named
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
+from tripwright.training.loggers import LOGGERS, check_loggers
 from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import Recipe
-from tripwright.training.sinks import SINKS, check_sinks
 
 
 def check(recipe: Recipe) -> None:
@@ -28,18 +28,20 @@ def check(recipe: Recipe) -> None:
     one_of("evaluation.dtype", recipe.evaluation.dtype, PRECISIONS)
     if recipe.domain.rules:
         one_of("evaluation.rules", recipe.evaluation.rules, recipe.domain.rules)
-    for name in recipe.sinks:
-        one_of("sinks", name, tuple(SINKS))
+    for name in recipe.loggers:
+        one_of("loggers", name, tuple(LOGGERS))
     for name, settings in (
-        ("copy", recipe.copy),
+        ("copy_pretraining", recipe.copy_pretraining),
         ("sft", recipe.sft),
         *([recipe.rl] if recipe.rl else []),
     ):
         if settings is not None:
             one_of(f"{name}.dtype", settings.dtype, PRECISIONS)
             one_of(f"{name}.optimizer.name", settings.optimizer.name, OPTIMIZERS)
-    if recipe.copy and not recipe.copy.lengths:
-        raise UserError("copy.lengths is empty: give the lengths of the strings that are repeated.")
+    if recipe.copy_pretraining and not recipe.copy_pretraining.lengths:
+        raise UserError(
+            "copy_pretraining.lengths is empty: give the lengths of the strings that are repeated."
+        )
     if recipe.sft:
         check_end("sft", recipe.sft.steps, recipe.sft.max_minutes, recipe.sft.max_epochs)
     if recipe.rl is not None:
@@ -79,7 +81,7 @@ def check_needs(recipe: Recipe) -> None:
             f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
             " how), or name another folder or model."
         )
-    check_sinks(recipe.sinks)
+    check_loggers(recipe.loggers)
 
 
 def one_of(name: str, found: str, accepted: tuple[str, ...]) -> None:

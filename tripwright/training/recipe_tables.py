@@ -14,7 +14,7 @@ from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.inference.precision import AUTO
 from tripwright.rl.settings import RolloutSettings
-from tripwright.sft.copying import CopySettings
+from tripwright.sft.copy_pretraining import CopyPretrainingSettings
 from tripwright.sft.trainer import SftSettings
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import CheckpointSettings
@@ -102,7 +102,7 @@ class EvaluationSettings:
     queries: Count = 500
     difficulty_queries: Count = 1000
     per_world: Count = 20
-    rows: Count = 100
+    max_concurrent_rollouts: Count = 100
     rules: str = "strict"
     dtype: str = AUTO
 
@@ -118,7 +118,7 @@ class Reinforcement(NamedTuple):
 @dataclass(frozen=True)
 class Recipe:
     """`faults` are of the tools that RL rolls out with (row S9); cold start and examinations have
-    none. `sinks` are other places that the metrics go to: see `sinks.SINKS`."""
+    none. `loggers` are other places that the metrics go to: see `loggers.LOGGERS`."""
 
     name: str = "nano"
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
@@ -127,13 +127,13 @@ class Recipe:
     live: LiveSettings | None = None
     dialect: DialectSettings = DialectSettings()
     model: ModelSettings = ModelSettings()
-    copy: CopySettings | None = None
+    copy_pretraining: CopyPretrainingSettings | None = None
     sft: SftSettings | None = None
     rl: Reinforcement | None = None
     faults: Faults | None = None
     evaluation: EvaluationSettings = field(default_factory=EvaluationSettings)
     checkpoint: CheckpointSettings = CheckpointSettings()
-    sinks: tuple[str, ...] = ()
+    loggers: tuple[str, ...] = ()
 
     @property
     def domain(self) -> Domain:

@@ -48,17 +48,16 @@ from tripwright.training.checkpoint import (
 )
 from tripwright.training.data_source import data_identity
 from tripwright.training.health import Watchman
+from tripwright.training.loggers import Loggers
 from tripwright.training.recipe import Recipe
-from tripwright.training.sinks import Sinks
 from tripwright.training.stopping import Stopping
 
 # tables and settings of a recipe that may change when a run is continued
-FREE = ("checkpoint", "sinks", "threads", "evaluation")
+FREE = ("checkpoint", "loggers", "threads", "evaluation")
 # of a manifest with the present, or the steps would mean nothing
 MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only
 SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")
-LOGGED_AS = {"copy": "warmup"}  # names of stages in metrics.jsonl where they differ
 # of a step's figures, in the line on stderr
 SHOWN = ("loss", "copy_length", "reward_mean", "pass_rate", "tokens_per_second")
 
@@ -194,16 +193,15 @@ class RunFolder:
             began = written_at = time.monotonic()
             written, status = loop.step, Status(stage, loop)
             rows = list[dict[str, Any]]()
-            logged_as = LOGGED_AS.get(stage, stage)
-            with Journal(self.metrics, rows.append) as journal, closing(self._sinks()) as sinks:
+            with Journal(self.metrics, rows.append) as journal, closing(self._loggers()) as loggers:
                 watch = Watchman(rows)
                 while loop.progress < 1:
                     row = loop.take_step()
                     now = time.monotonic()
                     seconds = round(before + now - began, 2)
-                    line = {"stage": logged_as, "step": loop.step, "seconds": seconds, **row}
+                    line = {"stage": stage, "step": loop.step, "seconds": seconds, **row}
                     journal.append(line)
-                    sinks.log(logged_as, loop.step, line)
+                    loggers.log(stage, loop.step, line)
                     self._warn(watch, line)
                     status.show(loop, row)
                     due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
@@ -215,8 +213,8 @@ class RunFolder:
                     stopping.leave_if_asked()
             status.end()
 
-    def _sinks(self) -> Sinks:
-        return Sinks(self.recipe.sinks, self.folder, self.recipe.record())
+    def _loggers(self) -> Loggers:
+        return Loggers(self.recipe.loggers, self.folder, self.recipe.record())
 
     def _warn(self, watch: Watchman, line: dict[str, Any]) -> None:
         """New warnings on stderr; all of them, with the last step of those that are over, in
@@ -241,7 +239,7 @@ class RunFolder:
             loop.load_state_dict(state["loop"])
             set_process_generators(state["generators"])
             print(f"{stage}: going on after step {loop.step}", file=sys.stderr)
-        seconds = rewind_metrics(self.metrics, LOGGED_AS.get(stage, stage), loop.step)
+        seconds = rewind_metrics(self.metrics, stage, loop.step)
         return float(found.manifest["seconds"]) if found else seconds
 
     def _refuse_changes(self, then: dict[str, Any], now: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from tripwright.inference.local import load_model
 from tripwright.learning.trips import ExpertTranscripts, expert_sessions
 from tripwright.llm.urls import shown_url
 from tripwright.rl.algorithms import ALGORITHMS
-from tripwright.sft.copying import Copying
+from tripwright.sft.copy_pretraining import CopyPretraining
 from tripwright.sft.data import FileSamples, expert_samples, file_samples
 from tripwright.sft.trainer import FineTuning
 from tripwright.tools.remote import RemoteToolBox
@@ -73,16 +73,20 @@ def load_trainable(folder: Path) -> tuple[Any, Any]:
     return model.float().to("cuda" if torch.cuda.is_available() else "cpu"), tokenizer
 
 
-def copy(run: RunFolder, after: str = "start") -> None:
+def copy_pretraining(run: RunFolder, after: str = "start") -> None:
     """The copy warm-up."""
-    if run.recipe.copy is None or run.done("copy"):
+    if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
     model, tokenizer = load_trainable(run.model(after))
-    run.drive("copy", Copying(model, run.recipe.copy, run.recipe.seed), model.device.type)
-    run.save("copy", model, tokenizer)
+    run.drive(
+        "copy_pretraining",
+        CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed),
+        model.device.type,
+    )
+    run.save("copy_pretraining", model, tokenizer)
 
 
-def cold_start(run: RunFolder, after: str = "copy") -> None:
+def cold_start(run: RunFolder, after: str = "copy_pretraining") -> None:
     """SFT on the expert's transcripts, each trip new, or on a file's."""
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):

@@ -214,10 +214,10 @@ def test_a_query_weighs_the_same_however_many_of_its_samples_were_scored(
 def test_runs_that_differ_by_their_seed_are_one(
     made: Maker, compare: Compare, refused: Refused
 ) -> None:
-    recipe = {"name": "grpo", "grpo": {"group": 8}}
+    recipe = {"name": "grpo", "grpo": {"group_size": 8}}
     sizes = {"grpo-0": 20, "grpo-1": 24, "grpo-2": 28, "dapo-0": 30, "dapo-1": 32}
     folders = [
-        made(name, [i < passed for i in range(40)], {**recipe, "name": name, "seed": seed, "grpo": {"group": 8 if "grpo" in name else 16}},
+        made(name, [i < passed for i in range(40)], {**recipe, "name": name, "seed": seed, "grpo": {"group_size": 8 if "grpo" in name else 16}},
              "eval/after_rl", policy={"kind": "local", "stage": "rl", "fingerprint": name})
         for (name, passed), seed in zip(sizes.items(), (0, 1, 2, 0, 1), strict=True)
     ]  # fmt: skip

@@ -82,7 +82,7 @@ def supervised_figures(rows: Sequence[Json]) -> list[str]:
     x = "minutes since the start"
 
     def lines(key: str) -> list[Line]:
-        stages = (("warmup", "warm-up", 0), ("sft", "SFT", 1))
+        stages = (("copy_pretraining", "warm-up", 0), ("sft", "SFT", 1))
         return [
             Line(
                 words,

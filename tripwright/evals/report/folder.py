@@ -63,13 +63,13 @@ class RunFolder:
 
 
 def reinforcement(recipe: Json) -> tuple[str, Json]:
-    """(algorithm, its settings) of a resolved recipe: the one table that says how many prompts a
-    step has; ("", {}) where it has none."""
+    """(algorithm, its settings) of a resolved recipe: the one table that has a curriculum of
+    rewards; ("", {}) where there is none."""
     return next(
         (
             (name, table)
             for name, table in recipe.items()
-            if isinstance(table, dict) and "prompts" in table
+            if isinstance(table, dict) and "curriculum" in table
         ),
         ("", {}),
     )

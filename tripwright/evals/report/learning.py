@@ -20,7 +20,7 @@ from tripwright.evals.report.training_charts import group_sections
 
 def learning_section(run: RunFolder) -> str:
     """All charts of one run as figures, or "" where nothing was logged."""
-    supervised, rl = run.stage("warmup", "sft"), run.rl
+    supervised, rl = run.stage("copy_pretraining", "sft"), run.rl
     groups, before = group_sections(rl), "".join(supervised_figures(supervised))
     if not groups and not before:
         return ""

@@ -209,7 +209,9 @@ def _training_tokens(run: RunFolder) -> float:
             found for row in run.stage(stage) if (found := number(row.get("tokens"))) is not None
         ]
 
-    return sum(logged("rl")) + sum(max(logged(stage), default=0.0) for stage in ("warmup", "sft"))
+    return sum(logged("rl")) + sum(
+        max(logged(stage), default=0.0) for stage in ("copy_pretraining", "sft")
+    )
 
 
 def _subtitle(run: RunFolder) -> str:

@@ -121,7 +121,7 @@ GROUPS = (
             Chart(
                 "Sampler against trainer",
                 "nats per token",
-                (("sampler_gap", "gap", 4),),
+                (("logprob_gap", "gap", 4),),
                 "Mean difference of the two log-probabilities of the same token.",
             ),
             Chart(

@@ -19,8 +19,8 @@ def gae(
     compute_gae_advantage_return gives the same advantages, whitened, and leaves numbers on
     observation tokens.) A reward outside the mask would be lost, so it is refused.
     """
-    said_NT = mask_NT > 0
-    if bool(rewards_NT.masked_fill(said_NT, 0.0).any()):
+    action_mask_NT = mask_NT > 0
+    if bool(rewards_NT.masked_fill(action_mask_NT, 0.0).any()):
         raise ValueError(
             "rewards_NT has a reward on a token outside mask_NT: put it on the last of the agent's"
             " own tokens"
@@ -29,22 +29,22 @@ def gae(
         advantages_NT = torch.zeros_like(values_NT)
         advantage_N = next_value_N = torch.zeros_like(values_NT[:, 0])
         # no row says anything at the other positions
-        for t in reversed(said_NT.any(0).nonzero().flatten().tolist()):
-            said_N, value_N = said_NT[:, t], values_NT[:, t]
+        for t in reversed(action_mask_NT.any(0).nonzero().flatten().tolist()):
+            said_N, value_N = action_mask_NT[:, t], values_NT[:, t]
             delta_N = rewards_NT[:, t] + gamma * next_value_N - value_N
             advantage_N = torch.where(said_N, delta_N + gamma * lam * advantage_N, advantage_N)
             next_value_N = torch.where(said_N, value_N, next_value_N)
             advantages_NT[:, t] = torch.where(said_N, advantage_N, 0.0)
-        return advantages_NT, torch.where(said_NT, advantages_NT + values_NT, 0.0)
+        return advantages_NT, torch.where(action_mask_NT, advantages_NT + values_NT, 0.0)
 
 
 def whiten(x_NT: Tensor, mask_NT: Tensor, eps: float = 1e-8) -> Tensor:
     """Shifted to mean 0 and scaled to sample variance 1 over the mask; 0 outside it, and everywhere
     if less than two tokens count."""
-    said_NT = mask_NT > 0
-    n = said_NT.sum()
+    action_mask_NT = mask_NT > 0
+    n = action_mask_NT.sum()
     centred_NT = torch.where(
-        said_NT, x_NT - torch.where(said_NT, x_NT, 0.0).sum() / n.clamp(min=1), 0.0
+        action_mask_NT, x_NT - torch.where(action_mask_NT, x_NT, 0.0).sum() / n.clamp(min=1), 0.0
     )
     variance = centred_NT.square().sum() / (n - 1).clamp(min=1)
     return centred_NT * (variance + eps).rsqrt()

@@ -10,10 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.sft.copying import Copying, CopySettings
+from tripwright.sft.copy_pretraining import CopyPretraining, CopyPretrainingSettings
 
 
-def steps(loop: Copying, most: int | None = None) -> list[dict[str, Any]]:
+def steps(loop: CopyPretraining, most: int | None = None) -> list[dict[str, Any]]:
     rows = []
     while loop.progress < 1 and (most is None or len(rows) < most):
         rows.append(loop.take_step())
@@ -22,9 +22,9 @@ def steps(loop: Copying, most: int | None = None) -> list[dict[str, Any]]:
 
 def test_it_stops_at_max_steps(tiny_model: Any) -> None:
     rows = steps(
-        Copying(
+        CopyPretraining(
             tiny_model("qwen3", 50),
-            CopySettings(lengths=(4, 8), tokens_per_step=128, max_steps=7),
+            CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=128, max_steps=7),
             seed=0,
         )
     )
@@ -36,14 +36,18 @@ def test_it_stops_at_max_steps(tiny_model: Any) -> None:
 def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(
     tiny_model: Any,
 ) -> None:
-    settings = CopySettings(lengths=(4, 8, 16), learned_at=1e9, tokens_per_step=128, max_steps=50)
-    loop = Copying(tiny_model("qwen3", 50), settings, seed=0)
+    settings = CopyPretrainingSettings(
+        lengths=(4, 8, 16), learned_at=1e9, tokens_per_step=128, max_steps=50
+    )
+    loop = CopyPretraining(tiny_model("qwen3", 50), settings, seed=0)
     assert [row["copy_length"] for row in steps(loop)] == [4, 8, 16] and loop.progress == 1
 
 
 def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
     model = tiny_model("qwen3", 50)
-    loop = Copying(model, CopySettings(lengths=(6,), tokens_per_step=24, dtype="float32"), seed=3)
+    loop = CopyPretraining(
+        model, CopyPretrainingSettings(lengths=(6,), tokens_per_step=24, dtype="float32"), seed=3
+    )
     once = torch.randint(0, 50, (2, 6), generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
         logits = model(torch.cat((once, once), dim=1)).logits[:, 6:-1]
@@ -55,11 +59,13 @@ def test_the_loss_is_that_of_the_repetition(tiny_model: Any) -> None:
 def test_it_goes_on_bit_for_bit_from_its_state(at: int, tiny_model: Any) -> None:
     """Through a change of length too: the loss at which a length counts as learned is reached at
     once."""
-    settings = CopySettings(lengths=(4, 8, 16), learned_at=3.95, tokens_per_step=64, max_steps=10)
-    whole, first = (Copying(tiny_model("qwen3", 50), settings, seed=1) for _ in range(2))
+    settings = CopyPretrainingSettings(
+        lengths=(4, 8, 16), learned_at=3.95, tokens_per_step=64, max_steps=10
+    )
+    whole, first = (CopyPretraining(tiny_model("qwen3", 50), settings, seed=1) for _ in range(2))
     expected = steps(whole)
     assert steps(first, most=at) == [pytest.approx(row, rel=1e9) for row in expected[:at]]
-    second = Copying(tiny_model("qwen3", 50, seed=9), settings, seed=2)
+    second = CopyPretraining(tiny_model("qwen3", 50, seed=9), settings, seed=2)
     second.load_state_dict(first.state_dict())
     rest = steps(second)
     assert [(row["loss"], row["copy_length"], row["tokens"]) for row in rest] == [

@@ -24,7 +24,7 @@ UNKNOWN = 10.0  # in place of the smoothed loss before a length's first step; no
 
 
 @dataclass(frozen=True)
-class CopySettings:
+class CopyPretrainingSettings:
     # from 8 it takes a third longer (docs/log.md)
     lengths: tuple[Annotated[int, Ge(2)], ...] = (16, 32, 64, 128, 256)
     learned_at: Annotated[float, Gt(0)] = 0.3  # loss on the repetition at which the length doubles
@@ -34,11 +34,11 @@ class CopySettings:
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
-class Copying:
+class CopyPretraining:
     """The warm-up as a `Loop`: trains in place, and ends when the longest length is learned, or at
     `max_steps`."""
 
-    def __init__(self, model: Any, settings: CopySettings, seed: int):
+    def __init__(self, model: Any, settings: CopyPretrainingSettings, seed: int):
         self.model, self.settings = model, settings
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
         # on the CPU: the same strings whatever trains on them

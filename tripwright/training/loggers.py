@@ -1,14 +1,15 @@
 """Other places that a run's metrics go to, beside RUN/metrics.jsonl: TensorBoard, trackio, Weights
 & Biases (row D9). All are extras.
 
-    sinks = Sinks(("tensorboard",), run_folder, recipe.record())      UserError before anything
-    runs, if one cannot be used sinks.log("rl", step, row)
-    nested figures become a/b; texts are left out sinks.close()
+    loggers = Loggers(("tensorboard",), run_folder, recipe.record())  # UserError: one is unusable
+    loggers.log("rl", step, row)       # nested figures become a/b; texts are left out
+    loggers.close()
 
-A sink that fails while the run goes on is named on stderr and left out from then on: no run is lost
-for a chart. Nothing leaves this machine unless the user's environment says so (WANDB_MODE=online).
-A resumed run takes some steps again: TensorBoard is told to forget them, the others get each step
-once (RUN/sinks.json knows which they had; the steps are the same bit for bit).
+A logger that fails while the run goes on is named on stderr and left out from then on: no run is
+lost for a chart. Nothing leaves this machine unless the user's environment says so
+(WANDB_MODE=online). A resumed run takes some steps again: TensorBoard is told to forget them, the
+others get each step once (RUN/loggers.json knows which they had; the steps are the same bit for
+bit).
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from tripwright.errors import UserError
 from tripwright.files import write_atomically
 
 PROJECT = "tripwright"
-STATE_FILE = "sinks.json"
+STATE_FILE = "loggers.json"
 
 
-class Sink(Protocol):
+class Logger(Protocol):
     """`figures` are flat and numbers. `rewinds`: a step that comes again replaces what was logged
     for it and after it."""
 
@@ -130,51 +131,55 @@ class WeightsAndBiases:
             self._run.finish()
 
 
-SINKS: dict[str, Any] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb": WeightsAndBiases}
+LOGGERS: dict[str, Any] = {
+    "tensorboard": TensorBoard,
+    "trackio": Trackio,
+    "wandb": WeightsAndBiases,
+}
 
 
-def check_sinks(names: Sequence[str]) -> None:
+def check_loggers(names: Sequence[str]) -> None:
     """Raises UserError for an unknown name and for one whose package is not installed. Loads
     nothing."""
     for name in names:
-        if name not in SINKS:
-            raise UserError(f"Unknown sink '{name}'. Accepted: {', '.join(SINKS)}.")
-        if importlib.util.find_spec(SINKS[name].package) is None:
+        if name not in LOGGERS:
+            raise UserError(f"Unknown logger '{name}'. Accepted: {', '.join(LOGGERS)}.")
+        if importlib.util.find_spec(LOGGERS[name].package) is None:
             raise UserError(
-                f"The sink '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'"
+                f"The logger '{name}' needs the '{name}' extra: pip install 'tripwright[{name}]'"
             )
 
 
-class Sinks:
-    """All sinks of one run, opened here. With no names it does nothing and writes nothing."""
+class Loggers:
+    """All loggers of one run, opened here. With no names it does nothing and writes nothing."""
 
     def __init__(self, names: Sequence[str], folder: str | Path, config: dict[str, Any]):
-        check_sinks(names)
-        self._open: dict[str, Sink] = {}
+        check_loggers(names)
+        self._open: dict[str, Logger] = {}
         self._state = Path(folder) / STATE_FILE
         self._logged = _read_state(self._state) if names else {}
         for name in dict.fromkeys(names):
             try:
-                self._open[name] = SINKS[name](Path(folder), config)
+                self._open[name] = LOGGERS[name](Path(folder), config)
             except Exception as error:  # whatever a tracker's own start may raise
                 self.close()
-                raise UserError(f"The sink '{name}' does not start: {_one_line(error)}") from None
+                raise UserError(f"The logger '{name}' does not start: {_one_line(error)}") from None
 
     def log(self, stage: str, step: int, row: dict[str, Any]) -> None:
         """The figures of one step, as they stand in metrics.jsonl."""
         figures = flatten(
             {key: value for key, value in row.items() if key not in ("stage", "step")}
         )
-        for name, sink in list(self._open.items()):
+        for name, logger in list(self._open.items()):
             logged = self._logged.setdefault(name, {})
-            if not sink.rewinds and step <= logged.get(stage, 0):
+            if not logger.rewinds and step <= logged.get(stage, 0):
                 continue
             try:
-                sink.log(stage, step, figures)
+                logger.log(stage, step, figures)
             except Exception as error:
                 # a full disk or a dead network costs the charts, not the run
                 print(
-                    f"sink '{name}' failed at {stage} step {step} and is left out:"
+                    f"logger '{name}' failed at {stage} step {step} and is left out:"
                     f" {_one_line(error)}",
                     file=sys.stderr,
                 )
@@ -186,11 +191,11 @@ class Sinks:
 
     def close(self) -> None:
         while self._open:
-            name, sink = self._open.popitem()
+            name, logger = self._open.popitem()
             try:
-                sink.close()
+                logger.close()
             except Exception as error:
-                print(f"sink '{name}' did not close: {_one_line(error)}", file=sys.stderr)
+                print(f"logger '{name}' did not close: {_one_line(error)}", file=sys.stderr)
 
 
 def flatten(row: dict[str, Any], above: str = "") -> dict[str, float]:

@@ -22,8 +22,8 @@ from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
 
-from tripwright.inference import batch as local_batch
-from tripwright.inference.batch import READ_TOKENS, common
+from tripwright.inference import engine as inference_engine
+from tripwright.inference.engine import READ_TOKENS, common
 from tripwright.inference.local import LocalPolicy, Sampling
 
 LONG_PROMPT = "Plan the trip with the tools, one call a turn, and think of the budget. " * 12
@@ -123,10 +123,10 @@ def test_no_pass_reads_more_than_its_share(
         session.id: session.transcript
         for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
     }
-    sizes, hidden = [], local_batch.Decoder.hidden
-    monkeypatch.setattr(local_batch, "READ_TOKENS", 40)
+    sizes, hidden = [], inference_engine.Decoder.hidden
+    monkeypatch.setattr(inference_engine, "READ_TOKENS", 40)
     monkeypatch.setattr(
-        local_batch.Decoder,
+        inference_engine.Decoder,
         "hidden",
         lambda self, ids, *rest: sizes.append(ids.shape[1]) or hidden(self, ids, *rest),
     )

@@ -1,5 +1,5 @@
-"""Sinks: what is refused, what is flattened, what a resume repeats; each real one where its package
-is installed."""
+"""Loggers: what is refused, what is flattened, what a resume repeats; each real one where its
+package is installed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.training import sinks as module
-from tripwright.training.sinks import SINKS, Sinks, check_sinks, flatten
+from tripwright.training import loggers as module
+from tripwright.training.loggers import LOGGERS, Loggers, check_loggers, flatten
 
 ROW = {
     "stage": "rl",
@@ -28,7 +28,7 @@ ROW = {
 
 
 class Remembers:
-    """A sink that keeps what it is told, and fails at a step if asked to."""
+    """A logger that keeps what it is told, and fails at a step if asked to."""
 
     package, rewinds, fails_at = "json", False, 0
 
@@ -51,9 +51,9 @@ MADE: list[Remembers] = []
 
 
 @pytest.fixture(autouse=True)
-def _own_sinks(monkeypatch):
+def _own_loggers(monkeypatch):
     MADE.clear()
-    monkeypatch.setitem(SINKS, "remembers", Remembers)
+    monkeypatch.setitem(LOGGERS, "remembers", Remembers)
 
 
 def test_nested_figures_are_flattened_and_texts_left_out():
@@ -66,15 +66,15 @@ def test_nested_figures_are_flattened_and_texts_left_out():
 
 def test_unknown_sinks_and_missing_extras_are_refused_in_one_line(monkeypatch, tmp_path):
     with pytest.raises(
-        UserError, match=r"^Unknown sink 'tensorbored'. Accepted: tensorboard, trackio, wandb"
+        UserError, match=r"^Unknown logger 'tensorbored'. Accepted: tensorboard, trackio, wandb"
     ):
-        Sinks(("tensorbored",), tmp_path, {})
+        Loggers(("tensorbored",), tmp_path, {})
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     for name in ("tensorboard", "trackio", "wandb"):
         with pytest.raises(
             UserError, match=rf"'{name}' extra: pip install 'tripwright\[{name}\]'$"
         ):
-            check_sinks((name,))
+            check_loggers((name,))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,20 +85,20 @@ def test_a_sink_that_does_not_start_is_said_in_one_line_and_closes_the_others(
         def __init__(self, folder: Path, config: dict[str, Any]):
             raise RuntimeError("no\nlogin")
 
-    monkeypatch.setitem(SINKS, "broken", Broken)
+    monkeypatch.setitem(LOGGERS, "broken", Broken)
     with pytest.raises(
-        UserError, match=r"^The sink 'broken' does not start: RuntimeError: no login$"
+        UserError, match=r"^The logger 'broken' does not start: RuntimeError: no login$"
     ):
-        Sinks(("remembers", "broken"), tmp_path, {})
+        Loggers(("remembers", "broken"), tmp_path, {})
     assert MADE[0].closed
 
 
 def test_steps_that_a_resume_takes_again_are_logged_once(tmp_path):
-    first = Sinks(("remembers",), tmp_path, {"seed": 1})
+    first = Loggers(("remembers",), tmp_path, {"seed": 1})
     for step in (1, 2, 3):
         first.log("rl", step, ROW | {"step": step})
     first.log("sft", 1, ROW)  # another stage counts for itself
-    resumed = Sinks(("remembers",), tmp_path, {"seed": 1})
+    resumed = Loggers(("remembers",), tmp_path, {"seed": 1})
     for step in (2, 3, 4):
         resumed.log("rl", step, ROW | {"step": step})
     assert [(stage, step) for stage, step, _ in MADE[0].told] == [
@@ -114,7 +114,7 @@ def test_steps_that_a_resume_takes_again_are_logged_once(tmp_path):
 def test_a_sink_that_can_rewind_gets_the_steps_again(monkeypatch, tmp_path):
     monkeypatch.setattr(Remembers, "rewinds", True)
     for steps in ((1, 2, 3), (2, 3)):
-        started = Sinks(("remembers",), tmp_path, {})
+        started = Loggers(("remembers",), tmp_path, {})
         for step in steps:
             started.log("rl", step, ROW)
     assert [step for _, step, _ in MADE[1].told] == [2, 3]
@@ -122,20 +122,20 @@ def test_a_sink_that_can_rewind_gets_the_steps_again(monkeypatch, tmp_path):
 
 def test_a_sink_that_fails_is_named_and_the_run_goes_on(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(Remembers, "fails_at", 2)
-    started = Sinks(("remembers",), tmp_path, {})
+    started = Loggers(("remembers",), tmp_path, {})
     for step in (1, 2, 3):
         started.log("rl", step, ROW)
     said = capsys.readouterr().err
     assert (
         said
-        == "sink 'remembers' failed at rl step 2 and is left out: ConnectionError: the network is"
+        == "logger 'remembers' failed at rl step 2 and is left out: ConnectionError: the network is"
         " down\n"
     )
     assert [step for _, step, _ in MADE[0].told] == [1]
 
 
 def test_no_sinks_write_nothing(tmp_path):
-    none = Sinks((), tmp_path, {})
+    none = Loggers((), tmp_path, {})
     none.log("rl", 1, ROW)
     none.close()
     assert list(tmp_path.iterdir()) == []
@@ -143,10 +143,10 @@ def test_no_sinks_write_nothing(tmp_path):
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '{"remembers": 3}'])
 def test_a_damaged_state_does_not_stop_the_run(tmp_path, content):
-    (tmp_path / "sinks.json").write_text(content, encoding="utf-8")
-    started = Sinks(("remembers",), tmp_path, {})
+    (tmp_path / "loggers.json").write_text(content, encoding="utf-8")
+    started = Loggers(("remembers",), tmp_path, {})
     started.log("rl", 1, ROW)
-    assert len(MADE[0].told) == 1 and json.loads((tmp_path / "sinks.json").read_text()) == {
+    assert len(MADE[0].told) == 1 and json.loads((tmp_path / "loggers.json").read_text()) == {
         "remembers": {"rl": 1}
     }
 
@@ -166,7 +166,7 @@ def test_tensorboard_reads_what_was_logged_and_a_resume_replaces_it(tmp_path):
 
     # the second start goes on from step 3's checkpoint
     for first, last, value in ((1, 5, 1.0), (4, 6, 2.0)):
-        started = Sinks(("tensorboard",), tmp_path, {"seed": 1})
+        started = Loggers(("tensorboard",), tmp_path, {"seed": 1})
         for step in range(first, last + 1):
             started.log("rl", step, {"reward_mean": value, "stop_reasons": {"answer": 0.5}})
         started.close()
@@ -189,7 +189,7 @@ def test_trackio_keeps_the_run_on_this_machine_each_step_once(tmp_path, monkeypa
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "run-a").mkdir()
     for steps in ((1, 2), (2, 3)):
-        started = Sinks(("trackio",), tmp_path / "run-a", {"seed": 1})
+        started = Loggers(("trackio",), tmp_path / "run-a", {"seed": 1})
         for step in steps:
             started.log("rl", step, ROW)
         started.close()
@@ -204,7 +204,7 @@ def test_wandb_works_offline(tmp_path, monkeypatch, capsys):
     _needs("wandb")
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.setenv("WANDB_SILENT", "true")
-    started = Sinks(("wandb",), tmp_path, {"seed": 1})
+    started = Loggers(("wandb",), tmp_path, {"seed": 1})
     started.log("rl", 1, ROW)
     started.log("rl", 2, ROW)
     started.close()

@@ -25,14 +25,14 @@ from tripwright.agent.session import Session, Turn
 from tripwright.errors import UserError
 from tripwright.inference.cache import CHUNK, Cache, round_up
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.sampling import Chosen, Sampling, choose, numbers_of
+from tripwright.inference.sampling import SampledTokens, Sampling, choose, numbers_of
 from tripwright.inference.tool_threads import TurnThreads
 
 READ_TOKENS = 2048  # of prompts and tool answers in one pass: bounds its memory
 WORTH_WAITING = 32  # tokens: as many must be saved, for a row to let another read them first
 
 
-class Source(Protocol):
+class SessionSource(Protocol):
     """Where sessions come from, and who is told how they go."""
 
     signal: str | None  # "entropy" or "surprisal" of the tokens, if somebody looks at it
@@ -63,7 +63,7 @@ class Row:
     turn_signal: list[float] = field(default_factory=list)
 
 
-class Batch:
+class InferenceEngine:
     def __init__(
         self, decoder: Decoder, chat: ChatFormat, sampling: Sampling, figures: Counter[str]
     ):
@@ -74,7 +74,7 @@ class Batch:
         self.cache: Cache | None = None
         self.admitted = 0
 
-    def play(self, source: Source) -> Iterator[Session]:
+    def play(self, source: SessionSource) -> Iterator[Session]:
         self.turns = TurnThreads[Row](self.sampling.tool_threads)
         try:
             while True:
@@ -91,7 +91,7 @@ class Batch:
 
     # ---- rows
 
-    def _admit(self, source: Source) -> Iterator[Session]:
+    def _admit(self, source: SessionSource) -> Iterator[Session]:
         """Fills free rows; once there is nothing left to admit, closes the gaps. Yields sessions
         that are over before a token: our side has failed, or the prompt leaves no room to speak."""
         while None in self.rows or len(self.rows) < self.sampling.rows:
@@ -155,7 +155,7 @@ class Batch:
 
     # ---- one pass
 
-    def _pass(self, ready: list[Row], source: Source) -> None:
+    def _pass(self, ready: list[Row], source: SessionSource) -> None:
         """Reads what is unread, samples a token for every row that has read all it had, and hands
         over the turns that ended."""
         assert self.cache is not None
@@ -230,7 +230,7 @@ class Batch:
 
     # ---- turns
 
-    def _say(self, rows: list[Row], chosen: Chosen, source: Source) -> None:
+    def _say(self, rows: list[Row], chosen: SampledTokens, source: SessionSource) -> None:
         logprobs = chosen.logprobs.tolist()
         signal = logprobs
         if source.signal == "entropy":
@@ -258,7 +258,7 @@ class Batch:
         row.busy = True
         self.turns.submit(row, row.session, Turn(text, row.turn_ids, row.turn_logprobs, cut))
 
-    def _come_back(self, source: Source, wait: bool) -> Iterator[Session]:
+    def _come_back(self, source: SessionSource, wait: bool) -> Iterator[Session]:
         for row, between in self.turns.finished(wait):
             row.busy = False
             row.unread += between
