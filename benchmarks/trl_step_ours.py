@@ -17,7 +17,7 @@ from tripwright.domains import domain_named, face_named
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.inference import engine as inference_engine
 from tripwright.inference import local
-from tripwright.inference.sampling import Chosen
+from tripwright.inference.sampling import SampledTokens
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.learning.trips import GeneratedTrips
 from tripwright.rewards.reward import RewardBreakdown
@@ -59,12 +59,15 @@ class ScriptedTrips:
         return TripTask(str(place), *self.trips[place])
 
 
-def scripted_batch(job: Job) -> type[inference_engine.Batch]:
+def scripted_batch(job: Job) -> type[inference_engine.InferenceEngine]:
     script: dict[Any, list[int]] = {}  # of every session: the ids of its turn
 
-    class Scripted(inference_engine.Batch):
-        def _say(
-            self, rows: list[inference_engine.Row], chosen: Chosen, source: inference_engine.Source
+    class Scripted(inference_engine.InferenceEngine):
+        def _sample(
+            self,
+            rows: list[inference_engine.BatchRow],
+            sampled: SampledTokens,
+            source: inference_engine.SessionSource,
         ) -> None:
             tokens = []
             for row in rows:
@@ -75,12 +78,12 @@ def scripted_batch(job: Job) -> type[inference_engine.Batch]:
                     )
                 tokens.append(script[row.session.id][len(row.turn_ids)])
             forced = torch.tensor(tokens)
-            super()._say(
+            super()._sample(
                 rows,
-                Chosen(
+                SampledTokens(
                     forced,
-                    chosen.distribution.gather(1, forced[:, None])[:, 0],
-                    chosen.distribution,
+                    sampled.distribution.gather(1, forced[:, None])[:, 0],
+                    sampled.distribution,
                 ),
                 source,
             )
@@ -132,7 +135,7 @@ class Ours(Grpo):
 def play_ours(folder: Path) -> None:
     job = Job(folder)
     torch.set_num_threads(job.threads)
-    local.Batch = scripted_batch(job)  # type: ignore[misc]
+    local.InferenceEngine = scripted_batch(job)  # type: ignore[misc]
     measured = Measured(job)
     ours = Ours(job, measured)
     for _ in range(job.steps):

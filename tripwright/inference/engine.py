@@ -47,7 +47,7 @@ class SessionSource(Protocol):
 
 
 @dataclass
-class Row:
+class BatchRow:
     """One session in the batch. `opening` is what it had when it came; `unread` ids have no keys
     and values yet."""
 
@@ -68,14 +68,14 @@ class InferenceEngine:
         self, decoder: Decoder, chat: ChatFormat, sampling: Sampling, figures: Counter[str]
     ):
         self.decoder, self.chat, self.sampling, self.figures = decoder, chat, sampling, figures
-        self.rows: list[Row | None] = []
+        self.rows: list[BatchRow | None] = []
         # of every slot: the ids whose keys and values lie in the cache
         self.stored: list[list[int]] = []
         self.cache: Cache | None = None
         self.admitted = 0
 
     def play(self, source: SessionSource) -> Iterator[Session]:
-        self.turns = TurnThreads[Row](self.sampling.tool_threads)
+        self.turns = TurnThreads[BatchRow](self.sampling.tool_threads)
         try:
             while True:
                 yield from self._admit(source)
@@ -113,7 +113,7 @@ class InferenceEngine:
                 self.stored.append([])
             slot = self.rows.index(None)
             opening = session.transcript.token_ids
-            self.rows[slot] = Row(session, slot, numbers, opening, list(opening))
+            self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening))
 
     def _make_room(self, session: Session) -> None:
         positions = session.dialect.context_tokens
@@ -155,7 +155,7 @@ class InferenceEngine:
 
     # ---- one pass
 
-    def _pass(self, ready: list[Row], source: SessionSource) -> None:
+    def _pass(self, ready: list[BatchRow], source: SessionSource) -> None:
         """Reads what is unread, samples a token for every row that has read all it had, and hands
         over the turns that ended."""
         assert self.cache is not None
@@ -188,16 +188,16 @@ class InferenceEngine:
         self.figures["decoded_tokens"] += len(speakers)
         if speakers:
             logits = self.decoder.logits(hidden_1NE[0, torch.tensor(at, device=device)])
-            self._say(
+            self._sample(
                 speakers,
                 choose(logits, [row.numbers.random() for row in speakers], self.sampling),
                 source,
             )
 
-    def _schedule(self, ready: list[Row]) -> list[tuple[Row, int]]:
+    def _schedule(self, ready: list[BatchRow]) -> list[tuple[BatchRow, int]]:
         """(row, how many of its unread tokens) for one pass. Never empty: the first reader never
         waits."""
-        reads, readers, left = [], list[Row](), READ_TOKENS
+        reads, readers, left = [], list[BatchRow](), READ_TOKENS
         for row in sorted(ready, key=lambda row: not row.begun):
             if row.begun and len(row.unread) == 1:
                 reads.append((row, 1))
@@ -210,7 +210,7 @@ class InferenceEngine:
                 left -= count
         return reads
 
-    def _begin(self, row: Row, readers: list[Row]) -> bool:
+    def _begin(self, row: BatchRow, readers: list[BatchRow]) -> bool:
         """Copies what some slot has of the row's beginning; or says no, where a row that is reading
         now will soon have more of it."""
         best, have = row.slot, 0
@@ -230,17 +230,17 @@ class InferenceEngine:
 
     # ---- turns
 
-    def _say(self, rows: list[Row], chosen: SampledTokens, source: SessionSource) -> None:
-        logprobs = chosen.logprobs.tolist()
+    def _sample(self, rows: list[BatchRow], sampled: SampledTokens, source: SessionSource) -> None:
+        logprobs = sampled.logprobs.tolist()
         signal = logprobs
         if source.signal == "entropy":
             signal = (
-                -(chosen.distribution.exp() * chosen.distribution).nan_to_num(0.0).sum(-1)
+                -(sampled.distribution.exp() * sampled.distribution).nan_to_num(0.0).sum(-1)
             ).tolist()
         elif source.signal == "surprisal":
             signal = [-logprob for logprob in logprobs]
         for row, token, logprob, nats in zip(
-            rows, chosen.tokens.tolist(), logprobs, signal, strict=True
+            rows, sampled.tokens.tolist(), logprobs, signal, strict=True
         ):
             row.turn_ids.append(token)
             row.turn_logprobs.append(logprob)
@@ -252,7 +252,7 @@ class InferenceEngine:
             if ended:
                 self._hand_over(row)
 
-    def _hand_over(self, row: Row) -> None:
+    def _hand_over(self, row: BatchRow) -> None:
         cut = row.turn_ids[-1] != self.chat.stop_id
         text = self.chat.decode(row.turn_ids if cut else row.turn_ids[:-1])
         row.busy = True
