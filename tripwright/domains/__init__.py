@@ -41,22 +41,22 @@ def own_domains() -> Mapping[str, Domain]:
 def domains() -> Mapping[str, Domain]:
     """All of them by name, the house's own first. Raises UserError where a name of a domain, a
     dialect or a face comes twice."""
-    found = {module: import_module(module).DOMAIN for module in _modules()}
+    registry = {module: import_module(module).DOMAIN for module in _modules()}
     owners = dict[tuple[str, str], str]()
-    for module, domain in found.items():
+    for module, domain in registry.items():
         here = f"'{domain.name}' ({module})"
-        named = [
+        parts = [
             ("domain", domain),
             *(("dialect", each) for each in domain.dialects),
             *(("face", each) for each in domain.faces),
         ]
-        for kind, each in named:
+        for kind, each in parts:
             if (there := owners.setdefault((kind, each.name), here)) != here:
                 raise UserError(
                     f"The {kind} '{each.name}' is of two domains: {there} and {here}. Rename one,"
                     " or uninstall its package."
                 )
-    return {domain.name: domain for domain in found.values()}
+    return {domain.name: domain for domain in registry.values()}
 
 
 def verb_packages() -> Iterator[ModuleType]:
@@ -138,10 +138,10 @@ def faces(among: Mapping[str, Domain] | None = None) -> dict[str, Face]:
 
 
 def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:
-    known = faces() if among is None else among
-    if name not in known:
-        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(known)}.")
-    return known[name]
+    table = faces() if among is None else among
+    if name not in table:
+        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(table)}.")
+    return table[name]
 
 
 def domain_of_face(name: str) -> Domain:

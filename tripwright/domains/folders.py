@@ -18,17 +18,20 @@ def alike(domain: Domain) -> list[Domain]:
 
 
 @contextmanager
-def open_folder(folder: Path, asked: Domain | None = None) -> Iterator[tuple[Domain, Place]]:
-    """The place, and the first domain that knows the folder; with `asked`, among those that live in
-    the same kind of world. Raises the UserError of the first that was tried where none does."""
-    with ExitStack() as opened:
-        refused: list[UserError] = []
-        for domain in alike(asked) if asked else domains().values():
+def open_folder(
+    folder: Path, domain_of_requests: Domain | None = None
+) -> Iterator[tuple[Domain, Place]]:
+    """The place, and the first domain that knows the folder; with `domain_of_requests`, among those
+    that live in the same kind of world. Raises the UserError of the first that was tried where none
+    does."""
+    with ExitStack() as stack:
+        errors: list[UserError] = []
+        for domain in alike(domain_of_requests) if domain_of_requests else domains().values():
             try:
-                place = opened.enter_context(domain.open_place(PlaceOptions(world=folder)))
+                place = stack.enter_context(domain.open_place(PlaceOptions(world=folder)))
                 break
             except UserError as error:
-                refused.append(error)
+                errors.append(error)
         else:
-            raise refused[0]
+            raise errors[0]
         yield domain, place

@@ -44,10 +44,10 @@ def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], 
     if what not in LISTINGS:
         raise UserError(f"No list of '{what}'. There are: {', '.join(LISTINGS)}.")
     listing = LISTINGS[what]
-    allowed = {*listing.filters, "word", *(("most_usd",) if listing.usd else ())}
+    options = {*listing.filters, "word", *(("most_usd",) if listing.usd else ())}
     for name, value in vars(filters).items():
-        if value is not None and name not in allowed:
-            accepted = ", ".join(option(name) for name in vars(filters) if name in allowed)
+        if value is not None and name not in options:
+            accepted = ", ".join(option(name) for name in vars(filters) if name in options)
             raise UserError(
                 f"{option(name)} does not apply to {what}. The filters of {what} are {accepted}."
             )
@@ -111,14 +111,16 @@ def _routes(world: World, filters: Filters) -> Iterator[Row]:
         if filters.destination not in (None, destination):
             continue
         dates = [filters.date] if filters.date else world.dates
-        found = [flights for date in dates if (flights := world.flights(origin, destination, date))]
-        if found:
+        flights_by_day = [
+            flights for date in dates if (flights := world.flights(origin, destination, date))
+        ]
+        if flights_by_day:
             road = world.ground(origin, destination)
-            prices = [flight.price_usd for flights in found for flight in flights]
+            prices = [flight.price_usd for flights in flights_by_day for flight in flights]
             yield (
                 origin,
                 destination,
-                len(found),
+                len(flights_by_day),
                 len(prices),
                 min(prices),
                 max(prices),

@@ -105,10 +105,10 @@ class Clocks:
         self._saves = {city: clock.saves_daylight for city, clock in clocks.items()}
         counts: dict[Route, Counter[int]] = defaultdict(Counter)
         for (origin, destination, date), shifts in observed.items():
-            saved = self._saved(origin, destination, date)
+            summer_minutes = self._saved(origin, destination, date)
             for shift, flights in shifts.items():
-                counts[origin, destination][shift - saved] += flights
-                counts[destination, origin][saved - shift] += flights
+                counts[origin, destination][shift - summer_minutes] += flights
+                counts[destination, origin][summer_minutes - shift] += flights
         # The most frequent shift, and of equally frequent ones the smaller.
         self._of_route = {
             route: min(shifts, key=lambda s: (-shifts[s], abs(s), s))
@@ -127,9 +127,9 @@ class Clocks:
         neighbours: dict[str, list[str]] = defaultdict(list)
         for origin, destination in self._of_route:
             neighbours[origin].append(destination)
-        found: dict[str, int] = {}
+        offsets: dict[str, int] = {}
         for start in sorted(neighbours, key=lambda city: (-len(neighbours[city]), city)):
-            if start in found:
+            if start in offsets:
                 continue
             group, waiting = {start: 0}, [start]
             while waiting:
@@ -145,13 +145,13 @@ class Clocks:
             )
             if votes:
                 start_offset = votes.most_common(1)[0][0]
-                found.update((city, start_offset + ahead) for city, ahead in group.items())
-        return found
+                offsets.update((city, start_offset + ahead) for city, ahead in group.items())
+        return offsets
 
     def shift_minutes(self, origin: str, destination: str, date: str) -> int:
         """0 where nothing says where the cities lie."""
-        known = self._of_route.get((origin, destination))
-        if known is None:
+        shift = self._of_route.get((origin, destination))
+        if shift is None:
             a, b = self._offsets.get(origin), self._offsets.get(destination)
-            known = b - a if a is not None and b is not None else None
-        return 0 if known is None else known + self._saved(origin, destination, date)
+            shift = b - a if a is not None and b is not None else None
+        return 0 if shift is None else shift + self._saved(origin, destination, date)

@@ -30,14 +30,14 @@ SPARE_NUMBERS = 1.15  # numbers per flight, so that the gaps between numbers can
 
 
 def fill_flights(
-    known: Sequence[Texts], covered: Sequence[Search], around: Surroundings, seed: int
+    flights: Sequence[Texts], covered: Sequence[Search], around: Surroundings, seed: int
 ) -> tuple[Iterator[Texts], tuple[str, str]]:
     """(known and generated flights by route and day, the first and last day that is now known for
     every pair of `around.road_km`).
 
     Raises UserError where the known rows are too few to learn from.
     """
-    model = Learned(known, covered, around)
+    model = Learned(flights, covered, around)
     rng = random.Random(f"tripwright-fill-{seed}")
     first, last = (pick(date for _, _, date in covered) for pick in (min, max))
     dates = _days(first, last)
@@ -50,8 +50,10 @@ def _rows(
     model: Learned, plan: Sequence[tuple[str, str, str, int]], numbers: _Numbers, rng: random.Random
 ) -> Iterator[Texts]:
     for origin, destination, date, count in plan:
-        known = model.known.get((origin, destination, date))
-        yield from known or _flights(model, numbers, (origin, destination, date), count, rng)
+        flights_known = model.known.get((origin, destination, date))
+        yield from flights_known or _flights(
+            model, numbers, (origin, destination, date), count, rng
+        )
 
 
 def _days(first: str, last: str) -> list[str]:
@@ -64,13 +66,13 @@ def _counts(
 ) -> Iterator[tuple[str, str, str, int]]:
     """(origin, destination, date, flights) for every search with flights: the known ones as known,
     the others by the route's habits."""
-    drawn: dict[Route, float] = {}
+    means: dict[Route, float] = {}
     for route in road_km:
-        if route not in drawn:
+        if route not in means:
             mean = _flights_per_day(model, route, rng)
-            drawn[route], drawn[route[::-1]] = mean, mean
+            means[route], means[route[::-1]] = mean, mean
         habits = model.habits.get(route)
-        mean = habits.flights_per_day if habits is not None else drawn[route]
+        mean = habits.flights_per_day if habits is not None else means[route]
         for date in dates:
             if (*route, date) in model.covered:
                 count = len(model.known.get((*route, date), ()))
@@ -107,11 +109,15 @@ def _flights(
     rows: list[Texts] = []
     for number in numbers.draw(count):
         miles = max(1.0, round(rng.choice(lengths)))
-        expected = model.expected_minutes(miles, east) + habit_minutes
-        minutes = max(20, round(expected + rng.gauss(0, model.flight_spread)))
-        left = round(_quantile(model.departures, rng.random()))
+        usual = model.expected_minutes(miles, east) + habit_minutes
+        minutes = max(20, round(usual + rng.gauss(0, model.flight_spread)))
+        departure = round(_quantile(model.departures, rng.random()))
         price = int(miles * _quantile(model.usd_per_mile, rng.random()))
-        times = clock(left), clock(left + minutes + shift), hours_minutes(minutes, "minutes")
+        times = (
+            clock(departure),
+            clock(departure + minutes + shift),
+            hours_minutes(minutes, "minutes"),
+        )
         rows.append(
             (
                 f"{model.number_prefix}{number}",
@@ -130,11 +136,11 @@ class _Numbers:
     """Unused flight numbers, with gaps within a search like the known ones', in ascending order as
     the known table has them."""
 
-    def __init__(self, model: Learned, needed: int, rng: random.Random):
+    def __init__(self, model: Learned, count: int, rng: random.Random):
         low, high = model.numbers[0], model.numbers[-1] + 1
-        missing = int(needed * SPARE_NUMBERS) + 1000 - (high - low)
-        self._low = max(1, low - max(0, missing) // 2)
-        self._size = max(high, self._low + int(needed * SPARE_NUMBERS) + 1000) - self._low
+        shortfall = int(count * SPARE_NUMBERS) + 1000 - (high - low)
+        self._low = max(1, low - max(0, shortfall) // 2)
+        self._size = max(high, self._low + int(count * SPARE_NUMBERS) + 1000) - self._low
         self._taken = bytearray(self._size)
         for number in model.numbers:
             self._taken[number - self._low] = 1
@@ -142,13 +148,13 @@ class _Numbers:
 
     def draw(self, count: int) -> list[int]:
         at = self._rng.randrange(self._size)
-        found = []
+        numbers = []
         for _ in range(count):
             at = free if (free := self._taken.find(0, at)) >= 0 else self._taken.find(0)
             self._taken[at] = 1
-            found.append(self._low + at)
+            numbers.append(self._low + at)
             at = (at + max(1, round(_quantile(self._gaps, self._rng.random())))) % self._size
-        return sorted(found)
+        return sorted(numbers)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

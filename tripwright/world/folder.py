@@ -53,8 +53,8 @@ def write_world(folder: str | Path, tables: WorldTables, report: Report | None =
             (partial / MANIFEST_FILE).write_text(
                 json.dumps(manifest, indent=2) + "\n", encoding="utf-8"
             )
-            for written in (partial / STORE_FILE, partial / MANIFEST_FILE):
-                with written.open("rb") as file:
+            for path in (partial / STORE_FILE, partial / MANIFEST_FILE):
+                with path.open("rb") as file:
                     os.fsync(file.fileno())
         except (sqlite3.OperationalError, OSError) as error:
             raise UserError(
@@ -101,11 +101,11 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
     partial = folder.with_name(folder.name + PARTIAL)
     try:
         partial.mkdir(parents=True, exist_ok=True)
-        held = os.open(partial, os.O_RDONLY)
+        descriptor = os.open(partial, os.O_RDONLY)
     except OSError as error:
         raise UserError(f"'{folder}' cannot be made: {error.strerror}.") from None
     try:
-        _lock(held, partial)
+        _lock(descriptor, partial)
         _empty(partial)
         try:
             yield partial
@@ -115,14 +115,14 @@ def _partial_folder(folder: Path) -> Iterator[Path]:
                 partial.rmdir()
             raise
     finally:
-        os.close(held)
+        os.close(descriptor)
 
 
-def _lock(held: int, partial: Path) -> None:
+def _lock(descriptor: int, partial: Path) -> None:
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # the writer before us may have moved it into its place just now
-        still_there = os.fstat(held).st_ino == partial.stat().st_ino
+        still_there = os.fstat(descriptor).st_ino == partial.stat().st_ino
     except OSError:
         still_there = False
     if not still_there:
@@ -134,15 +134,15 @@ def _lock(held: int, partial: Path) -> None:
 
 def _empty(partial: Path) -> None:
     """Removes what a killed write has left, or nothing: whatever else lies there is its owner's."""
-    found = sorted(partial.iterdir())
-    other = [left for left in found if left.is_dir() or left.name not in OURS]
+    paths = sorted(partial.iterdir())
+    other = [path for path in paths if path.is_dir() or path.name not in OURS]
     if other:
         raise UserError(
             f"'{partial}' holds '{other[0].name}', which no unfinished world has left there. Move"
             " it away, or choose another name."
         )
-    for left in found:
-        left.unlink()
+    for path in paths:
+        path.unlink()
 
 
 def verify(world: World) -> tuple[str, str]:
@@ -151,9 +151,9 @@ def verify(world: World) -> tuple[str, str]:
     assert world.folder is not None
     db = connect(world.folder)
     try:
-        found: Any = content_hash(db)
+        actual_hash: Any = content_hash(db)
     except sqlite3.DatabaseError as error:
-        found = f"unreadable: {error}"
+        actual_hash = f"unreadable: {error}"
     finally:
         db.close()
-    return world.content_hash, found
+    return world.content_hash, actual_hash

@@ -38,7 +38,7 @@ COVERAGE_FILE = "flights_coverage.json"
 
 
 @dataclass(frozen=True)
-class Source:
+class TableSource:
     """One table: where it may lie below the source folder, its columns in the order of the record
     type, which hold numbers or dates."""
 
@@ -52,13 +52,13 @@ class Source:
 
 
 SOURCES = (
-    Source(
+    TableSource(
         "cities",
         ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"),
         ("city", "state"),
         dropna=False,
     ),
-    Source(
+    TableSource(
         "flights",
         ("flights.csv", "clean_Flights_2022.csv", "flights/clean_Flights_2022.csv"),
         (
@@ -75,24 +75,24 @@ SOURCES = (
         numbers=("Price", "Distance"),
         dates=("FlightDate",),
     ),
-    Source(
+    TableSource(
         "grounds",
         ("distances.csv", "distance.csv", "googleDistanceMatrix/distance.csv"),
         ("origin", "destination", "duration", "distance"),
         dropna=False,
     ),
-    Source(
+    TableSource(
         "restaurants",
         ("restaurants.csv", "clean_restaurant_2022.csv", "restaurants/clean_restaurant_2022.csv"),
         ("Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"),
         numbers=("Average Cost", "Aggregate Rating"),
     ),
-    Source(
+    TableSource(
         "attractions",
         ("attractions.csv", "attractions/attractions.csv"),
         ("Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"),
     ),
-    Source(
+    TableSource(
         "accommodations",
         (
             "accommodations.csv",
@@ -119,7 +119,7 @@ class _Table:
     """An open table whose header has been checked; iterating yields the usable rows and counts the
     others."""
 
-    source: Source
+    source: TableSource
     path: Path
     positions: list[int]
     width: int  # columns of the file
@@ -141,11 +141,11 @@ class _Table:
                 self.incomplete_rows += 1
                 continue
             row = columns(full)
-            for index, column, expected, holds in checked:
+            for index, column, description, holds in checked:
                 if not holds(row[index]):
                     raise UserError(
                         f"{self.path}:{line}: column '{column}' holds {row[index]!r}; expected"
-                        f" {expected}."
+                        f" {description}."
                     )
             yield row
 
@@ -182,16 +182,16 @@ def import_world(
                 f"Nothing to fill: '{source}' has no {COVERAGE_FILE}, so its flights are taken to"
                 " be all there are."
             )
-        known = list(reported("known flights", flights, report))
+        known_flights = list(reported("known flights", flights, report))
         # the first row of a city counts
         states = {row[0]: row[1] for row in reversed(list(tables["cities"]))}
         around = Surroundings(_road_km(tables["grounds"]), _sights(tables["attractions"]), states)
-        flights, filled_dates = fill_flights(known, covered, around, fill_seed)
+        flights, filled_dates = fill_flights(known_flights, covered, around, fill_seed)
         about["filled"] = {
             "seed": fill_seed,
             "from": filled_dates[0],
             "to": filled_dates[1],
-            "known_flights": len(known),
+            "known_flights": len(known_flights),
         }
         about["filled"]["known_searches"] = (
             "those in the table 'covered'; any other answer is generated"
@@ -215,13 +215,13 @@ def import_world(
 
 def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
     """The listed pairs in file order; the first row of a pair counts."""
-    found: dict[tuple[str, str], float | None] = {}
+    km_of_pair: dict[tuple[str, str], float | None] = {}
     for origin, destination, _, distance in grounds:
         kilometres = distance.replace(",", "").removesuffix(" km")
-        found.setdefault(
+        km_of_pair.setdefault(
             (origin, destination), float(kilometres) if _is_number(kilometres) else None
         )
-    return found
+    return km_of_pair
 
 
 def _sights(attractions: _Table) -> dict[str, Position]:
@@ -231,12 +231,12 @@ def _sights(attractions: _Table) -> dict[str, Position]:
         if _is_number(row[1]) and _is_number(row[2]):
             sights[row[6]].append((float(row[1]), float(row[2])))
     return {
-        city: Position(median(x for x, _ in found), median(y for _, y in found))
-        for city, found in sights.items()
+        city: Position(median(x for x, _ in positions), median(y for _, y in positions))
+        for city, positions in sights.items()
     }
 
 
-def _open_table(source: Path, kind: Source) -> _Table:
+def _open_table(source: Path, kind: TableSource) -> _Table:
     path = _find(source, kind)
     header = next(_lines(path), None)
     if header is None:
@@ -245,26 +245,27 @@ def _open_table(source: Path, kind: Source) -> _Table:
         return _Table(kind, path, list(range(len(kind.columns))), len(kind.columns))
     absent = [column for column in kind.columns if column not in header[1]]
     if absent:
-        names, found = ", ".join(map(repr, absent)), ", ".join(map(repr, header[1]))
+        names, header_text = ", ".join(map(repr, absent)), ", ".join(map(repr, header[1]))
         raise UserError(
-            f"'{path}' has no column {names}. Found: {found}. Expected: {', '.join(kind.columns)}."
+            f"'{path}' has no column {names}. Found: {header_text}. Expected:"
+            f" {', '.join(kind.columns)}."
         )
     return _Table(kind, path, [header[1].index(column) for column in kind.columns], len(header[1]))
 
 
-def _find(source: Path, kind: Source) -> Path:
+def _find(source: Path, kind: TableSource) -> Path:
     if not source.is_dir():
         files = ", ".join(each.files[0] for each in SOURCES)
         raise UserError(
             f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}."
         )
-    searched = (source, source / "database")
-    for folder in searched:
+    folders = (source, source / "database")
+    for folder in folders:
         for name in kind.files:
             if (folder / name).is_file():
                 return folder / name
     raise UserError(
-        f"No table of {kind.name} in '{searched[0]}' or '{searched[1]}'. Expected one of:"
+        f"No table of {kind.name} in '{folders[0]}' or '{folders[1]}'. Expected one of:"
         f" {', '.join(kind.files)}."
     )
 

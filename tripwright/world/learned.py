@@ -58,10 +58,10 @@ class Learned:
     """Times in minutes, distances in miles, money in USD. Raises UserError where the known rows are
     too few or cannot be read."""
 
-    def __init__(self, known: Sequence[Texts], covered: Sequence[Search], around: Surroundings):
+    def __init__(self, flights: Sequence[Texts], covered: Sequence[Search], around: Surroundings):
         self.known: dict[Search, list[Texts]] = defaultdict(list)
         of_route: dict[Route, list[Texts]] = defaultdict(list)
-        for row in known:
+        for row in flights:
             self.known[row[6], row[7], row[5]].append(row)
             of_route[row[6], row[7]].append(row)
         if len(self.known) < FEWEST_SEARCHES or len(covered) - len(self.known) < FEWEST_SEARCHES:
@@ -89,13 +89,13 @@ class Learned:
         self._learn_routes()
         self._learn_clocks(around)
         self._learn_durations(of_route)
-        self._learn_flights(known)
+        self._learn_flights(flights)
 
     def miles(self, route: Route) -> float | None:
         """From known flights either way, else from the map, else from the road; None where nothing
         says."""
-        if known := self.known_lengths(route):
-            return fmean(known)
+        if lengths := self.known_lengths(route):
+            return fmean(lengths)
         a, b = (self._positions.get(city) for city in route)
         if a and b:
             return great_circle_km(a, b) / KM_PER_MILE
@@ -158,14 +158,14 @@ class Learned:
         a route's own and what a flight's."""
         rows = [
             (route, float(row[8]), self.east_miles(route, row[5]), row)
-            for route, found in of_route.items()
-            for row in found
+            for route, flights in of_route.items()
+            for row in flights
         ]
         minutes = [minutes_of_duration(row[4]) for *_, row in rows]
         self._duration = _plane([(miles, east) for _, miles, east, _ in rows], minutes)
         beyond: dict[Route, list[float]] = defaultdict(list)
-        for (route, miles, east, _), found in zip(rows, minutes, strict=True):
-            beyond[route].append(found - self.expected_minutes(miles, east))
+        for (route, miles, east, _), flights in zip(rows, minutes, strict=True):
+            beyond[route].append(flights - self.expected_minutes(miles, east))
         within = [value - fmean(values) for values in beyond.values() for value in values]
         spread = pstdev([value for values in beyond.values() for value in values])
         several = sum(len(values) - 1 for values in beyond.values())
@@ -182,18 +182,18 @@ class Learned:
     def habit_minutes(self, route: Route, draw: random.Random) -> float:
         """By how much the route's flights take longer than such flights do: as known (the fewer
         flights, the less sure), else drawn."""
-        known = self._beyond.get(route) or self._beyond.get(route[::-1])
-        if not known:
+        delays = self._beyond.get(route) or self._beyond.get(route[::-1])
+        if not delays:
             return draw.gauss(0, self.route_spread)
         noise = (self.flight_spread / max(1e-6, self.route_spread)) ** 2
-        return float(sum(known) / (len(known) + noise))
+        return float(sum(delays) / (len(delays) + noise))
 
     def _learn_flights(self, rows: Sequence[Texts]) -> None:
         self.usd_per_mile = sorted(float(row[1]) / max(1.0, float(row[8])) for row in rows)
         self.departures = sorted(minutes_of_clock(row[2]) for row in rows)
         self.numbers = sorted(_digits(row[0]) for row in rows)
         self.number_prefix = rows[0][0].rstrip("0123456789")
-        by_search = [sorted(_digits(row[0]) for row in found) for found in self.known.values()]
+        by_search = [sorted(_digits(row[0]) for row in flights) for flights in self.known.values()]
         self.gaps = sorted(
             b - a for numbers in by_search for a, b in zip(numbers, numbers[1:], strict=False)
         ) or [1]
@@ -233,32 +233,32 @@ def _plane(
 
 
 def _digits(number: str) -> int:
-    found = re.search(r"[0-9]+$", number)
-    if found is None:
+    match = re.search(r"[0-9]+$", number)
+    if match is None:
         raise UserError(
             "Flights can be filled where flight numbers end in digits, like F3490076; found"
             f" '{number}'."
         )
-    return int(found.group())
+    return int(match.group())
 
 
 def minutes_of_duration(duration: str) -> int:
     """Of '2 hours 5 minutes'."""
-    found = re.fullmatch(r"([0-9]+) hours? ([0-9]+) minutes?", duration)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+) hours? ([0-9]+) minutes?", duration)
+    if match is None:
         raise UserError(
             "Flights can be filled where durations read like '2 hours 5 minutes'; found"
             f" '{duration}'."
         )
-    return int(found.group(1)) * 60 + int(found.group(2))
+    return int(match.group(1)) * 60 + int(match.group(2))
 
 
 def minutes_of_clock(time: str) -> int:
     """After midnight, of '08:05' or '8:05:00'."""
-    found = re.fullmatch(r"([0-9]{1,2}):([0-9]{2})(:[0-9]{2})?", time)
-    if found is None:
+    match = re.fullmatch(r"([0-9]{1,2}):([0-9]{2})(:[0-9]{2})?", time)
+    if match is None:
         raise UserError(
             "Flights can be filled where departures and arrivals read like '08:05'; found"
             f" '{time}'."
         )
-    return int(found.group(1)) * 60 + int(found.group(2))
+    return int(match.group(1)) * 60 + int(match.group(2))

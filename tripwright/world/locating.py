@@ -52,7 +52,7 @@ def locate(
     for city in astray:
         del placed[city]
     ratio = _air_per_road(placed, roads)
-    found = dict(placed)
+    positions = dict(placed)
     for city in sorted({*roads, *flights}):
         if city in placed:
             continue
@@ -67,19 +67,19 @@ def locate(
                     for other, km in flights[city]
                     if other in placed
                 ):
-                    found[city] = place
+                    positions[city] = place
                 break
-    return found
+    return positions
 
 
 def _ways(lengths: Mapping[Route, float | None]) -> dict[str, list[tuple[str, float]]]:
     """City → (other city, km), of both directions."""
-    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    neighbours: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for (a, b), km in lengths.items():
         if km and a != b:
-            found[a].append((b, km))
-            found[b].append((a, km))
-    return found
+            neighbours[a].append((b, km))
+            neighbours[b].append((a, km))
+    return neighbours
 
 
 def _off_the_roads(
@@ -109,24 +109,24 @@ def _astray(
 ) -> set[str]:
     """The fewest cities without which no known flight contradicts the map; of two that contradict
     each other, the one with fewer roads."""
-    left: set[str] = set()
+    removed: set[str] = set()
 
     def contradicted(city: str) -> tuple[float, int, str]:
         checked = [
             _contradicts(placed[city], placed[other], km)
             for other, km in flights[city]
-            if other in placed and other not in left
+            if other in placed and other not in removed
         ]
         return sum(checked) / max(1, len(checked)), -len(roads.get(city, ())), city
 
     while (
         worst := max(
-            (contradicted(city) for city in placed if city in flights and city not in left),
+            (contradicted(city) for city in placed if city in flights and city not in removed),
             default=(0.0, 0, ""),
         )
     )[0] > 0:
-        left.add(worst[2])
-    return left
+        removed.add(worst[2])
+    return removed
 
 
 def _contradicts(a: Position, b: Position, km: float) -> bool:
@@ -162,8 +162,8 @@ def _meeting_point(anchors: Anchors) -> Position | None:
         while moved:
             moved = False
             for north, east in ((step, 0.0), (-step, 0.0), (0.0, step), (0.0, -step)):
-                tried = Position(place.latitude + north, place.longitude + east)
-                if abs(tried.latitude) < 90 and (error := misfit(tried)) < best:
-                    place, best, moved = tried, error, True
+                candidate = Position(place.latitude + north, place.longitude + east)
+                if abs(candidate.latitude) < 90 and (error := misfit(candidate)) < best:
+                    place, best, moved = candidate, error, True
     errors = [abs(great_circle_km(place, anchor) / km - 1) for km, anchor in anchors]
     return place if median(errors) <= MISFIT else None

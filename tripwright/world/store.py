@@ -147,10 +147,10 @@ class World:
             header[28:32], "big"
         )
         try:
-            found = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
+            tables = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
         except sqlite3.DatabaseError:
-            found = set()
-        if path.stat().st_size < expected_bytes or not found.issuperset(ALL_TABLES):
+            tables = set()
+        if path.stat().st_size < expected_bytes or not tables.issuperset(ALL_TABLES):
             raise UserError(
                 f"'{path}' is damaged or not a world's store. Build or import the world again."
             )
@@ -185,18 +185,18 @@ class World:
     @cached_property
     def cities(self) -> dict[str, str]:
         """City → state, in file order."""
-        found: dict[str, str] = {}
+        state_of: dict[str, str] = {}
         for city, state in self._city_states:
-            found.setdefault(city, state)
-        return found
+            state_of.setdefault(city, state)
+        return state_of
 
     @cached_property
     def states(self) -> dict[str, list[str]]:
         """State → its cities, in file order."""
-        found: dict[str, list[str]] = {}
+        cities_of: dict[str, list[str]] = {}
         for city, state in self._city_states:
-            found.setdefault(state, []).append(city)
-        return found
+            cities_of.setdefault(state, []).append(city)
+        return cities_of
 
     @cached_property
     def _settings(self) -> dict[str, str]:
@@ -212,8 +212,10 @@ class World:
     def filled_dates(self) -> tuple[str, str] | None:
         """First and last day for which flights were generated beside the known ones; None in a
         world that was not filled."""
-        found = self._settings
-        return (found["filled_from"], found["filled_to"]) if "filled_from" in found else None
+        settings = self._settings
+        return (
+            (settings["filled_from"], settings["filled_to"]) if "filled_from" in settings else None
+        )
 
     @cached_property
     def flights_by_day(self) -> dict[str, int]:
@@ -236,13 +238,13 @@ class World:
         if search is not None:
             text, value = self._words
             new, record = tuple.__new__, Flight  # half the cost of calling the record's constructor
-            found = [
+            flights = [
                 new(
                     record,
                     (
                         number,
                         value[price],
-                        text[left],
+                        text[departure],
                         text[there],
                         text[long],
                         date,
@@ -251,10 +253,10 @@ class World:
                         value[miles],
                     ),
                 )
-                for number, price, left, there, long, miles in self._flight_rows(search)
+                for number, price, departure, there, long, miles in self._flight_rows(search)
             ]
-            if found or self.flights_complete:
-                return found
+            if flights or self.flights_complete:
+                return flights
             if self._db().execute("SELECT 1 FROM covered WHERE search = ?", (search,)).fetchone():
                 return []
         return [] if self.flights_complete or self._filled(origin, destination, date) else None
@@ -287,16 +289,16 @@ class World:
             (number,),
         )
         text, value = self._words
-        found = []
-        for key, price, left, there, long, miles in sorted(
+        flights = []
+        for key, price, departure, there, long, miles in sorted(
             rows, key=lambda row: row[0] & ((1 << ROW_BITS) - 1)
         ):
             origin, destination, date = self._search(key >> ROW_BITS)
-            found.append(
+            flights.append(
                 Flight(
                     number,
                     value[price],
-                    text[left],
+                    text[departure],
                     text[there],
                     text[long],
                     date,
@@ -305,7 +307,7 @@ class World:
                     value[miles],
                 )
             )
-        return found
+        return flights
 
     @cached_property
     def _names(self) -> tuple[dict[int, str], dict[int, str]]:
@@ -345,16 +347,16 @@ class World:
         if o is None or d is None:
             return None
         key = ("ground", origin, destination)
-        known = self._known_rows()
-        if key not in known:
+        memory = self._known_rows()
+        if key not in memory:
             rows = self._ground_rows(o, d)
-            known[key] = (
+            memory[key] = (
                 Ground(origin, destination, *("" if text in MISSING else text for text in rows[0]))
                 if rows
                 else None
             )
-        found: Ground | None = known[key]
-        return found
+        connection: Ground | None = memory[key]
+        return connection
 
     def _ground_rows(self, origin: int, destination: int) -> list[tuple[str, str]]:
         return (
@@ -389,11 +391,11 @@ class World:
         if city not in self._places:
             return []
         key = (table, city)
-        known = self._known_rows()
-        if key not in known:
-            known[key] = [record(row) for row in self._city_rows_of(table, city)]
+        memory = self._known_rows()
+        if key not in memory:
+            memory[key] = [record(row) for row in self._city_rows_of(table, city)]
         # a copy: what is remembered must outlive what callers do with theirs
-        return list(known[key])
+        return list(memory[key])
 
     def _city_rows_of(self, table: str, city: str) -> list[Texts]:
         place = self._places.get(city)
@@ -425,7 +427,7 @@ class World:
             (
                 number,
                 text[price],
-                text[left],
+                text[departure],
                 text[there],
                 text[long],
                 date,
@@ -433,7 +435,7 @@ class World:
                 destination,
                 text[miles],
             )
-            for number, price, left, there, long, miles in self._flight_rows(search)
+            for number, price, departure, there, long, miles in self._flight_rows(search)
         ]
 
     def ground_texts(self, origin: str, destination: str) -> list[Texts]:

@@ -31,7 +31,7 @@ def duration_minutes(text: str) -> int | None:
 
 # most of a millisecond for the cities of the real world, and models make the same mistakes
 @lru_cache(4096)
-def nearest_name(name: str, known: tuple[str, ...]) -> str | None:
+def nearest_name(name: str, names: tuple[str, ...]) -> str | None:
     """The known name that was probably meant; None where none is near."""
     if len(name) > LONGEST_NAME:  # difflib is quadratic
         return None
@@ -41,7 +41,7 @@ def nearest_name(name: str, known: tuple[str, ...]) -> str | None:
     ends = plain[:1], plain[-1:]
     folded = {
         place.casefold(): place
-        for place in known
+        for place in names
         if place[:1].casefold() == ends[0] or place[-1:].casefold() == ends[1]
     }
     near = difflib.get_close_matches(plain, folded, n=1, cutoff=0.6)

@@ -78,7 +78,7 @@ def write_tables(
     def flight_rows() -> Iterator[tuple[Any, ...]]:
         searches = _Searches(places, days)
         for seq, row in enumerate(counted("flights", tables.flights)):
-            number, price, left, arrived, duration, date, origin, destination, miles = row
+            number, price, departure, arrived, duration, date, origin, destination, miles = row
             if seq >> ROW_BITS:
                 raise UserError(
                     f"The table of flights has more than {seq:,} rows, which is the most that a"
@@ -90,7 +90,7 @@ def write_tables(
                 search << ROW_BITS | seq,
                 number,
                 words[price],
-                words[left],
+                words[departure],
                 words[arrived],
                 words[duration],
                 words[miles],

@@ -116,8 +116,8 @@ class RowsPolicy:
         say(session, write_call(*session.tools.face.offer.call_of(tool, arguments)))
         if session.done:  # a limit, or tools that cannot answer: nothing more is said
             return []
-        shown = session.transcript.calls[-1].rows
-        found = shown.records() if shown is not None and shown.is_whole else []
+        answer = session.transcript.calls[-1].rows
+        records = answer.records() if answer is not None and answer.is_whole else []
         if self._pick == "cheapest":
-            found.sort(key=lambda row: next((row[price] for price in PRICES if price in row), 0))
-        return found
+            records.sort(key=lambda row: next((row[price] for price in PRICES if price in row), 0))
+        return records

@@ -39,26 +39,26 @@ def places_of(transcript: Transcript) -> list[list[Stretch]]:
     if answer is None or not isinstance(days, list):
         return [[] for _ in transcript.segments]
     names = dict(_names(days))
-    found: list[list[Stretch]] = []
+    stretches: list[list[Stretch]] = []
     for segment in transcript.segments:
         if segment.role != "assistant":
-            found.append([])
+            stretches.append([])
         elif (start := segment.text.find(answer)) >= 0:
-            found.append(
+            stretches.append(
                 [
                     Stretch(p.start + start, p.end + start, p.field, p.day)
                     for p in _of_answer(answer)
                 ]
             )
         else:
-            found.append(
+            stretches.append(
                 [
                     Stretch(m.start(), m.end(), f, None)
                     for n, f in names.items()
                     for m in re.finditer(re.escape(n), segment.text)
                 ]
             )
-    return found
+    return stretches
 
 
 def _of_answer(answer: str) -> Iterator[Stretch]:

@@ -49,7 +49,7 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     values."""
     check_tools(dialect.face)
     style = style_named(name.removeprefix("expert-"))
-    given: dict[str, Any] = {
+    overrides: dict[str, Any] = {
         "thoughts": settings.thoughts,
         "max_extra_searches": settings.extra_searches,
         "compared_cities": settings.compared_cities,
@@ -57,7 +57,7 @@ def _styled(name: str, settings: Settings, dialect: Dialect) -> Chosen:
     style = replace(
         style,
         seed=settings.seed,
-        **{field: value for field, value in given.items() if value is not None},
+        **{field: value for field, value in overrides.items() if value is not None},
     )
     decoding = {
         "seed": style.seed,
@@ -101,19 +101,21 @@ def _version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     if not isinstance(record.get("query"), dict):
         return None
     query = Query.model_validate(record["query"])
-    made = {key: value for key, value in record.items() if key not in ("query", "schema_problem")}
-    made |= {"domain": NAME, "request": record["query"]}
+    upgraded = {
+        key: value for key, value in record.items() if key not in ("query", "schema_problem")
+    }
+    upgraded |= {"domain": NAME, "request": record["query"]}
     if record["verdict"] is None:
-        return made | {
+        return upgraded | {
             "asked": {
                 FORMAT: [SCHEMA],
                 "commonsense": list(COMMONSENSE_NAMES),
                 "hard": list(applicable_hard(query)),
             }
         }
-    judged = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
-    return made | {
-        "verdict": judged.in_groups(applicable_hard(query), record["schema_problem"]).record()
+    verdict = PlanVerdict.from_contract({"line": 0, **record["verdict"]}, rules)
+    return upgraded | {
+        "verdict": verdict.in_groups(applicable_hard(query), record["schema_problem"]).record()
     }
 
 

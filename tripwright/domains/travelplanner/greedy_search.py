@@ -100,9 +100,9 @@ def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str
 def _route(query: Query, world: World) -> list[str] | None:
     if query.days == 3:
         return [query.dest]
-    wanted = CITIES.get(query.days)
+    count = CITIES.get(query.days)
     cities = [city for city in world.states.get(query.dest, []) if city != query.org]
-    return cities[:wanted] if wanted and len(cities) >= wanted else None
+    return cities[:count] if count and len(cities) >= count else None
 
 
 def _leg(world: World, origin: str, destination: str, date: str) -> dict[str, Any] | None:
@@ -118,7 +118,7 @@ def _leg(world: World, origin: str, destination: str, date: str) -> dict[str, An
 def _flight(world: World, origin: str, destination: str, date: str) -> dict[str, Any] | None:
     flight = min(
         world.flights(origin, destination, date) or [],
-        key=lambda found: found.price_usd,
+        key=lambda row: row.price_usd,
         default=None,
     )
     if flight is None:
@@ -160,6 +160,6 @@ def _answer(query: Query, days: list[dict[str, Any]] | None, plan_format: str) -
         return f"The greedy search has no plan for {query.days} days in {query.dest}."
     if plan_format == "json":
         return f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
-    read = parse_days(days)
-    assert read.days is not None, read.problem
-    return f"<answer>\n{render_itinerary(query, to_official(read.days))}</answer>"
+    parse = parse_days(days)
+    assert parse.days is not None, parse.problem
+    return f"<answer>\n{render_itinerary(query, to_official(parse.days))}</answer>"

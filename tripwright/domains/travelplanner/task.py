@@ -82,10 +82,10 @@ class TripTask(WorldTask):
         """(plan in the official format, why there is none). With `plan_format` "json" an itinerary
         in words is no plan."""
         city_of = city_lookup(self.world)
-        parsed = parse_answer(answer)
-        if parsed.days is not None:
-            return to_official(parsed.days, city_of), None
+        parse = parse_answer(answer)
+        if parse.days is not None:
+            return to_official(parse.days, city_of), None
         if plan_format == "json" or answer.startswith(("[", "{", "```json")):
-            return None, parsed.problem
-        read = parse_itinerary(answer, self.query, city_of)
-        return read.plan, read.problem
+            return None, parse.problem
+        itinerary = parse_itinerary(answer, self.query, city_of)
+        return itinerary.plan, itinerary.problem

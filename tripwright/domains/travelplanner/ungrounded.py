@@ -29,8 +29,8 @@ def plain(text: str) -> str:
     """As names are compared: JSON's escapes read, small letters, single blanks."""
     if "\\" in text:
         text = _ESCAPE.sub(
-            lambda found: (
-                chr(int(found[1], 16)) if found[1] else found[2] if found[2] in "\"\\/'" else " "
+            lambda match: (
+                chr(int(match[1], 16)) if match[1] else match[2] if match[2] in "\"\\/'" else " "
             ),
             text,
         )
@@ -52,12 +52,12 @@ def holds(text: str, name: str) -> bool:
 
 def names_of(plan: Any) -> dict[str, set[str]]:
     """Field → the names that a plan in the official format gives, each once."""
-    found: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for day in plan if isinstance(plan, list) else ():
         for field, name in _of_day(day) if isinstance(day, dict) else ():
             if name.strip() not in ("", "-"):
-                found[field].add(name.strip())
-    return found
+                names[field].add(name.strip())
+    return names
 
 
 def _of_day(day: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -77,11 +77,11 @@ def _of_day(day: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def not_found(record: Json) -> Counts:
-    named = names_of(record.get("plan"))
-    text = plain("\n".join(_shown(record["transcript"]["segments"]))) if named else ""
+    names_by_field = names_of(record.get("plan"))
+    text = plain("\n".join(_shown(record["transcript"]["segments"]))) if names_by_field else ""
     return {
         field: (sum(not _known(text, name, field) for name in names), len(names))
-        for field, names in named.items()
+        for field, names in names_by_field.items()
     }
 
 
@@ -97,7 +97,7 @@ def _shown(segments: Sequence[Json]) -> Iterator[str]:
 def _known(text: str, name: str, field: str) -> bool:
     """Places are written "Name, City" in the plan, and the tools' rows have the name alone."""
     alone = name.rpartition(",")[0] if field not in ("flight", "city") else ""
-    return any(holds(text, each) for said in (name, alone) if (each := plain(said)))
+    return any(holds(text, each) for form in (name, alone) if (each := plain(form)))
 
 
 def in_no_table(record: Json) -> Counts | None:
@@ -111,14 +111,14 @@ def in_no_table(record: Json) -> Counts | None:
     fact = (facts or {}).get(SANDBOX) or {}
     if fact.get("passed") is None:
         return None
-    named = {field for field, names in names_of(plan).items() if names} & set(TABLE_FIELDS)
+    fields = {field for field, names in names_of(plan).items() if names} & set(TABLE_FIELDS)
     if any(
         isinstance(day, dict) and day.get("transportation") not in (None, "", "-")
         for day in plan or ()
     ):
-        named.add("transportation")
+        fields.add("transportation")
     wrong = {_table_field(str(each.get("field"))) for each in fact.get("evidence") or ()}
-    return {field: (int(field in wrong), 1) for field in TABLE_FIELDS if field in named | wrong}
+    return {field: (int(field in wrong), 1) for field in TABLE_FIELDS if field in fields | wrong}
 
 
 def _table_field(field: str) -> str:

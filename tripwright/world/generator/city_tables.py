@@ -17,7 +17,7 @@ from tripwright.world.generator.scales import (
     HOUSE_RULES,
     OTHER_DISHES,
     Meals,
-    Rows,
+    RowCounts,
     Span,
     Stays,
     Weights,
@@ -26,7 +26,7 @@ from tripwright.world.geography import Position
 from tripwright.world.records import Texts
 
 
-def rows_per_city(rows: Rows, cities: int, rng: random.Random) -> list[int]:
+def rows_per_city(rows: RowCounts, cities: int, rng: random.Random) -> list[int]:
     """How many rows each city gets: near the middle of the span, and exactly `total` in all where
     one is asked for."""
     low, high = rows.per_city

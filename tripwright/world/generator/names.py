@@ -62,12 +62,12 @@ class Namer:
         return self._apart(lambda: f"{self.proper()} {self._rng.choice(nouns)}", count)
 
     def _apart(self, draw: Callable[[], str], count: int) -> list[str]:
-        found: list[str] = []
-        while len(found) < count:
+        names: list[str] = []
+        while len(names) < count:
             name = draw()
             if name not in self._taken and not any(
-                name in other or other in name for other in found
+                name in other or other in name for other in names
             ):
                 self._taken.add(name)
-                found.append(name)
-        return found
+                names.append(name)
+        return names

@@ -51,14 +51,14 @@ class Map:
         )
 
 
-def listed_pairs(cities: Map, wanted: int | None, rng: random.Random) -> list[Pair]:
+def listed_pairs(cities: Map, pair_count: int | None, rng: random.Random) -> list[Pair]:
     """The ordered pairs of the road table, sorted. With a number wanted: those within a state, then
     whole states as seen from one city."""
     count = len(cities.names)
     everything = [(a, b) for a in range(count) for b in range(count) if a != b]
-    if wanted is None:
+    if pair_count is None:
         return everything
-    found = {(a, b) for a, b in everything if cities.states[a] == cities.states[b]}
+    pairs = {(a, b) for a, b in everything if cities.states[a] == cities.states[b]}
     by_state: dict[str, list[int]] = {}
     for city, state in enumerate(cities.states):
         by_state.setdefault(state, []).append(city)
@@ -68,9 +68,9 @@ def listed_pairs(cities: Map, wanted: int | None, rng: random.Random) -> list[Pa
     rng.shuffle(blocks)
     for city, state in blocks:
         for other in by_state[state]:
-            if len(found) < wanted:
-                found |= {(city, other), (other, city)}
-    return sorted(found)
+            if len(pairs) < pair_count:
+                pairs |= {(city, other), (other, city)}
+    return sorted(pairs)
 
 
 def roads(cities: Map, pairs: Sequence[Pair], roadless: float, rows: int | None) -> Iterator[Texts]:
@@ -97,10 +97,14 @@ def roads(cities: Map, pairs: Sequence[Pair], roadless: float, rows: int | None)
 def road_duration(minutes: float) -> str:
     """In the words of the official table: "45 mins", "2 hours 1 min", "1 day 3 hours"."""
     days, rest = divmod(round(minutes), 24 * 60)
-    hours, left = divmod(rest, 60)
+    hours, minutes_left = divmod(rest, 60)
     if days:
         return f"{_some(days, 'day')} {_some(hours, 'hour')}"
-    return f"{_some(hours, 'hour')} {_some(left, 'min')}" if hours else _some(left, "min")
+    return (
+        f"{_some(hours, 'hour')} {_some(minutes_left, 'min')}"
+        if hours
+        else _some(minutes_left, "min")
+    )
 
 
 def _some(count: int, word: str) -> str:
@@ -154,12 +158,12 @@ def _season(day: datetime.date) -> float:
     return weekday * (1 - 0.08 * math.cos(2 * math.pi * (day.timetuple().tm_yday - 15) / 365))
 
 
-def _meet(counts: array[int], wanted: int, rng: random.Random) -> None:
+def _meet(counts: array[int], total: int, rng: random.Random) -> None:
     """In place. Every count keeps at least one flight, so that no route loses a day."""
-    scale = wanted / max(1, sum(counts))
+    scale = total / max(1, sum(counts))
     for index, count in enumerate(counts):
         counts[index] = max(1, round(count * scale))
-    excess = sum(counts) - wanted
+    excess = sum(counts) - total
     while excess:
         index = rng.randrange(len(counts))
         if excess < 0 or counts[index] > 2:
@@ -182,11 +186,15 @@ def flights(cities: Map, air: Air, table: Timetable) -> Iterator[Texts]:
         for day, date in enumerate(table.dates):
             season = _price_season(date) if air.seasons else 1.0
             for _ in range(table.counts[route * days + day]):
-                left = 300 + int(dice() * 1020)
+                departure = 300 + int(dice() * 1020)
                 minutes = int(least_minutes * (1 + 0.1 * dice()))
                 price = int((air.fixed_usd + km * (low + (high - low) * dice())) * season)
                 number = (number + _STRIDE) % (9 * smallest)
-                times = _CLOCK[left], _CLOCK[(left + minutes + shift) % 1440], _DURATION[minutes]
+                times = (
+                    _CLOCK[departure],
+                    _CLOCK[(departure + minutes + shift) % 1440],
+                    _DURATION[minutes],
+                )
                 yield f"F{smallest + number}", str(price), *times, date, origin, destination, miles
 
 

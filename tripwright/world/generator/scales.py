@@ -21,7 +21,7 @@ ENTIRE, PRIVATE, SHARED = "Entire home/apt", "Private room", "Shared room"
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowCounts:
     """Rows of one table: about so many in a city; `total` makes their number exact,
     `cities_without` leaves a share of cities empty."""
 
@@ -71,9 +71,9 @@ class Scale:
     """Row counts are exact; None: as the laws have it."""
 
     state_sizes: tuple[int, ...]  # cities of each state
-    restaurants: Rows
-    attractions: Rows
-    accommodations: Rows
+    restaurants: RowCounts
+    attractions: RowCounts
+    accommodations: RowCounts
     first_date: str
     days: int
     flights: int | None
@@ -198,9 +198,9 @@ REAL_AIR = Air(
 SCALES = {
     "nano": Scale(
         state_sizes=(4,) * 6,
-        restaurants=Rows((6, 9)),
-        attractions=Rows((2, 4)),
-        accommodations=Rows((7, 9)),
+        restaurants=RowCounts((6, 9)),
+        attractions=RowCounts((2, 4)),
+        accommodations=RowCounts((7, 9)),
         first_date="2022-03-01",
         days=14,
         flights=None,
@@ -237,9 +237,9 @@ SCALES = {
     ),
     "small": Scale(
         state_sizes=(10, 8, 6, 5, 4, 3, 3, 1),
-        restaurants=Rows((20, 41)),
-        attractions=Rows((12, 20)),
-        accommodations=Rows((6, 21)),
+        restaurants=RowCounts((20, 41)),
+        attractions=RowCounts((12, 20)),
+        accommodations=RowCounts((6, 21)),
         first_date="2022-03-01",
         days=92,
         flights=None,
@@ -270,9 +270,9 @@ SCALES = {
             *(2,) * 6,
             *(1,) * 17,
         ),
-        restaurants=Rows((20, 41), total=9_551),
-        attractions=Rows((17, 20), total=5_302, cities_without=0.1),
-        accommodations=Rows((6, 21), total=4_285),
+        restaurants=RowCounts((20, 41), total=9_551),
+        attractions=RowCounts((17, 20), total=5_302, cities_without=0.1),
+        accommodations=RowCounts((6, 21), total=4_285),
         first_date="2022-03-01",
         days=82,
         flights=3_827_361,

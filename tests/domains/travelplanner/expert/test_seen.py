@@ -12,14 +12,14 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy, style_named
-from tripwright.domains.travelplanner.expert.seen import Seen, search
+from tripwright.domains.travelplanner.expert.seen import Search, Seen
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.transcript import Rows
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-BOSTON = search("search_restaurants", city="Boston")
+BOSTON = Search.of("search_restaurants", city="Boston")
 ROWS = Rows(
     "Restaurant",
     ("name", "city"),
@@ -61,8 +61,8 @@ def test_an_answer_about_something_else_is_no_answer(rows: Rows) -> None:
 def test_one_table_is_not_of_two_cities() -> None:
     seen, unnamed = Seen(paged=False), Rows("Attraction", ("name",), (("Old Park",),), total=1)
     for city, kept in (("Boston", 1), ("Salem", 0)):
-        assert seen.add(search("search_attractions", city=city), 1, False, unnamed)
-        assert len(seen.of(search("search_attractions", city=city)).rows) == kept
+        assert seen.add(Search.of("search_attractions", city=city), 1, False, unnamed)
+        assert len(seen.of(Search.of("search_attractions", city=city)).rows) == kept
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_one_table_is_not_of_two_cities() -> None:
 def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: bool) -> None:
     seen = Seen(paged=False)
     assert seen.add(BOSTON, 1, False, Rows(problem=problem))
-    assert seen.of(BOSTON).known is known and not seen.of(BOSTON).is_open
+    assert seen.of(BOSTON).is_known is known and not seen.of(BOSTON).is_open
 
 
 def test_a_face_of_other_tools_is_refused_in_one_line() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.changes import Change, changes
+from tripwright.domains.travelplanner.oracle.changes import Repair, changes
 from tripwright.domains.travelplanner.oracle.explain import Explanation, explain
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -603,7 +603,7 @@ def relaxed(query: Query, world: World, kept: list[tuple[str, str]]) -> Iterator
             )
 
 
-def check_changes(query: Query, world: World, found: list[Change]) -> None:
+def check_changes(query: Query, world: World, found: list[Repair]) -> None:
     """The plan of every changed request passes the judge, and a dollar less than a raised budget
     buys none."""
     for change in found:

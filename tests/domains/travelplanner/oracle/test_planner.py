@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, Status, plan_days, solve
+from tripwright.domains.travelplanner.oracle.planner import Solution, SolveStatus, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -319,5 +319,5 @@ def test_why_there_is_no_plan(changes: dict[str, Any], why: str) -> None:
         ["Lake", "Tower", "Zoo", "Park", "Pier"],
     )
     solution = solve(asked(**changes), world)
-    assert solution.status is Status.INFEASIBLE and solution.cost_usd is None
+    assert solution.status is SolveStatus.INFEASIBLE and solution.cost_usd is None
     assert why in (solution.why or "")

@@ -13,7 +13,7 @@ import pytest
 from tripwright.domains.travelplanner.oracle.options import MEALS, restaurants, stays
 from tripwright.domains.travelplanner.oracle.planner import (
     Solution,
-    Status,
+    SolveStatus,
     first_within_budget,
     k_best,
     plan_days,
@@ -60,13 +60,13 @@ def test_a_plan_within_the_budget_is_found_exactly_where_the_cheapest_keeps_it(
             found = first_within_budget(asked, world)
             if budget < cheapest_usd:
                 assert (
-                    found.status is Status.INFEASIBLE
+                    found.status is SolveStatus.INFEASIBLE
                     and found.cost_usd is None
                     and "costs at most" in (found.why or "")
                 )
             else:
                 assert (
-                    found.status is Status.FEASIBLE
+                    found.status is SolveStatus.FEASIBLE
                     and found.cost_usd is not None
                     and found.cost_usd <= budget
                 )
@@ -410,5 +410,5 @@ def test_requests_that_no_rule_set_can_pass_say_so(changes: dict[str, Any], why:
     world = named_world([("Inn", "50", "1")], PLAIN)
     asked = Query.model_validate({**three_days().record(), **changes})
     for solution in (solve(asked, world), first_within_budget(asked, world)):
-        assert solution.status is Status.INFEASIBLE and why in (solution.why or "")
+        assert solution.status is SolveStatus.INFEASIBLE and why in (solution.why or "")
     assert k_best(asked, world, 3) == []

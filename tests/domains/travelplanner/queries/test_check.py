@@ -12,7 +12,7 @@ import pytest
 
 from tripwright.domains.travelplanner.queries.check import check_queries
 from tripwright.domains.travelplanner.queries.make_files import make_files
-from tripwright.domains.travelplanner.queries.make_item import Settings
+from tripwright.domains.travelplanner.queries.make_item import QuerySettings
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording_check import mismatches
 from tripwright.domains.travelplanner.query import Query, iter_queries
@@ -20,7 +20,7 @@ from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_tables
 from tripwright.world.store import World
 
-ALL = Settings(seed=5, days=(3, 5, 7), levels=(0, 1, 1))
+ALL = QuerySettings(seed=5, days=(3, 5, 7), levels=(0, 1, 1))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tripwright.domains.travelplanner.oracle.planner import solve
-from tripwright.domains.travelplanner.queries.make_cities import Served, served_cities
+from tripwright.domains.travelplanner.queries.make_cities import VisitableCities, served_cities
 from tripwright.domains.travelplanner.queries.make_elements import draw_elements
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator.build import build_tables
@@ -46,12 +46,12 @@ def test_no_city_is_served_exactly_where_the_planner_proves_that_there_is_no_pla
     missing = set()
     for query in drafts(world, 25):
         served, found = served_cities(query, world), solve(query, world)
-        assert (served.missing is None) == (found.cost_usd is not None), query
+        assert (served.lack is None) == (found.cost_usd is not None), query
         assert {choice.city for choice in found.cities} <= set(served.cities)
-        assert bool(served.cities) == (served.missing is None)
+        assert bool(served.cities) == (served.lack is None)
         if query.days == 3:
             assert served.cities in ((), (query.dest,))
-        missing.add(served.missing)
+        missing.add(served.lack)
     assert {None, "no stay that fits", "no transport", "wanted cuisines not served"} <= missing
 
 
@@ -95,4 +95,4 @@ def test_a_request_that_makes_no_sense_is_served_by_no_city(
 ) -> None:
     query = drafts(world, 1)[0]
     odd = Query.model_validate({**query.record(), **changed})
-    assert served_cities(odd, world) == Served((), "unknown place, wish or number of days")
+    assert served_cities(odd, world) == VisitableCities((), "unknown place, wish or number of days")

@@ -16,8 +16,8 @@ from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.budget import official_budget
-from tripwright.domains.travelplanner.queries.make_files import Made, make_files
-from tripwright.domains.travelplanner.queries.make_item import Settings
+from tripwright.domains.travelplanner.queries.make_files import QueryBatch, make_files
+from tripwright.domains.travelplanner.queries.make_item import QuerySettings
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.splits import (
     excluded_keys,
@@ -35,7 +35,7 @@ from tripwright.world.generator.build import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
-ALL = Settings(seed=3, days=(3, 5, 7), levels=(1, 1, 1))
+ALL = QuerySettings(seed=3, days=(3, 5, 7), levels=(1, 1, 1))
 COUNT = 36
 
 
@@ -45,7 +45,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def made(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Made]:
+def made(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryBatch]:
     out = tmp_path_factory.mktemp("made") / "q.jsonl"
     return out, make_files(world, out, COUNT, ALL, workers=1)
 
@@ -54,7 +54,7 @@ def proofs(queries: list[Query]) -> list[dict[str, Any]]:
     return [(query.model_extra or {})["oracle"] for query in queries]
 
 
-def test_each_can_be_met_and_its_proof_holds(world: World, made: tuple[Path, Made]) -> None:
+def test_each_can_be_met_and_its_proof_holds(world: World, made: tuple[Path, QueryBatch]) -> None:
     queries = read_queries(made[0])
     city_of, places = city_lookup(world), Gazetteer(world.cities)
     for query, proof in zip(queries, proofs(queries), strict=True):
@@ -88,7 +88,7 @@ def test_each_can_be_met_and_its_proof_holds(world: World, made: tuple[Path, Mad
 
 
 def test_two_processes_write_the_same_bytes(
-    world: World, made: tuple[Path, Made], tmp_path: Path
+    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
 ) -> None:
     out = tmp_path / "q.jsonl"
     shared = make_files(world, out, COUNT, ALL, workers=2)
@@ -98,7 +98,7 @@ def test_two_processes_write_the_same_bytes(
 
 
 def test_the_first_of_many_are_the_first_of_few(
-    world: World, made: tuple[Path, Made], tmp_path: Path
+    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
 ) -> None:
     make_files(world, tmp_path / "q", 5, ALL, workers=1)
     assert (tmp_path / "q").read_text() == "".join(
@@ -113,14 +113,14 @@ class Stopped(Exception):
 
 
 def stop_after(count: int) -> Any:
-    def report(made: Made) -> None:
+    def report(made: QueryBatch) -> None:
         if len(made.records) == count:
             raise Stopped
 
     return report
 
 
-def test_stopped_work_goes_on(world: World, made: tuple[Path, Made], tmp_path: Path) -> None:
+def test_stopped_work_goes_on(world: World, made: tuple[Path, QueryBatch], tmp_path: Path) -> None:
     out = tmp_path / "q.jsonl"
     journal = tmp_path / "q.jsonl.journal"
     with pytest.raises(Stopped):
@@ -136,7 +136,7 @@ def test_stopped_work_goes_on(world: World, made: tuple[Path, Made], tmp_path: P
 
 
 def test_other_settings_are_not_mixed_in(
-    world: World, made: tuple[Path, Made], tmp_path: Path
+    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
 ) -> None:
     out = tmp_path / "q.jsonl"
     with pytest.raises(Stopped):
@@ -165,7 +165,7 @@ def test_a_damaged_or_held_journal_is_refused(world: World, tmp_path: Path) -> N
         make_files(world, out, 2, ALL, workers=1)
     journal.unlink()
 
-    def again(made: Made) -> None:
+    def again(made: QueryBatch) -> None:
         make_files(world, out, 2, ALL, workers=1)
 
     with pytest.raises(UserError, match="is in use: another process"):
@@ -173,7 +173,7 @@ def test_a_damaged_or_held_journal_is_refused(world: World, tmp_path: Path) -> N
 
 
 def test_excluded_trips_do_not_come_whatever_their_budget_and_text(
-    world: World, made: tuple[Path, Made], tmp_path: Path
+    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
 ) -> None:
     records = [json.loads(line) for line in made[0].read_text().splitlines()][:20]
     given = tmp_path / "given.jsonl"
@@ -202,7 +202,7 @@ def test_repeats_are_replaced(world: World, tmp_path: Path) -> None:
     tables = build_tables("nano", 5)
     few = [row for row in tables.flights if row[5] <= "2022-03-03"]
     small = write_world(tmp_path / "w", replace(tables, flights=few))
-    easy = Settings(seed=1, levels=(1, 0, 0))
+    easy = QuerySettings(seed=1, levels=(1, 0, 0))
     made = make_files(small, tmp_path / "a", 120, easy, workers=1)
     assert made.rejected["repeats an earlier one"] > 5
     assert len({request_key(query) for query in read_queries(tmp_path / "a")}) == 120
@@ -211,7 +211,7 @@ def test_repeats_are_replaced(world: World, tmp_path: Path) -> None:
 
 
 def test_splits_share_no_trip_and_are_the_whole_file(
-    world: World, made: tuple[Path, Made], tmp_path: Path
+    world: World, made: tuple[Path, QueryBatch], tmp_path: Path
 ) -> None:
     written = make_files(
         world,
@@ -285,7 +285,9 @@ def test_infeasible_ones_are_proved_so_and_say_why(world: World, tmp_path: Path)
 def test_official_budgets_are_the_statistics_and_kept_only_where_a_plan_is_proved(
     world: World, tmp_path: Path
 ) -> None:
-    official = Settings(seed=2, elements="official", days=(3, 5, 7), levels=(1, 1, 1), slack=None)
+    official = QuerySettings(
+        seed=2, elements="official", days=(3, 5, 7), levels=(1, 1, 1), slack=None
+    )
     made = make_files(world, tmp_path / "q", 18, official, workers=1)
     for query, proof in zip(
         read_queries(tmp_path / "q"), proofs(read_queries(tmp_path / "q")), strict=True
@@ -343,5 +345,5 @@ def test_a_world_that_gives_no_more_says_so_and_leaves_nothing(tmp_path: Path) -
             r" fits \(3000\)"
         ),
     ):
-        make_files(bare, tmp_path / "q", 2, Settings(seed=0, levels=(1, 0, 0)), workers=1)
+        make_files(bare, tmp_path / "q", 2, QuerySettings(seed=0, levels=(1, 0, 0)), workers=1)
     assert list(tmp_path.iterdir()) == []

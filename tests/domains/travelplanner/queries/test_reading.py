@@ -363,8 +363,8 @@ def test_a_refusal_says_which_fields_and_what_was_read_all_the_same() -> None:
     with pytest.raises(CouldNotInfer) as refused:
         read(f"Plan {TRIP} for us, $900 or $950. We have pets and smoke.")
     assert set(refused.value.problems) == {"people_number", "budget", "house rule"}
-    assert (refused.value.read["org"], refused.value.read["days"]) == ("Homer", 3)
-    assert "people_number" not in refused.value.read
+    assert (refused.value.fields["org"], refused.value.fields["days"]) == ("Homer", 3)
+    assert "people_number" not in refused.value.fields
 
 
 @pytest.mark.parametrize(

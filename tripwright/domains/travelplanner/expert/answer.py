@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tripwright.domains.travelplanner.expert.parts import Part
+from tripwright.domains.travelplanner.expert.parts import TripPart
 from tripwright.domains.travelplanner.expert.routes import Trip
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -18,9 +18,9 @@ def answer_text(query: Query, trip: Trip, plan_format: str) -> str:
     days = plan_days(query, trip)
     if plan_format == "json":
         return f"<answer>{json.dumps(days, ensure_ascii=False, separators=(',', ':'))}</answer>"
-    read = parse_days(days)
-    assert read.days is not None, read.problem
-    return f"<answer>\n{render_itinerary(query, to_official(read.days))}</answer>"
+    parse = parse_days(days)
+    assert parse.days is not None, parse.problem
+    return f"<answer>\n{render_itinerary(query, to_official(parse.days))}</answer>"
 
 
 def plan_days(query: Query, trip: Trip) -> list[dict[str, Any]]:
@@ -62,21 +62,21 @@ def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dic
     return {"days": number, "city": city, "transportation": transportation, **places}
 
 
-def _leg(leg: Part, origin: str, destination: str) -> dict[str, Any]:
+def _leg(leg: TripPart, origin: str, destination: str) -> dict[str, Any]:
     row = leg.row
     assert row is not None
-    said: dict[str, Any] = {
+    claims: dict[str, Any] = {
         "mode": leg.mode,
         "from": origin,
         "to": destination,
         "duration": row["duration"],
     }
     if leg.mode != "flight":
-        return {**said, "distance": row["distance"], "cost": int(row["cost_usd"])}
+        return {**claims, "distance": row["distance"], "cost": int(row["cost_usd"])}
     miles = row.get("distance_miles", "-")  # not every face shows it
-    said |= {
+    claims |= {
         "distance": miles if isinstance(miles, str) else f"{miles:g} miles",
         "cost": int(row["price_usd"]),
     }
-    said["flight_number"] = row["number"]
-    return said | {key: row[key] for key in ("departure_time", "arrival_time") if key in row}
+    claims["flight_number"] = row["number"]
+    return claims | {key: row[key] for key in ("departure_time", "arrival_time") if key in row}

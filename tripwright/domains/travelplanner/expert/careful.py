@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.expert.answer import answer_text
 from tripwright.domains.travelplanner.expert.no_plan import dead_ends
 from tripwright.domains.travelplanner.expert.parts import Parts
 from tripwright.domains.travelplanner.expert.routes import Outlook, Routes, Trip
-from tripwright.domains.travelplanner.expert.seen import CITY, Search, Seen, search
+from tripwright.domains.travelplanner.expert.seen import CITY, Search, Seen
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.expert.survey import Survey
 from tripwright.domains.travelplanner.expert.wording import Words
@@ -151,19 +151,19 @@ class _Play:
             following = self._worth_comparing(trip, extra)
             if following is None:
                 break
-            asked, other = following
+            search, other = following
             if rival is None or other is None or other.route != rival.route:
                 self._add_note(self.words.compare(other))
             rival = other
             try:
-                self._ask(asked)
+                self._ask(search)
             except _Over:
                 break
             now = self.survey.look(self.considered, None).trip
             assert now is not None  # what was seen stays seen
             if now.cost_usd != trip.cost_usd or now.route != trip.route:
                 self._add_note(self.words.cheaper(trip, now))
-            elif (why := self._why_no_cheaper(asked, rival, now)) is not None:
+            elif (why := self._why_no_cheaper(search, rival, now)) is not None:
                 self._add_note(self.words.no_cheaper(why))
                 rival = None
             trip = now
@@ -171,10 +171,10 @@ class _Play:
             self._add_note(self.words.no_cheaper("I have not seen all of the other trip"))
         return trip
 
-    def _why_no_cheaper(self, asked: Search, rival: Outlook | None, trip: Trip) -> str | None:
+    def _why_no_cheaper(self, search: Search, rival: Outlook | None, trip: Trip) -> str | None:
         """What a comparison has shown; None while the rival may still be cheaper."""
         if rival is None:
-            return self.words.same_trip(asked)
+            return self.words.same_trip(search)
         now = self.routes.outlook(rival.route)
         if now.lower_usd >= trip.cost_usd:
             return (
@@ -202,9 +202,11 @@ class _Play:
         """Candidates, in an order of their own: nothing is known of them yet."""
         if self.query.days <= 3:
             return [self.query.dest]
-        asked = search("get_cities", state=self.query.dest)
-        self._ask(asked)
-        cities = [row[CITY] for row in self.seen.of(asked).rows if row[CITY] != self.query.org]
+        cities_search = Search.of("get_cities", state=self.query.dest)
+        self._ask(cities_search)
+        cities = [
+            row[CITY] for row in self.seen.of(cities_search).rows if row[CITY] != self.query.org
+        ]
         self.random.shuffle(cities)
         return cities
 
@@ -290,14 +292,14 @@ class _Play:
         dialect = self.session.dialect
         return min(dialect.max_calls, dialect.max_turns - 1) - len(self.session.transcript.calls)
 
-    def _ask(self, asked: Search) -> None:
+    def _ask(self, search: Search) -> None:
         """One answer to a search, or to the next page of it. Raises _Over when nothing can be asked
         any more."""
-        face, found = self.session.tools.face, self.seen.of(asked)
-        page, again = found.next_page or 1, found.answered
-        name, arguments = face.offer.call_of(asked.tool, asked.asked)
+        face, result = self.session.tools.face, self.seen.of(search)
+        page, again = result.next_page or 1, result.answered
+        name, arguments = face.offer.call_of(search.tool, search.arguments)
         call = write_call(name, {**arguments, PAGE: page} if again else arguments)
-        reason = self.words.more() if page > 1 else self.words.ask(asked)
+        reason = self.words.more() if page > 1 else self.words.ask(search)
         for _ in range(MOST_TRIES):
             if self._calls_left() < 1:
                 raise _Over
@@ -308,17 +310,17 @@ class _Play:
                 break
             reason = self.words.again()
         else:
-            self.seen.failed(asked)
+            self.seen.add_failure(search)
             return
         rows = self.session.transcript.calls[-1].rows
         assert rows is not None  # played just now
-        if not self.seen.add(asked, page, again, rows):
+        if not self.seen.add(search, page, again, rows):
             self._add_note(self.words.broken())
         elif self.style.thoughts == "long":
-            self._add_note(self.words.learned(asked))
+            self._add_note(self.words.learned(search))
 
-    def _add_note(self, said: str) -> None:
-        self.note = f"{self.note} {said}".strip()
+    def _add_note(self, sentence: str) -> None:
+        self.note = f"{self.note} {sentence}".strip()
 
     def _say(self, reason: str, text: str) -> None:
         thought = f"{self.note} {reason}".strip() if self.style.thoughts != "none" else ""

@@ -53,8 +53,8 @@ def expert_turns(
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(choice.city for choice in solution.cities)}. "
-    for tool, arguments, rows, chosen in _transport_searches(query, solution, world):
-        turns.call(tool, rows, chosen, **arguments)
+    for tool, arguments, rows, names in _transport_searches(query, solution, world):
+        turns.call(tool, rows, names, **arguments)
     turns.note = f"{_transport_note(solution)} "
     for choice in solution.cities:
         stay = choice.stay.accommodation.name
@@ -88,22 +88,24 @@ class _Turns:
         self._face, self._plan_format, self._page_rows = face, plan_format, page_rows
 
     def call(
-        self, tool: str, rows: Sequence[Any] = (), chosen: Sequence[str] = (), **arguments: Any
+        self, tool: str, rows: Sequence[Any] = (), names: Sequence[str] = (), **arguments: Any
     ) -> None:
         """A call by the core's names, and one for each further page up to the last that shows a
-        `chosen` row."""
-        name, written = self._face.offer.call_of(tool, arguments)
-        for page in range(1, self._pages(list(rows), chosen) + 1):
-            self._say(write_call(name, {**written, PAGE: page} if page > 1 else written))
+        row of `names`."""
+        name, arguments_shown = self._face.offer.call_of(tool, arguments)
+        for page in range(1, self._pages(list(rows), names) + 1):
+            self._say(
+                write_call(name, {**arguments_shown, PAGE: page} if page > 1 else arguments_shown)
+            )
 
     def answer(self, query: Query, days: list[dict[str, Any]], world: World) -> None:
         for day in days:
             _only_what_the_face_shows(day, self._face)
         if self._plan_format == "itinerary":
-            read = parse_days(days)
-            assert read.days is not None, read.problem
+            parse = parse_days(days)
+            assert parse.days is not None, parse.problem
             self._say(
-                f"<answer>\n{render_itinerary(query, to_official(read.days, city_lookup(world)))}</answer>"  # noqa: E501
+                f"<answer>\n{render_itinerary(query, to_official(parse.days, city_lookup(world)))}</answer>"  # noqa: E501
             )
         else:
             self.note = ""
@@ -117,13 +119,13 @@ class _Turns:
         self.texts.append(self.note + text)
         self.note = ""
 
-    def _pages(self, rows: list[Any], chosen: Sequence[str]) -> int:
+    def _pages(self, rows: list[Any], wanted_names: Sequence[str]) -> int:
         if self._page_rows is None or not rows:
             return 1
         names = [
             row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)
         ]
-        return 1 + max((names.index(name) for name in chosen), default=0) // self._page_rows
+        return 1 + max((names.index(name) for name in wanted_names), default=0) // self._page_rows
 
 
 def _transport_searches(
@@ -190,9 +192,9 @@ def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
     or '-' where P3 wants a value."""
     leg = day["transportation"]
     if isinstance(leg, dict) and leg["mode"] == "flight":
-        shown = face.tables[Flight].fields
-        if "distance_miles" not in shown:
+        fields = face.tables[Flight].fields
+        if "distance_miles" not in fields:
             leg["distance"] = "-"
         for key in ("departure_time", "arrival_time"):
-            if key not in shown:
+            if key not in fields:
                 del leg[key]

@@ -8,50 +8,52 @@ from collections.abc import Sequence
 
 from tripwright.domains.travelplanner.expert.seen import Row
 
-Picked = tuple[Row, ...]
-Menus = dict[int, tuple[float, Picked]]  # cuisines served, as bits → (cost per person, restaurants)
+MealRows = tuple[Row, ...]
+Menus = dict[
+    int, tuple[float, MealRows]
+]  # cuisines served, as bits → (cost per person, restaurants)
 
 
-def menus(rows: Sequence[Row], wanted: Sequence[str], least: int, most: int) -> Menus:
+def menus(rows: Sequence[Row], cuisines: Sequence[str], least: int, most: int) -> Menus:
     """For every set of wanted cuisines, the cheapest `least` to `most` of these restaurants that
     serve it."""
     cheapest = sorted(rows, key=_cost)
     masks = [
-        sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row["cuisines"])
+        sum(1 << i for i, cuisine in enumerate(cuisines) if cuisine in row["cuisines"])
         for row in cheapest
     ]
-    best: dict[tuple[int, int], tuple[float, Picked]] = {(0, 0): (0.0, ())}
+    best: dict[tuple[int, int], tuple[float, MealRows]] = {(0, 0): (0.0, ())}
     for index, row in enumerate(cheapest):
         # of those that serve nothing wanted, only the cheapest can matter
         if index >= most and not masks[index]:
             continue
-        for (count, served), (cost, picked) in list(best.items()):
+        for (count, served), (cost, meals) in list(best.items()):
             key, total = (count + 1, served | masks[index]), cost + _cost(row)
             if count < most and (key not in best or total < best[key][0]):
-                best[key] = total, (*picked, row)
-    found: Menus = {}
-    for (count, served), (cost, picked) in best.items():
-        if count >= least and (served not in found or cost < found[served][0]):
-            found[served] = cost, picked
-    return found
+                best[key] = total, (*meals, row)
+    menus_by_mask: Menus = {}
+    for (count, served), (cost, meals) in best.items():
+        if count >= least and (served not in menus_by_mask or cost < menus_by_mask[served][0]):
+            menus_by_mask[served] = cost, meals
+    return menus_by_mask
 
 
 def cheapest_together(
-    cities: Sequence[Menus], wanted: Sequence[str]
-) -> tuple[float, tuple[Picked, ...]] | None:
+    cities: Sequence[Menus], cuisines: Sequence[str]
+) -> tuple[float, tuple[MealRows, ...]] | None:
     """One menu a city that serve everything wanted between them, with the cost per person; None
     where that cannot be."""
-    together: dict[int, tuple[float, tuple[Picked, ...]]] = {0: (0.0, ())}
-    for found in cities:
-        merged: dict[int, tuple[float, tuple[Picked, ...]]] = {}
-        for (served, (cost, picked)), (here, (more, row)) in itertools.product(
-            together.items(), found.items()
+    together: dict[int, tuple[float, tuple[MealRows, ...]]] = {0: (0.0, ())}
+    for menu in cities:
+        merged: dict[int, tuple[float, tuple[MealRows, ...]]] = {}
+        for (served, (cost, meals)), (here, (more, row)) in itertools.product(
+            together.items(), menu.items()
         ):
             key, total = served | here, cost + more
             if key not in merged or total < merged[key][0]:
-                merged[key] = total, (*picked, row)
+                merged[key] = total, (*meals, row)
         together = merged
-    return together.get((1 << len(wanted)) - 1)
+    return together.get((1 << len(cuisines)) - 1)
 
 
 def _cost(row: Row) -> float:

@@ -7,7 +7,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tripwright.domains.travelplanner.expert.routes import Route, Routes, Trip, route_splits
+from tripwright.domains.travelplanner.expert.routes import Routes, Trip, TripRoute, route_splits
 from tripwright.domains.travelplanner.query import Query
 
 MOST_NAMED = 3  # dead ends that are named one by one
@@ -26,8 +26,8 @@ def dead_ends(routes: Routes, cities: Sequence[str]) -> str:
             f" {'city' if count == 1 else 'cities'}"
         )
     if len(cities) < count:
-        found = "1 city" if len(cities) == 1 else f"{len(cities)} cities"
-        return f"the trip is to {count} cities, and I found {found} to go to for {query.dest}"
+        number = "1 city" if len(cities) == 1 else f"{len(cities)} cities"
+        return f"the trip is to {count} cities, and I found {number} to go to for {query.dest}"
     reasons: Counter[str] = Counter()
     costs: list[float] = []
     for route in _routes(query, routes, cities):
@@ -36,18 +36,18 @@ def dead_ends(routes: Routes, cities: Sequence[str]) -> str:
             reasons[why] += 1
         else:
             costs.append(why)
-    said = [why for why, _ in reasons.most_common(MOST_NAMED)]
+    clauses = [why for why, _ in reasons.most_common(MOST_NAMED)]
     if len(reasons) > MOST_NAMED:
-        said.append(f"{len(reasons) - MOST_NAMED} more ways end like these")
+        clauses.append(f"{len(reasons) - MOST_NAMED} more ways end like these")
     if costs:
         what = "every other trip" if reasons else "the cheapest trip"
-        said.append(
+        clauses.append(
             f"{what} comes to ${min(costs):,.0f} or more, and the budget is ${query.budget:,}"
         )
-    return "; ".join(said)
+    return "; ".join(clauses)
 
 
-def _obstacle(routes: Routes, route: Route) -> str | float:
+def _obstacle(routes: Routes, route: TripRoute) -> str | float:
     """A dead end in words, or what the trip costs at the least, in US dollars."""
     outlook = routes.outlook(route)
     if outlook.lower_usd > routes.query.budget:
@@ -58,8 +58,8 @@ def _obstacle(routes: Routes, route: Route) -> str | float:
     return trip.cost_usd if isinstance(trip, Trip) else trip
 
 
-def _routes(query: Query, routes: Routes, cities: Sequence[str]) -> Iterator[Route]:
+def _routes(query: Query, routes: Routes, cities: Sequence[str]) -> Iterator[TripRoute]:
     for order in itertools.permutations(cities, query.visiting_city_number):
         for nights in route_splits(query):
             for family in routes.families:
-                yield Route(order, nights, family)
+                yield TripRoute(order, nights, family)

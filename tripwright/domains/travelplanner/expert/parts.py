@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Literal, NamedTuple, TypeVar, cast
 
 from tripwright.domains.travelplanner.expert.meals import Menus, menus
-from tripwright.domains.travelplanner.expert.seen import Found, Row, Search, Seen, search
+from tripwright.domains.travelplanner.expert.seen import Row, Search, SearchResult, Seen
 from tripwright.domains.travelplanner.oracle.problem import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -27,7 +27,7 @@ Kind = TypeVar("Kind")
 Family = Literal["driving", "flying"]  # by own car all the way, or by plane and taxi
 
 
-class Part(NamedTuple):
+class TripPart(NamedTuple):
     """Costs are in US dollars for the whole party; `lower_usd` is what it may fall to if `better`
     were asked."""
 
@@ -49,19 +49,19 @@ class Parts:
         self._version = -1
         self._memo: dict[Hashable, object] = {}
 
-    def leg(self, origin: str, destination: str, date: str, family: Family) -> Part:
+    def leg(self, origin: str, destination: str, date: str, family: Family) -> TripPart:
         return self._remembered(
             ("leg", origin, destination, date, family),
             lambda: self._leg(origin, destination, date, family),
         )
 
-    def stay(self, city: str, nights: int) -> Part:
+    def stay(self, city: str, nights: int) -> TripPart:
         return self._remembered(("stay", city, nights), lambda: self._stay(city, nights))
 
-    def meals(self, city: str, nights: int) -> Part:
+    def meals(self, city: str, nights: int) -> TripPart:
         return self._remembered(("meals", city, nights), lambda: self._meals(city, nights))
 
-    def sights(self, city: str, nights: int) -> Part:
+    def sights(self, city: str, nights: int) -> TripPart:
         return self._remembered(("sights", city, nights), lambda: self._sights(city, nights))
 
     def menus(self, city: str, nights: int) -> Menus:
@@ -73,10 +73,10 @@ class Parts:
         )
 
     def restaurants(self, city: str) -> list[Row]:
-        return usable(self.seen.of(search("search_restaurants", city=city)).rows)
+        return usable(self.seen.of(Search.of("search_restaurants", city=city)).rows)
 
     def sight_names(self, city: str) -> list[str]:
-        rows = self.seen.of(search("search_attractions", city=city)).rows
+        rows = self.seen.of(Search.of("search_attractions", city=city)).rows
         return [row["name"] for row in _distinct(rows) if ";" not in row["name"]]
 
     def _remembered(self, key: Hashable, make: Callable[[], Kind]) -> Kind:
@@ -86,69 +86,74 @@ class Parts:
             self._memo[key] = make()
         return cast(Kind, self._memo[key])
 
-    def _leg(self, origin: str, destination: str, date: str, family: Family) -> Part:
+    def _leg(self, origin: str, destination: str, date: str, family: Family) -> TripPart:
         if family == "driving":
             return self._road(origin, destination, "self-driving")
         taxi = self._road(origin, destination, "taxi")
         if self.query.local_constraint.transportation == "no flight":
             return taxi
-        asked = search("search_flights", origin=origin, destination=destination, date=date)
-        found = self.seen.of(asked)
-        fares = [row for row in found.rows if row["number"].strip()]
+        search = Search.of("search_flights", origin=origin, destination=destination, date=date)
+        result = self.seen.of(search)
+        fares = [row for row in result.rows if row["number"].strip()]
         if not fares:
-            if found.is_open:
-                return Part(unknown=asked)
+            if result.is_open:
+                return TripPart(unknown=search)
             if taxi.dead:
                 fact = f"there is no flight from {origin} to {destination} on {date}"
                 why = _why_nothing(
-                    found, f"the flights from {origin} to {destination} on {date}", fact
+                    result, f"the flights from {origin} to {destination} on {date}", fact
                 )
-                return Part(dead=f"{why}, and {taxi.dead}")
+                return TripPart(dead=f"{why}, and {taxi.dead}")
             return taxi
         cheapest = min(fares, key=lambda row: float(row["price_usd"]))
         cost = cheapest["price_usd"] * self.query.party_size
         if taxi.row is not None and taxi.cost_usd < cost:
             return taxi
-        better = asked if found.is_open else taxi.unknown
-        return Part(cost, 0.0 if better else cost, better=better, row=cheapest, mode="flight")
+        better = search if result.is_open else taxi.unknown
+        return TripPart(cost, 0.0 if better else cost, better=better, row=cheapest, mode="flight")
 
-    def _road(self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]) -> Part:
-        asked = search(
+    def _road(
+        self, origin: str, destination: str, mode: Literal["self-driving", "taxi"]
+    ) -> TripPart:
+        search = Search.of(
             "search_ground_transportation", origin=origin, destination=destination, mode=mode
         )
-        found = self.seen.of(asked)
-        if found.rows:
-            row = found.rows[0]
+        result = self.seen.of(search)
+        if result.rows:
+            row = result.rows[0]
             cost = self.road_usd(row, mode)
-            return Part(cost, cost, row=row, mode=mode)
-        if found.is_open:
-            return Part(unknown=asked)
+            return TripPart(cost, cost, row=row, mode=mode)
+        if result.is_open:
+            return TripPart(unknown=search)
         way = "drive" if mode == "self-driving" else "take a taxi"
         fact = f"one cannot {way} from {origin} to {destination}"
-        return Part(
-            dead=_why_nothing(found, f"the ways to {way} from {origin} to {destination}", fact)
+        return TripPart(
+            dead=_why_nothing(result, f"the ways to {way} from {origin} to {destination}", fact)
         )
 
     def road_usd(self, row: Row, mode: str) -> float:
         return float(row["cost_usd"] * math.ceil(self.query.party_size / SEATS[mode]))
 
-    def _stay(self, city: str, nights: int) -> Part:
-        asked = search("search_accommodations", city=city)
-        found = self.seen.of(asked)
-        fitting = [row for row in usable(found.rows) if self.fits(row)]
-        allowed = [row for row in fitting if row["minimum_nights"] <= nights]
-        if not allowed:
-            if found.is_open:
-                return Part(unknown=asked)
-            return Part(
+    def _stay(self, city: str, nights: int) -> TripPart:
+        search = Search.of("search_accommodations", city=city)
+        result = self.seen.of(search)
+        fitting = [row for row in usable(result.rows) if self.fits(row)]
+        long_enough = [row for row in fitting if row["minimum_nights"] <= nights]
+        if not long_enough:
+            if result.is_open:
+                return TripPart(unknown=search)
+            return TripPart(
                 dead=_why_nothing(
-                    found, f"all places to stay in {city}", self._no_stay(city, nights, fitting)
+                    result, f"all places to stay in {city}", self._no_stay(city, nights, fitting)
                 )
             )
-        best = min(allowed, key=self.night_usd)
+        best = min(long_enough, key=self.night_usd)
         cost = nights * self.night_usd(best)
-        return Part(
-            cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None, row=best
+        return TripPart(
+            cost,
+            0.0 if result.is_open else cost,
+            better=search if result.is_open else None,
+            row=best,
         )
 
     def fits(self, row: Row) -> bool:
@@ -179,44 +184,46 @@ class Parts:
                 f" {counted(nights, 'night')} there"
             )
         room, rule = self.query.local_constraint.room_type, self.query.local_constraint.house_rule
-        wanted = {"not shared room": "room that is not shared", None: "place to stay"}.get(
+        thing = {"not shared room": "room that is not shared", None: "place to stay"}.get(
             room, room
         )
-        return f"no {wanted} in {city} allows {rule}" if rule else f"there is no {wanted} in {city}"
+        return f"no {thing} in {city} allows {rule}" if rule else f"there is no {thing} in {city}"
 
-    def _meals(self, city: str, nights: int) -> Part:
+    def _meals(self, city: str, nights: int) -> TripPart:
         least = len(MEALS) * (nights - 1)
         if not least and not self.wanted:
-            return Part()
-        asked = search("search_restaurants", city=city)
-        found = self.seen.of(asked)
+            return TripPart()
+        search = Search.of("search_restaurants", city=city)
+        result = self.seen.of(search)
         rows = self.restaurants(city)
-        if not self.seen.is_asked(asked) or (len(rows) < least and found.is_open):
-            return Part(unknown=asked)
+        if not self.seen.is_asked(search) or (len(rows) < least and result.is_open):
+            return TripPart(unknown=search)
         if len(rows) < least:
             fact = (
                 f"{city} has {len(rows)} restaurants to choose from, too few for {least} different"
                 " meals"
             )
-            return Part(dead=_why_nothing(found, f"all restaurants of {city}", fact))
+            return TripPart(dead=_why_nothing(result, f"all restaurants of {city}", fact))
         costs = sorted(float(row["average_cost_usd"]) for row in rows)
         cost = sum(costs[:least]) * self.query.party_size
-        return Part(cost, 0.0 if found.is_open else cost, better=asked if found.is_open else None)
+        return TripPart(
+            cost, 0.0 if result.is_open else cost, better=search if result.is_open else None
+        )
 
-    def _sights(self, city: str, nights: int) -> Part:
+    def _sights(self, city: str, nights: int) -> TripPart:
         if nights == 1:
-            return Part()
-        asked = search("search_attractions", city=city)
-        found: Found = self.seen.of(asked)
+            return TripPart()
+        search = Search.of("search_attractions", city=city)
+        result: SearchResult = self.seen.of(search)
         if len(self.sight_names(city)) >= nights - 1:
-            return Part()
-        if found.is_open:
-            return Part(unknown=asked)
+            return TripPart()
+        if result.is_open:
+            return TripPart(unknown=search)
         fact = (
             f"{city} has too few sights for"
             f" {'its full day' if nights == 2 else f'its {nights - 1} full days'}"
         )
-        return Part(dead=_why_nothing(found, f"all sights of {city}", fact))
+        return TripPart(dead=_why_nothing(result, f"all sights of {city}", fact))
 
 
 def usable(rows: Sequence[Row]) -> list[Row]:
@@ -230,17 +237,17 @@ def usable(rows: Sequence[Row]) -> list[Row]:
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
     """One row for each name, however it is spelt, that can stand in a plan."""
-    named: dict[str, Row] = {}
+    row_of_name: dict[str, Row] = {}
     for row in rows:
         name = row["name"].strip()
         if name not in ("", "-") and "\n" not in name and "\r" not in name:
-            named.setdefault(" ".join(name.split()).casefold(), row)
-    return list(named.values())
+            row_of_name.setdefault(" ".join(name.split()).casefold(), row)
+    return list(row_of_name.values())
 
 
-def _why_nothing(found: Found, what: str, fact: str) -> str:
+def _why_nothing(result: SearchResult, what: str, fact: str) -> str:
     """`fact` holds only where the tool has told all that it has: what it cannot tell, or what came
     broken, is not known."""
-    if found.lost:
+    if result.lost:
         return f"I could not read {what}"
-    return fact if found.known else f"{what} are not known"
+    return fact if result.is_known else f"{what} are not known"

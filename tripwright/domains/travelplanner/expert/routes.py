@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tripwright.domains.travelplanner.expert.meals import Picked, cheapest_together
-from tripwright.domains.travelplanner.expert.parts import Family, Part, Parts
+from tripwright.domains.travelplanner.expert.meals import MealRows, cheapest_together
+from tripwright.domains.travelplanner.expert.parts import Family, Parts, TripPart
 from tripwright.domains.travelplanner.expert.seen import Row, Search
 from tripwright.domains.travelplanner.oracle.options import night_splits
 from tripwright.domains.travelplanner.oracle.problem import listed
 from tripwright.domains.travelplanner.query import Query
 
 
-class Route(NamedTuple):
+class TripRoute(NamedTuple):
     cities: tuple[str, ...]
     nights: tuple[int, ...]
     family: Family
@@ -31,7 +31,7 @@ class Route(NamedTuple):
 class Outlook:
     """A route as far as it is known: `unknown` must be asked, `better` might make it cheaper."""
 
-    route: Route
+    route: TripRoute
     cost_usd: float
     lower_usd: float
     unknown: tuple[Search, ...]
@@ -44,11 +44,11 @@ class Trip:
     """A route whose every part was seen. The first 3 × (nights − 1) meals of a city are for its
     full days, the rest for the arrival."""
 
-    route: Route
+    route: TripRoute
     cost_usd: float
-    legs: tuple[Part, ...]
+    legs: tuple[TripPart, ...]
     stays: tuple[Row, ...]
-    meals: tuple[Picked, ...]
+    meals: tuple[MealRows, ...]
     sights: tuple[tuple[str, ...], ...]
 
 
@@ -60,17 +60,17 @@ class Routes:
             ("flying",) if wish == "no self-driving" else ("driving", "flying")
         )
 
-    def leg_searches(self, route: Route) -> Iterator[tuple[str, str, str]]:
+    def leg_searches(self, route: TripRoute) -> Iterator[tuple[str, str, str]]:
         """(origin, destination, date) of each leg"""
         stops = (self.query.org, *route.cities, self.query.org)
         days = (0, *itertools.accumulate(route.nights))
         for origin, destination, day in zip(stops[:-1], stops[1:], days, strict=True):
             yield origin, destination, self.query.date[day]
 
-    def outlook(self, route: Route) -> Outlook:
+    def outlook(self, route: TripRoute) -> Outlook:
         """In the order in which a traveller would ask: what does not depend on the day comes before
         the flights that do."""
-        together: list[Part] = []
+        together: list[TripPart] = []
         dead: str | None = None
         for part in self._parts(route):
             together.append(part)
@@ -90,7 +90,7 @@ class Routes:
         better = tuple(dict.fromkeys(part.better for part in together if part.better))
         return Outlook(route, cost, lower, unknown, better, dead)
 
-    def _parts(self, route: Route) -> Iterator[Part]:
+    def _parts(self, route: TripRoute) -> Iterator[TripPart]:
         parts, places = self.parts, list(zip(route.cities, route.nights, strict=True))
         first, *onward = self.leg_searches(route)
         yield parts.leg(*first, route.family)
@@ -129,7 +129,7 @@ class Routes:
 
     def estimate(self, outlook: Outlook, usual: dict[str, float]) -> float:
         """With the usual cost of what is not known yet."""
-        return outlook.cost_usd + sum(usual.get(kind(asked), 0.0) for asked in outlook.unknown)
+        return outlook.cost_usd + sum(usual.get(kind(search), 0.0) for search in outlook.unknown)
 
     def usual_costs(self) -> dict[str, float]:
         """Kind of search → the mean cost of what such searches have shown, for the party: a leg,
@@ -137,30 +137,30 @@ class Routes:
         parts, query = self.parts, self.query
         nights = max(1, (query.days - 1) // query.visiting_city_number)
         costs: dict[str, list[float]] = {}
-        for asked, found in parts.seen.all():
-            known = (
-                [float(row["price_usd"]) * query.party_size for row in found.rows]
-                if asked.tool == "search_flights"
+        for search, result in parts.seen.all():
+            prices = (
+                [float(row["price_usd"]) * query.party_size for row in result.rows]
+                if search.tool == "search_flights"
                 else []
             )
-            if asked.tool == "search_ground_transportation":
-                known = [parts.road_usd(row, asked.asked["mode"]) for row in found.rows]
-            elif asked.tool in ("search_accommodations", "search_restaurants"):
-                part = (parts.stay if asked.tool == "search_accommodations" else parts.meals)(
-                    asked.asked["city"], nights
+            if search.tool == "search_ground_transportation":
+                prices = [parts.road_usd(row, search.arguments["mode"]) for row in result.rows]
+            elif search.tool in ("search_accommodations", "search_restaurants"):
+                part = (parts.stay if search.tool == "search_accommodations" else parts.meals)(
+                    search.arguments["city"], nights
                 )
-                known = [part.cost_usd] if part.dead is None and part.unknown is None else []
-            if known:
-                costs.setdefault(kind(asked), []).append(min(known))
-        return {each: sum(known) / len(known) for each, known in costs.items()}
+                prices = [part.cost_usd] if part.dead is None and part.unknown is None else []
+            if prices:
+                costs.setdefault(kind(search), []).append(min(prices))
+        return {each: sum(prices) / len(prices) for each, prices in costs.items()}
 
 
-def kind(asked: Search) -> str:
+def kind(search: Search) -> str:
     """Tool, and way of travelling where it has several."""
-    return asked.tool + asked.asked.get("mode", "")
+    return search.tool + search.arguments.get("mode", "")
 
 
-def imbalance(route: Route) -> int:
+def imbalance(route: TripRoute) -> int:
     return max(route.nights) - min(route.nights)
 
 

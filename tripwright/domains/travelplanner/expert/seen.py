@@ -30,28 +30,28 @@ class Search(NamedTuple):
     """A question to a tool, by the core's names. The same search may be made page by page."""
 
     tool: str
-    arguments: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[str, str], ...]  # of argument and value
+
+    @classmethod
+    def of(cls, tool: str, **arguments: str) -> Search:
+        return cls(tool, tuple(arguments.items()))
 
     @property
-    def asked(self) -> dict[str, str]:
-        return dict(self.arguments)
-
-
-def search(tool: str, **arguments: str) -> Search:
-    return Search(tool, tuple(arguments.items()))
+    def arguments(self) -> dict[str, str]:
+        return dict(self.pairs)
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What is known of one search. `next_page` is None once nothing more can be asked; `lost` where
     a part could not be read; `answered` where the tool said anything: the same call would then be a
-    repeated one; `known` is False where the tool said that it cannot tell."""
+    repeated one; `is_known` is False where the tool said that it cannot tell."""
 
     rows: list[Row] = field(default_factory=list)
     next_page: int | None = 1
     lost: bool = False
     answered: bool = False
-    known: bool = True
+    is_known: bool = True
     failures: int = 0
 
     @property
@@ -59,7 +59,7 @@ class Found:
         return self.next_page is not None
 
 
-UNASKED = Found()
+UNASKED = SearchResult()
 
 
 class Seen:
@@ -69,84 +69,84 @@ class Seen:
         self.paged = paged
         # grows with every answer: what was thought of the earlier ones is stale then
         self.version = 0
-        self._found: dict[Search, Found] = {}
+        self._results: dict[Search, SearchResult] = {}
         self._earlier: dict[str, list[tuple[Search, int, Rows]]] = {}
 
-    def of(self, asked: Search) -> Found:
-        return self._found.get(asked, UNASKED)
+    def of(self, search: Search) -> SearchResult:
+        return self._results.get(search, UNASKED)
 
-    def is_asked(self, asked: Search) -> bool:
-        return asked in self._found
+    def is_asked(self, search: Search) -> bool:
+        return search in self._results
 
-    def all(self) -> Iterator[tuple[Search, Found]]:
-        return iter(self._found.items())
+    def all(self) -> Iterator[tuple[Search, SearchResult]]:
+        return iter(self._results.items())
 
     @property
     def anything_lost(self) -> bool:
-        return any(found.lost for found in self._found.values())
+        return any(result.lost for result in self._results.values())
 
     @property
     def anything_unknown(self) -> bool:
-        return any(not found.known for found in self._found.values())
+        return any(not result.is_known for result in self._results.values())
 
-    def add(self, asked: Search, page: int, by_number: bool, rows: Rows) -> bool:
+    def add(self, search: Search, page: int, by_number: bool, rows: Rows) -> bool:
         """Whether the answer looks whole. One that speaks of another city, day, route or page than
         was asked counts as broken; so does one that was given before to another question, but
         nobody sees that by looking at it. `by_number`: the call named its page."""
         self.version += 1
-        found = self._found.setdefault(asked, Found())
-        found.answered = True
-        if not _is_about(asked, page, rows):
+        result = self._results.setdefault(search, SearchResult())
+        result.answered = True
+        if not _is_about(search, page, rows):
             rows = rows.cut(0)
         looks_whole = rows.is_whole
-        if rows.values and self._is_of_another(asked, page, rows):
+        if rows.values and self._is_of_another(search, page, rows):
             rows = rows.cut(0)
-        found.known = found.known and (rows.problem is None or rows.problem in NOTHING)
-        found.rows += [row for row in rows.records() if row not in found.rows]
+        result.is_known = result.is_known and (rows.problem is None or rows.problem in NOTHING)
+        result.rows += [row for row in rows.records() if row not in result.rows]
         if rows.pages is not None:
-            found.next_page = page + 1 if page < rows.pages else None
-        elif self.paged and page == 1 and not by_number and asked.tool not in _WITHOUT_PAGES:
-            found.next_page = 1
+            result.next_page = page + 1 if page < rows.pages else None
+        elif self.paged and page == 1 and not by_number and search.tool not in _WITHOUT_PAGES:
+            result.next_page = 1
         else:
-            found.next_page, found.lost = None, True
+            result.next_page, result.lost = None, True
         return looks_whole
 
-    def failed(self, asked: Search) -> None:
+    def add_failure(self, search: Search) -> None:
         """All tries went unanswered."""
         self.version += 1
-        found = self._found.setdefault(asked, Found())
-        found.failures += 1
-        if found.failures >= MOST_BROKEN:
-            found.next_page, found.lost = None, True
+        result = self._results.setdefault(search, SearchResult())
+        result.failures += 1
+        if result.failures >= MOST_BROKEN:
+            result.next_page, result.lost = None, True
 
-    def _is_of_another(self, asked: Search, page: int, rows: Rows) -> bool:
+    def _is_of_another(self, search: Search, page: int, rows: Rows) -> bool:
         """Faces whose rows do not say where they are may show an earlier answer again: two cities
         never have one and the same table.
 
         A road may be as long back as there, and flights may be the same on two days.
         """
-        if asked.tool in _MAY_REPEAT:
+        if search.tool in _MAY_REPEAT:
             return False
-        earlier = self._earlier.setdefault(asked.tool, [])
-        ends = set(asked.asked.values())
-        is_road = asked.tool == "search_ground_transportation"
+        earlier = self._earlier.setdefault(search.tool, [])
+        ends = set(search.arguments.values())
+        is_road = search.tool == "search_ground_transportation"
         repeated = any(
-            said == rows
-            and (before, then) != (asked, page)
-            and not (is_road and set(before.asked.values()) == ends)
-            for before, then, said in earlier
+            answer == rows
+            and (before, then) != (search, page)
+            and not (is_road and set(before.arguments.values()) == ends)
+            for before, then, answer in earlier
         )
-        earlier.append((asked, page, rows))
+        earlier.append((search, page, rows))
         return repeated
 
 
-def _is_about(asked: Search, page: int, rows: Rows) -> bool:
+def _is_about(search: Search, page: int, rows: Rows) -> bool:
     """As far as the answer says what it is about; which page it is, it says where there are
     several."""
-    said = (rows.about, *rows.records())
+    records = (rows.about, *rows.records())
     is_page = rows.pages in (None, 1) or rows.page == page
     return is_page and all(
-        each.get(name, value) == value for name, value in asked.arguments for each in said
+        each.get(name, value) == value for name, value in search.pairs for each in records
     )
 
 

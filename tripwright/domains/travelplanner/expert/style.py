@@ -41,9 +41,9 @@ class ExpertStyle:
                 f" found '{self.name}', '{self.thoughts}'."
             )
         if min(self.compared_cities, self.max_extra_searches) < 0:
-            found = f"{self.compared_cities} and {self.max_extra_searches}"
+            numbers = f"{self.compared_cities} and {self.max_extra_searches}"
             raise UserError(
-                f"compared_cities and max_extra_searches are at least 0, found {found}."
+                f"compared_cities and max_extra_searches are at least 0, found {numbers}."
             )
 
 
@@ -54,7 +54,7 @@ STYLES = {style.name: style for style in (DIRECT, CAREFUL, BRIEF)}
 
 
 def style_named(name: str) -> ExpertStyle:
-    found = [style for known, style in STYLES.items() if known == name]
-    if not found:
+    matches = [style for key, style in STYLES.items() if key == name]
+    if not matches:
         raise UserError(f"Unknown style '{name}'. The styles are {', '.join(STYLES)}.")
-    return found[0]
+    return matches[0]

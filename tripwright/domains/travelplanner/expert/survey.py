@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tripwright.domains.travelplanner.expert.parts import Family, Part
+from tripwright.domains.travelplanner.expert.parts import Family, TripPart
 from tripwright.domains.travelplanner.expert.routes import (
     Outlook,
-    Route,
     Routes,
     Trip,
+    TripRoute,
     imbalance,
     kind,
     route_splits,
@@ -33,7 +33,7 @@ class Glance(NamedTuple):
     doubts: int = 0
 
 
-class Looked(NamedTuple):
+class SurveyResult(NamedTuple):
     """The best trip among the routes that are wholly known; without one, the route to follow, and
     whether it is likely to become one."""
 
@@ -51,31 +51,31 @@ class Survey:
         self._usual: dict[str, float] = {}
         self._refused: set[tuple[str, frozenset[str]]] = set()
 
-    def look(self, cities: Sequence[str], pursued: Route | None) -> Looked:
+    def look(self, cities: Sequence[str], pursued: TripRoute | None) -> SurveyResult:
         self._refresh()
-        trips: list[tuple[Glance, Route]] = []
-        hopes: list[tuple[Glance, Route]] = []
+        trips: list[tuple[Glance, TripRoute]] = []
+        hopes: list[tuple[Glance, TripRoute]] = []
         for glance, route in self._routes(cities):
             (hopes if glance.unknown else trips).append((glance, route))
         for glance, route in sorted(trips, key=lambda each: (imbalance(each[1]), each[0].cost_usd)):
             outlook = self.routes.outlook(route)
             trip = self.routes.trip(outlook)
             if isinstance(trip, Trip):
-                return Looked(trip)
+                return SurveyResult(trip)
             if outlook.better:
                 hopes.append((glance, route))
         if not hopes:
-            return Looked()
+            return SurveyResult()
         glance, route = min(hopes, key=lambda each: self._unlikely(each[0], each[1], pursued))
         is_likely = not glance.doubts and glance.likely_usd <= self.query.budget
-        return Looked(None, self.routes.outlook(route), is_likely)
+        return SurveyResult(None, self.routes.outlook(route), is_likely)
 
     def rival(self, cities: Sequence[str], trip: Trip, most: int) -> Outlook | None:
         """The route that promises the cheapest trip: cheaper than this one by what such parts have
         cost so far, with nights no less even, and settled by `most` further searches. None where
         there is no such route."""
         self._refresh()
-        uneven, found = imbalance(trip.route), []
+        uneven, rivals = imbalance(trip.route), []
         for glance, route in self._routes(cities):
             if (
                 glance.unknown
@@ -83,11 +83,11 @@ class Survey:
                 and glance.likely_usd < trip.cost_usd
                 and imbalance(route) <= uneven
             ):
-                found.append((glance.likely_usd, route))
-        for _, route in sorted(found):
+                rivals.append((glance.likely_usd, route))
+        for _, route in sorted(rivals):
             outlook = self.routes.outlook(route)
             if len(outlook.unknown) <= most and all(
-                kind(asked) in self._usual or asked.tool == SIGHTS for asked in outlook.unknown
+                kind(search) in self._usual or search.tool == SIGHTS for search in outlook.unknown
             ):
                 return outlook
         return None
@@ -97,18 +97,20 @@ class Survey:
         page of a list."""
         dearest = max((leg.cost_usd for leg in trip.legs if leg.mode == "flight"), default=0.0)
         return [
-            asked
-            for asked in self.routes.outlook(trip.route).better
-            if not self.is_doubtful(asked)
-            and (asked.tool != ROAD or self._usual.get(kind(asked), 0.0) < dearest)
+            search
+            for search in self.routes.outlook(trip.route).better
+            if not self.is_doubtful(search)
+            and (search.tool != ROAD or self._usual.get(kind(search), 0.0) < dearest)
         ]
 
-    def is_doubtful(self, asked: Search) -> bool:
+    def is_doubtful(self, search: Search) -> bool:
         """Whether the same kind of search has found nothing between the same two cities already, on
         another day or the other way."""
-        return _between(asked) in self._refused
+        return _between(search) in self._refused
 
-    def _unlikely(self, glance: Glance, route: Route, pursued: Route | None) -> tuple[float, ...]:
+    def _unlikely(
+        self, glance: Glance, route: TripRoute, pursued: TripRoute | None
+    ) -> tuple[float, ...]:
         """Smallest first: keeps the budget as far as one can tell; needs no way that seems not to
         exist; goes on with what was begun; lacks little; even nights; cheap."""
         over = max(0.0, glance.likely_usd - self.query.budget)
@@ -118,7 +120,7 @@ class Survey:
         )
         return over, glance.doubts, is_new, glance.unknown, imbalance(route), glance.cost_usd
 
-    def _routes(self, cities: Sequence[str]) -> Iterable[tuple[Glance, Route]]:
+    def _routes(self, cities: Sequence[str]) -> Iterable[tuple[Glance, TripRoute]]:
         """Those that are not dead."""
         query, count = self.query, self.query.visiting_city_number
         for order in itertools.permutations(cities, count):
@@ -138,16 +140,16 @@ class Survey:
                         continue
                     glance = _sum(together)
                     if glance.lower_usd <= query.budget:
-                        yield glance, Route(order, nights, family)
+                        yield glance, TripRoute(order, nights, family)
 
     def _refresh(self) -> None:
         if self._version != self.parts.seen.version:
             self._version, self._legs, self._places = self.parts.seen.version, {}, {}
             self._usual = self.routes.usual_costs()
             self._refused = {
-                _between(asked)
-                for asked, found in self.parts.seen.all()
-                if not found.rows and not found.is_open
+                _between(search)
+                for search, result in self.parts.seen.all()
+                if not result.rows and not result.is_open
             }
 
     def _leg(self, origin: str, destination: str, date: str, family: Family) -> Glance | None:
@@ -159,15 +161,15 @@ class Survey:
     def _place(self, city: str, nights: int) -> Glance | None:
         key = city, nights
         if key not in self._places:
-            found = [
+            glances = [
                 self._glance(part(city, nights))
                 for part in (self.parts.stay, self.parts.meals, self.parts.sights)
             ]
-            alive = [glance for glance in found if glance is not None]
-            self._places[key] = _sum(alive) if len(alive) == len(found) else None
+            alive = [glance for glance in glances if glance is not None]
+            self._places[key] = _sum(alive) if len(alive) == len(glances) else None
         return self._places[key]
 
-    def _glance(self, part: Part) -> Glance | None:
+    def _glance(self, part: TripPart) -> Glance | None:
         if part.dead:
             return None
         if part.unknown is None:
@@ -184,8 +186,8 @@ def _sum(parts: Iterable[Glance]) -> Glance:
     return Glance(likely, cost, lower, int(unknown), int(doubts))
 
 
-def _between(asked: Search) -> tuple[str, frozenset[str]]:
+def _between(search: Search) -> tuple[str, frozenset[str]]:
     """The same for both ways and for every day; a search in a city is no way at all."""
-    return asked.tool, frozenset(
-        asked.asked.get(end, str(asked)) for end in ("origin", "destination")
+    return search.tool, frozenset(
+        search.arguments.get(end, str(search)) for end in ("origin", "destination")
     )

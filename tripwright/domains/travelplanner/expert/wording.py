@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 
 from tripwright.domains.travelplanner.expert.parts import Parts
-from tripwright.domains.travelplanner.expert.routes import Outlook, Route, Trip
-from tripwright.domains.travelplanner.expert.seen import CITY, Search, search
+from tripwright.domains.travelplanner.expert.routes import Outlook, Trip, TripRoute
+from tripwright.domains.travelplanner.expert.seen import CITY, Search
 from tripwright.domains.travelplanner.expert.style import ExpertStyle
 from tripwright.domains.travelplanner.oracle.problem import counted, listed
 
@@ -77,16 +77,16 @@ class Words:
         self.style, self.parts, self.query = style, parts, parts.query
         self._random = random.Random(f"words {style.seed} {parts.query.query}")
 
-    def ask(self, asked: Search) -> str:
+    def ask(self, search: Search) -> str:
         wishes = self.query.local_constraint
         room = [wishes.room_type or "", f"{wishes.house_rule} allowed" if wishes.house_rule else ""]
-        said = {
-            **asked.asked,
-            "way": "drive" if asked.asked.get("mode") == "self-driving" else "taxi ride",
+        slots = {
+            **search.arguments,
+            "way": "drive" if search.arguments.get("mode") == "self-driving" else "taxi ride",
             "wishes": "".join(f", {wish}" for wish in room if wish),
             "cuisines": f": {listed(wishes.cuisine)} wanted" if wishes.cuisine else "",
         }
-        return self._one_of(_ASK[asked.tool]).format_map(said)
+        return self._one_of(_ASK[search.tool]).format_map(slots)
 
     def more(self) -> str:
         return self._one_of(_MORE)
@@ -97,18 +97,18 @@ class Words:
     def broken(self) -> str:
         return self._one_of(_BROKEN)
 
-    def plan(self, route: Route) -> str:
+    def plan(self, route: TripRoute) -> str:
         """A line of thought, when it is taken up."""
         return self._one_of(_PLAN).format(what=f"{_stops(route)}, {_way(route)}")
 
     def compare(self, other: Outlook | None) -> str:
         """`other` is the route that may be better; None where the trip itself may become
         cheaper."""
-        said = self._one_of(_COMPARE)
+        sentence = self._one_of(_COMPARE)
         return (
-            f"{said} {_stops(other.route)}, {_way(other.route)}, may cost less."
+            f"{sentence} {_stops(other.route)}, {_way(other.route)}, may cost less."
             if other
-            else f"{said} The same trip may cost less."
+            else f"{sentence} The same trip may cost less."
         )
 
     def cheaper(self, before: Trip, now: Trip) -> str:
@@ -119,69 +119,69 @@ class Words:
     def no_cheaper(self, why: str) -> str:
         return f"{why[:1].upper()}{why[1:]}, so I keep the plan."
 
-    def same_trip(self, asked: Search) -> str:
+    def same_trip(self, search: Search) -> str:
         """What an answer has shown that makes the trip no cheaper."""
-        ends, found = asked.asked, self.parts.seen.of(asked)
+        ends, result = search.arguments, self.parts.seen.of(search)
         if "mode" not in ends:
             return "what I read there is no cheaper"
         way = f"from {ends['origin']} to {ends['destination']}"
-        if not found.rows:
+        if not result.rows:
             return (
                 f"there is no taxi {way}"
-                if found.known and not found.lost
+                if result.is_known and not result.lost
                 else f"the taxi {way} is not known"
             )
         return (
-            f"the taxi {way} costs ${self.parts.road_usd(found.rows[0], ends['mode']):,.0f}, which"
+            f"the taxi {way} costs ${self.parts.road_usd(result.rows[0], ends['mode']):,.0f}, which"
             " is no less than the flight"
         )
 
     def nothing_left(self) -> str:
         return self._one_of(_NOTHING_LEFT)
 
-    def dead_end(self, why: str, before: Route, now: Route) -> str:
-        said = self._one_of(_DEAD_END).format(why=why, Why=why[:1].upper() + why[1:])
-        return f"{said} {self._one_of(_TURN_TO).format(what=_changed(before, now))}"
+    def dead_end(self, why: str, before: TripRoute, now: TripRoute) -> str:
+        sentence = self._one_of(_DEAD_END).format(why=why, Why=why[:1].upper() + why[1:])
+        return f"{sentence} {self._one_of(_TURN_TO).format(what=_changed(before, now))}"
 
     def widen(self, city: str) -> str:
         return self._one_of(_WIDEN).format(city=city)
 
     def done(self, trip: Trip) -> str:
-        said = self._one_of(_DONE).format(
+        sentence = self._one_of(_DONE).format(
             cost=f"{trip.cost_usd:,.0f}", budget=f"{self.query.budget:,}"
         )
         if self.style.thoughts != "long":
-            return said
+            return sentence
         places = zip(trip.route.cities, trip.route.nights, trip.stays, strict=True)
         nights = "; ".join(
             f"{city}, {count} night{'s' * (count > 1)} at {stay['name']}"
             for city, count, stay in places
         )
-        return f"{nights}. Travel: {', '.join(leg.mode for leg in trip.legs)}. {said}"
+        return f"{nights}. Travel: {', '.join(leg.mode for leg in trip.legs)}. {sentence}"
 
-    def learned(self, asked: Search) -> str:
+    def learned(self, search: Search) -> str:
         """One sentence on what the last answer says, for long thoughts."""
-        found, told = self.parts.seen.of(asked), asked.asked
-        if not found.rows:
-            return "Nothing there." if found.known else "So that is not known."
-        if asked.tool == "get_cities":
-            return f"{told['state']} has {', '.join(row[CITY] for row in found.rows)}."
-        if asked.tool == "search_flights":
-            cheapest = min(found.rows, key=lambda row: float(row["price_usd"]))
-            flights = f"{len(found.rows)} flight{'s' * (len(found.rows) != 1)}"
+        result, arguments = self.parts.seen.of(search), search.arguments
+        if not result.rows:
+            return "Nothing there." if result.is_known else "So that is not known."
+        if search.tool == "get_cities":
+            return f"{arguments['state']} has {', '.join(row[CITY] for row in result.rows)}."
+        if search.tool == "search_flights":
+            cheapest = min(result.rows, key=lambda row: float(row["price_usd"]))
+            flights = f"{len(result.rows)} flight{'s' * (len(result.rows) != 1)}"
             return (
                 f"{flights}, the cheapest {cheapest['number']} at ${cheapest['price_usd']:g} a"
                 " seat."
             )
-        if asked.tool == "search_ground_transportation":
+        if search.tool == "search_ground_transportation":
             return (
-                f"That takes {found.rows[0]['duration']} and costs ${found.rows[0]['cost_usd']} a"
+                f"That takes {result.rows[0]['duration']} and costs ${result.rows[0]['cost_usd']} a"
                 " vehicle."
             )
-        city = told[CITY]
-        if asked.tool == "search_accommodations":
+        city = arguments[CITY]
+        if search.tool == "search_accommodations":
             return self._stays(city)
-        if asked.tool == "search_restaurants":
+        if search.tool == "search_restaurants":
             rows = self.parts.restaurants(city)
             costs = [float(row["average_cost_usd"]) for row in rows]
             return (
@@ -193,7 +193,7 @@ class Words:
         return f"{sights} sight{'s' * (sights != 1)} in {city}."
 
     def _stays(self, city: str) -> str:
-        rows = self.parts.seen.of(search("search_accommodations", city=city)).rows
+        rows = self.parts.seen.of(Search.of("search_accommodations", city=city)).rows
         # nights in one city, with one in each of the others
         longest = self.query.days - self.query.visiting_city_number
         fitting = sorted(
@@ -213,11 +213,11 @@ class Words:
             f" {best['minimum_nights']:g} nights."
         )
 
-    def _one_of(self, said: Sequence[str]) -> str:
-        return said[self._random.randrange(len(said))]
+    def _one_of(self, phrases: Sequence[str]) -> str:
+        return phrases[self._random.randrange(len(phrases))]
 
 
-def _changed(before: Route, now: Route) -> str:
+def _changed(before: TripRoute, now: TripRoute) -> str:
     if set(before.cities) != set(now.cities):
         return f"{_stops(now)}, {_way(now)}" if before.family != now.family else _stops(now)
     if before.family != now.family:
@@ -228,7 +228,7 @@ def _changed(before: Route, now: Route) -> str:
     return f"other nights: {_stops(now)}"
 
 
-def _stops(route: Route) -> str:
+def _stops(route: TripRoute) -> str:
     return listed(
         [
             f"{counted(count, 'night')} in {city}"
@@ -237,5 +237,5 @@ def _stops(route: Route) -> str:
     )
 
 
-def _way(route: Route) -> str:
+def _way(route: TripRoute) -> str:
     return "by car" if route.family == "driving" else "by plane or taxi"

@@ -58,11 +58,11 @@ class Bounds:
         leg = self.problem.leg(origin, destination, day, self.driving)
         return NEVER if leg is None else self.problem.leg_cents(leg)
 
-    def lengths(self, done: int, day: int) -> Iterator[int]:
+    def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the
         rest."""
         for nights in self.problem.lengths:
-            if day + nights in self._days[done + 1]:
+            if day + nights in self._days[visited + 1]:
                 yield nights
 
     def _reachable_days(self) -> list[set[int]]:
@@ -71,25 +71,25 @@ class Bounds:
         problem = self.problem
         shortest, longest = problem.lengths[0], problem.lengths[-1]
         days = []
-        for done in range(problem.visits + 1):
-            left = problem.visits - done
-            least = max(done * shortest, problem.nights - left * longest)
+        for visited in range(problem.visits + 1):
+            ahead = problem.visits - visited
+            least = max(visited * shortest, problem.nights - ahead * longest)
             days.append(
-                set(range(least, min(done * longest, problem.nights - left * shortest) + 1))
+                set(range(least, min(visited * longest, problem.nights - ahead * shortest) + 1))
             )
         return days
 
     def _cheapest_before(self) -> list[dict[tuple[int, int], int]]:
         """By cities done: (city, day) → the least a trip can have cost on leaving that city, legs
         inside the state taken as free."""
-        found: list[dict[tuple[int, int], int]] = [{}]
+        least: list[dict[tuple[int, int], int]] = [{}]
         free = {0: 0}  # day → the least, over all cities
-        for done in range(self.problem.visits):
+        for visited in range(self.problem.visits):
             here: dict[tuple[int, int], int] = {}
             for city in range(self.count):
                 for day, before in free.items():
-                    arrived = self.first[city] if done == 0 else before
-                    for nights in self.lengths(done, day):
+                    arrived = self.first[city] if visited == 0 else before
+                    for nights in self.lengths(visited, day):
                         floor = self._floor(city, nights)
                         key = (city, day + nights)
                         if arrived + floor < here.get(key, NEVER):
@@ -97,8 +97,8 @@ class Bounds:
             free = {}
             for (_, day), value in here.items():
                 free[day] = min(value, free.get(day, NEVER))
-            found.append(here)
-        return found
+            least.append(here)
+        return least
 
     def _floor(self, city: int, nights: int) -> int:
         offer = self.problem.offer(self.problem.cities[city], nights)
@@ -111,43 +111,43 @@ class Bounds:
                 self.to_leave[visits][city, nights] = [self.last[city]] + [
                     NEVER
                 ] * self.all_cuisines
-        for done in range(visits - 1, -1, -1):
+        for visited in range(visits - 1, -1, -1):
             for city in range(self.count):
-                for day in self._days[done]:
-                    row = self._stay_row(done, city, day)
+                for day in self._days[visited]:
+                    row = self._stay_row(visited, city, day)
                     if row[0] < NEVER:
-                        self.to_arrive[done][city, day] = row
-            if done:
-                for city, day in self._before[done]:
-                    row = self._leave_row(done, city, day)
+                        self.to_arrive[visited][city, day] = row
+            if visited:
+                for city, day in self._before[visited]:
+                    row = self._leave_row(visited, city, day)
                     if row[0] < NEVER:
-                        self.to_leave[done][city, day] = row
+                        self.to_leave[visited][city, day] = row
 
-    def _stay_row(self, done: int, city: int, day: int) -> Row:
+    def _stay_row(self, visited: int, city: int, day: int) -> Row:
         row = [NEVER] * (self.all_cuisines + 1)
-        for nights in self.lengths(done, day):
-            after = self.to_leave[done + 1].get((city, day + nights))
+        for nights in self.lengths(visited, day):
+            after = self.to_leave[visited + 1].get((city, day + nights))
             offer = self.problem.offer(self.problem.cities[city], nights) if after else None
             if after is None or offer is None:
                 continue
             stay = offer.stay_cents[0]
             for mask, meals, _ in offer.meals:
                 here, rest = stay + meals, ~mask
-                for wanted in range(self.all_cuisines + 1):
-                    cost = here + after[wanted & rest]
-                    if cost < row[wanted]:
-                        row[wanted] = cost
+                for cuisines in range(self.all_cuisines + 1):
+                    cost = here + after[cuisines & rest]
+                    if cost < row[cuisines]:
+                        row[cuisines] = cost
         return row
 
-    def _leave_row(self, done: int, city: int, day: int) -> Row:
+    def _leave_row(self, visited: int, city: int, day: int) -> Row:
         row = [NEVER] * (self.all_cuisines + 1)
-        room = self.limit_cents - self._before[done][city, day]
-        arriving = self.to_arrive[done]
+        room = self.limit_cents - self._before[visited][city, day]
+        arriving = self.to_arrive[visited]
         for other in range(self.count):
             after = arriving.get((other, day))
             if after is None or other == city or after[0] > room:
                 continue
             leg = self.leg_cents(city, other, day)
             if leg < NEVER:
-                row = [min(known, leg + more) for known, more in zip(row, after, strict=True)]
+                row = [min(cost, leg + more) for cost, more in zip(row, after, strict=True)]
         return row

@@ -27,7 +27,7 @@ SMALL_RISE = 0.25  # of the budget
 
 
 @dataclass(frozen=True)
-class Change:
+class Repair:
     """`query`: the changed request, without what a record may carry beside its own fields (a proof
     or an annotated plan of the old one).
 
@@ -48,7 +48,7 @@ class Change:
         }
 
 
-def changes(query: Query, world: World) -> list[Change]:
+def changes(query: Query, world: World) -> list[Repair]:
     """Single changes to an infeasible query after which it has a plan; those that give up least
     come first.
 
@@ -66,14 +66,14 @@ def changes(query: Query, world: World) -> list[Change]:
     """
     if has_plan(query, world):
         return []
-    found = list(_ranked(query, world))
+    ranked = list(_ranked(query, world))
     # where money does not help, a smaller party does not either
-    if {rank for rank, _ in found} == {6}:
-        found += _fewer_people(query, world)
-    return [change for _, change in sorted(found, key=lambda each: (each[0], each[1].cost_usd))]
+    if {rank for rank, _ in ranked} == {6}:
+        ranked += _fewer_people(query, world)
+    return [change for _, change in sorted(ranked, key=lambda each: (each[0], each[1].cost_usd))]
 
 
-def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
+def _ranked(query: Query, world: World) -> Iterator[tuple[int, Repair]]:
     if (rise := _more_money(query, world)) is not None:
         small = query.budget > 0 and rise.query.budget <= query.budget * (1 + SMALL_RISE)
         yield (1 if small else 6), rise
@@ -105,13 +105,13 @@ def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
             if all(change.cost_usd < less.cost_usd for _, less in one_less):
                 yield rank, change
     single = [("cuisine", cuisines[0])] if len(cuisines) == 1 else []
-    stated = (
+    wishes_stated = (
         ("transportation", wishes.transportation),
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),
         *single,
     )
-    for kind, value in stated:
+    for kind, value in wishes_stated:
         if value is not None:
             yield from _proved(
                 4,
@@ -123,8 +123,8 @@ def _ranked(query: Query, world: World) -> Iterator[tuple[int, Change]]:
     for fewer in range(query.visiting_city_number - 1, 0, -1):
         changed = query.model_copy(update={"visiting_city_number": fewer})
         if has_plan(changed, world):
-            told = f"visit {counted(fewer, 'city')} instead of {query.visiting_city_number}"
-            yield from _proved(5, "cities", told, changed, world)
+            words = f"visit {counted(fewer, 'city')} instead of {query.visiting_city_number}"
+            yield from _proved(5, "cities", words, changed, world)
             break
 
 
@@ -140,16 +140,16 @@ def _dropped(kind: str, value: str) -> str:
 
 def _proved(
     rank: int, kind: str, words: str, changed: Query, world: World
-) -> Iterator[tuple[int, Change]]:
+) -> Iterator[tuple[int, Repair]]:
     if (change := _change(kind, words, changed, world)) is not None:
         yield rank, change
 
 
-def _change(kind: str, words: str, changed: Query, world: World) -> Change | None:
+def _change(kind: str, words: str, changed: Query, world: World) -> Repair | None:
     cost_usd = solve(changed, world).cost_usd
     if cost_usd is None or cost_usd > changed.budget:
         return None
-    return Change(kind, words, _said(changed, words), cost_usd)
+    return Repair(kind, words, _said(changed, words), cost_usd)
 
 
 def _said(changed: Query, words: str) -> Query:
@@ -159,7 +159,7 @@ def _said(changed: Query, words: str) -> Query:
     return Query.model_validate({**record, "query": f"{changed.query} (Changed: {words}.)".strip()})
 
 
-def _more_money(query: Query, world: World) -> Change | None:
+def _more_money(query: Query, world: World) -> Repair | None:
     cost_usd = solve(query, world).cost_usd
     if cost_usd is None:
         return None
@@ -172,7 +172,7 @@ def _more_money(query: Query, world: World) -> Change | None:
     )
 
 
-def _other_dates(query: Query, world: World) -> Change | None:
+def _other_dates(query: Query, world: World) -> Repair | None:
     """As many dates as days where there were not; else the nearest other start. Without flights one
     date is as good as another."""
     if len(query.date) != query.days:
@@ -191,17 +191,17 @@ def _other_dates(query: Query, world: World) -> Change | None:
     return None
 
 
-def _fewer_people(query: Query, world: World) -> Iterator[tuple[int, Change]]:
+def _fewer_people(query: Query, world: World) -> Iterator[tuple[int, Repair]]:
     """Found by halving, as a trip does not get cheaper when a person joins."""
-    fits, too_many = 0, query.party_size
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
+    enough, too_many = 0, query.party_size
+    while too_many - enough > 1:
+        middle = (enough + too_many) // 2
         if has_plan(query.model_copy(update={"people_number": middle}), world):
-            fits = middle
+            enough = middle
         else:
             too_many = middle
-    if fits:
-        words = f"travel with {people(fits)} instead of {query.party_size}"
+    if enough:
+        words = f"travel with {people(enough)} instead of {query.party_size}"
         yield from _proved(
-            7, "people", words, query.model_copy(update={"people_number": fits}), world
+            7, "people", words, query.model_copy(update={"people_number": enough}), world
         )

@@ -64,10 +64,12 @@ def solve_cpsat(
         cp_model.FEASIBLE: "feasible",
         cp_model.INFEASIBLE: "infeasible",
     }.get(solver.Solve(model), "unknown")
-    found = status in ("optimal", "feasible")
+    has_solution = status in ("optimal", "feasible")
     # the cost is whole cents, said in floats
     bound_usd = None if status == "infeasible" else round(solver.BestObjectiveBound()) / 100
-    return CpSatAnswer(status, round(solver.ObjectiveValue()) / 100 if found else None, bound_usd)
+    return CpSatAnswer(
+        status, round(solver.ObjectiveValue()) / 100 if has_solution else None, bound_usd
+    )
 
 
 class _Trip:
@@ -171,36 +173,36 @@ class _Trip:
 
     def _stays(self, at: dict[tuple[int, int, int], Any]) -> None:
         for city, name in enumerate(self.pool):
-            offered = stays(self.query, self.world, name)
+            options = stays(self.query, self.world, name)
             for nights in {n for _, c, n in at if c == city}:
-                chosen = []
-                for stay in offered:
+                choices = []
+                for stay in options:
                     if stay.fits(nights):
                         var = self.model.NewBoolVar(f"sleep {name} {nights}")
-                        chosen.append(var)
+                        choices.append(var)
                         self.cost.append(
                             cents(stay.accommodation.price_usd) * stay.rooms * nights * var
                         )
                 self.model.Add(
-                    sum(chosen)
+                    sum(choices)
                     == sum(var for (_, c, n), var in at.items() if (c, n) == (city, nights))
                 )
 
     def _meals(self, at: dict[tuple[int, int, int], Any]) -> None:
         """Three on each full day, and any on the days of travel, which two cities share."""
-        model, wanted = self.model, tuple(self.query.local_constraint.cuisine or ())
+        model, cuisines = self.model, tuple(self.query.local_constraint.cuisine or ())
         arriving = [model.NewIntVar(0, MEALS_BETWEEN, f"arriving {p}") for p in range(self.visits)]
         leaving = [model.NewIntVar(0, MEALS_BETWEEN, f"leaving {p}") for p in range(self.visits)]
         for before, after in zip(leaving[:-1], arriving[1:], strict=True):
             model.Add(before + after <= MEALS_BETWEEN)
-        serving: list[list[Any]] = [[] for _ in wanted]
+        serving: list[list[Any]] = [[] for _ in cuisines]
         for city, name in enumerate(self.pool):
             eaten = []
             for row in restaurants(self.world, name):
                 var = model.NewBoolVar(f"eat {name} {row.name}")
                 eaten.append(var)
                 self.cost.append(cents(row.average_cost_usd) * self.query.party_size * var)
-                mask = cuisine_mask(row, wanted)
+                mask = cuisine_mask(row, cuisines)
                 for i, served in enumerate(serving):
                     if mask >> i & 1:
                         served.append(var)

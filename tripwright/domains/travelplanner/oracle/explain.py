@@ -49,12 +49,12 @@ class Explanation:
     def record(self) -> dict[str, Any]:
         """Plain JSON: `conflict` (list of "kind: value") and `words`; `malformed` and `also` (list
         of the same) where there is such."""
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "conflict": [str(each) for each in self.conflict],
             "words": self.words,
         }
-        found |= {"malformed": True} if self.malformed else {}
-        return found | ({"also": [each.record() for each in self.also]} if self.also else {})
+        record |= {"malformed": True} if self.malformed else {}
+        return record | ({"also": [each.record() for each in self.also]} if self.also else {})
 
 
 def explain(query: Query, world: World) -> Explanation | None:
@@ -62,38 +62,38 @@ def explain(query: Query, world: World) -> Explanation | None:
     if problem := malformed(query, world):
         return problem
     relaxed = Relaxations(query, world)
-    found: list[Explanation] = []
-    dropped: set[Requirement] = set()
-    while not relaxed.feasible(dropped):
-        conflict = minimal_conflict(relaxed, dropped)
-        found.append(Explanation(conflict or (_route(query),), _words(relaxed, conflict)))
+    conflicts: list[Explanation] = []
+    without: set[Requirement] = set()
+    while not relaxed.feasible(without):
+        conflict = minimal_conflict(relaxed, without)
+        conflicts.append(Explanation(conflict or (_route(query),), _words(relaxed, conflict)))
         if not conflict:
             break  # nothing is asked for any more: the trip itself cannot be made
-        dropped |= set(conflict)
-    if not found:
+        without |= set(conflict)
+    if not conflicts:
         return None
-    return Explanation(found[0].conflict, found[0].words, also=tuple(found[1:]))
+    return Explanation(conflicts[0].conflict, conflicts[0].words, also=tuple(conflicts[1:]))
 
 
 def minimal_conflict(
-    relaxed: Relaxations, dropped: Iterable[Requirement] = ()
+    relaxed: Relaxations, outside: Iterable[Requirement] = ()
 ) -> tuple[Requirement, ...]:
-    """Requirements not `dropped` that cannot be met together, though they can without any one of
-    them; empty where nothing helps.
+    """Requirements, none of them `outside`, that cannot be met together, though they can without
+    any one of them; empty where nothing helps.
 
-    Needs a query that is infeasible without `dropped`. It solves one relaxed query per requirement,
+    Needs a query that is infeasible without `outside`. It solves one relaxed query per requirement,
     or several where dates or the number of cities are free.
     """
-    gone = set(dropped)
-    kept = []
+    without = set(outside)
+    conflict = []
     for each in relaxed.requirements:
-        if each in gone:
+        if each in without:
             continue
-        if relaxed.feasible(gone | {each}):
-            kept.append(each)
+        if relaxed.feasible(without | {each}):
+            conflict.append(each)
         else:
-            gone.add(each)
-    return tuple(kept)
+            without.add(each)
+    return tuple(conflict)
 
 
 def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
@@ -122,8 +122,8 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
         return (
             f"even {_all_freed(others)}, the cheapest plan costs {least}, the budget is {budget}."
         )
-    said = f"the cheapest plan costs {_bill(query, whole)}, the budget is {budget}"
-    return said + (
+    shortfall = f"the cheapest plan costs {_bill(query, whole)}, the budget is {budget}"
+    return shortfall + (
         "."
         if _cost_usd(whole) == kept_usd
         else f"; even {_all_freed(others)}, the cheapest still costs {least}."
@@ -182,24 +182,26 @@ def malformed(query: Query, world: World) -> Explanation | None:
     if wrong := _wrong_destination(query, world):
         return problem("destination", query.dest, wrong)
     if len(query.date) != query.days:
-        told = (
+        problem_words = (
             f"the request is for {counted(query.days, 'day')} and gives"
             f" {counted(len(query.date), 'date')}."
         )
-        return problem("dates", ", ".join(query.date) or "none", told)
-    for kind, wish, known in (
+        return problem("dates", ", ".join(query.date) or "none", problem_words)
+    for kind, wish, vocabulary in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),
         ("transportation", wishes.transportation, TRANSPORTATION),
     ):
-        if wish is not None and wish not in known:
-            return problem(kind, wish, f"unknown {kind} '{wish}'; known are {', '.join(known)}.")
+        if wish is not None and wish not in vocabulary:
+            return problem(
+                kind, wish, f"unknown {kind} '{wish}'; known are {', '.join(vocabulary)}."
+            )
     if query.days - 1 < cities:
-        told = (
+        problem_words = (
             f"{counted(cities, 'city')} and a night in each take {cities + 1} days or more,"
             f" {counted(query.days, 'day')} are given."
         )
-        return problem("cities", cities, told)
+        return problem("cities", cities, problem_words)
     if query.days <= 3 and cities > 1:
         return problem(
             "cities",
@@ -223,8 +225,8 @@ def malformed(query: Query, world: World) -> Explanation | None:
 
 
 def _wrong_destination(query: Query, world: World) -> str | None:
-    kind, known = ("city", world.cities) if query.days <= 3 else ("state", world.states)
-    if query.dest in known:
+    kind, names = ("city", world.cities) if query.days <= 3 else ("state", world.states)
+    if query.dest in names:
         return None
     trips = f"{counted(query.days, 'day')} {'goes' if query.days == 1 else 'go'} to a {kind}"
     if query.dest in world.states:
@@ -234,9 +236,9 @@ def _wrong_destination(query: Query, world: World) -> str | None:
         )
     if query.dest in world.cities:
         return f"'{query.dest}' is a city: {trips}, such as {world.cities[query.dest]}."
-    return f"'{query.dest}' is not a {kind} in this world ({trips}){_near(query.dest, known)}."
+    return f"'{query.dest}' is not a {kind} in this world ({trips}){_near(query.dest, names)}."
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    close = get_close_matches(name, list(known), n=1)
+def _near(name: str, names: Iterable[str]) -> str:
+    close = get_close_matches(name, list(names), n=1)
     return f"; the nearest name is '{close[0]}'" if close else ""

@@ -125,22 +125,22 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
     """Accommodations that keep every stated preference, cheapest for this party first. Nights are
     left to the planner: see `Stay.fits`."""
     rows = world.accommodations(city)
-    found = []
+    options = []
     for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
         first = next(row for row in rows if name in row.name)
         if not _keeps_wishes(query, first):
             continue
         charged = _night_cost_usd(query, first)
-        kept = [row for row in rows if row.name.strip() == name and _keeps_wishes(query, row)]
-        same = [row for row in kept if _night_cost_usd(query, row) == charged]
+        fitting = [row for row in rows if row.name.strip() == name and _keeps_wishes(query, row)]
+        same = [row for row in fitting if _night_cost_usd(query, row) == charged]
         if same:
             row = min(same, key=lambda row: row.minimum_nights)
             below = min(
-                (row.minimum_nights for row in kept if _night_cost_usd(query, row) < charged),
+                (row.minimum_nights for row in fitting if _night_cost_usd(query, row) < charged),
                 default=math.inf,
             )
-            found.append(Stay(row, _rooms(query, row), charged, below))
-    return sorted(found, key=lambda stay: stay.night_cost_usd)
+            options.append(Stay(row, _rooms(query, row), charged, below))
+    return sorted(options, key=lambda stay: stay.night_cost_usd)
 
 
 def _keeps_wishes(query: Query, row: Accommodation) -> bool:
@@ -161,7 +161,7 @@ def _night_cost_usd(query: Query, row: Accommodation) -> float:
 def restaurants(world: World, city: str) -> list[Restaurant]:
     """Restaurants that mean the same under both look-ups, cheapest first."""
     rows = world.restaurants(city)
-    found = []
+    options = []
     for name in dict.fromkeys(row.name.strip() for row in rows if _is_plain(row.name)):
         first = next(row for row in rows if name in row.name)
         exact = (
@@ -170,41 +170,41 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
             else next(row for row in rows if row.name.strip() == name)
         )
         if (first.average_cost_usd, first.cuisines) == (exact.average_cost_usd, exact.cuisines):
-            found.append(exact)
-    return sorted(found, key=lambda row: row.average_cost_usd)
+            options.append(exact)
+    return sorted(options, key=lambda row: row.average_cost_usd)
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each name that survives the plan's text, in file order."""
     rows = world.attractions(city)
-    named = {
+    row_of_name = {
         row.name.strip(): row
         for row in reversed(rows)
         if _is_plain(row.name) and ";" not in row.name
     }
-    return [row for row in rows if named.get(row.name.strip()) is row]
+    return [row for row in rows if row_of_name.get(row.name.strip()) is row]
 
 
 def _is_plain(name: str) -> bool:
     return name.strip() not in ("", "-") and "\n" not in name and "\r" not in name
 
 
-def cuisine_mask(row: Restaurant, wanted: tuple[str, ...]) -> int:
-    return sum(1 << i for i, cuisine in enumerate(wanted) if cuisine in row.cuisines)
+def cuisine_mask(row: Restaurant, cuisines: tuple[str, ...]) -> int:
+    return sum(1 << i for i, cuisine in enumerate(cuisines) if cuisine in row.cuisines)
 
 
 # cuisine mask → (cents per person, indices of the restaurants)
 Meals = dict[int, tuple[int, tuple[int, ...]]]
 
 
-def cheapest_meals(rows: list[Restaurant], wanted: tuple[str, ...], most: int) -> list[Meals]:
+def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int) -> list[Meals]:
     """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many
     distinct restaurants.
 
     Dynamic programme over rows with state (count, mask). A row that serves a wanted cuisine matters
     only as the cheapest of its mask, every other one only as one of the `most` cheapest.
     """
-    masks = [cuisine_mask(row, wanted) for row in rows]
+    masks = [cuisine_mask(row, cuisines) for row in rows]
     first_of_mask = {mask: i for i, mask in reversed(list(enumerate(masks)))}
     best: list[Meals] = [{0: (0, ())}, *({} for _ in range(most))]
     for i, row in enumerate(rows):
@@ -213,10 +213,10 @@ def cheapest_meals(rows: list[Restaurant], wanted: tuple[str, ...], most: int) -
         price = cents(row.average_cost_usd)
         for count in range(most - 1, -1, -1):
             above = best[count + 1]
-            for covered, (cost, chosen) in best[count].items():
+            for covered, (cost, indices) in best[count].items():
                 mask = covered | masks[i]
                 if mask not in above or cost + price < above[mask][0]:
-                    above[mask] = cost + price, (*chosen, i)
+                    above[mask] = cost + price, (*indices, i)
     return best
 
 
@@ -225,9 +225,9 @@ def night_splits(nights: int, cities: int) -> tuple[tuple[int, ...], ...]:
     """All ways to spend `nights` over `cities` in order, at least one each; equal splits first."""
     if cities == 1:
         return ((nights,),)
-    found = [
+    splits = [
         (first, *rest)
         for first in range(1, nights - cities + 2)
         for rest in night_splits(nights - first, cities - 1)
     ]
-    return tuple(sorted(found, key=lambda split: (max(split) - min(split), split)))
+    return tuple(sorted(splits, key=lambda split: (max(split) - min(split), split)))

@@ -25,11 +25,11 @@ from tripwright.domains.travelplanner.oracle.problem import (
     city_pool,
     why_unplannable,
 )
-from tripwright.domains.travelplanner.oracle.search import Trip, cheapest_trips, meals_of
+from tripwright.domains.travelplanner.oracle.search import PricedTrip, cheapest_trips, meals_of
 from tripwright.domains.travelplanner.oracle.solution import (
     CityChoice,
     Solution,
-    Status,
+    SolveStatus,
     leg_record,
     plan_days,
 )
@@ -40,7 +40,7 @@ from tripwright.world.store import World
 __all__ = [
     "CityChoice",
     "Solution",
-    "Status",
+    "SolveStatus",
     "first_within_budget",
     "k_best",
     "leg_record",
@@ -61,12 +61,14 @@ def solve(
         another).
     """
     if why := why_unplannable(query, world):
-        return Solution(Status.INFEASIBLE, why=why, comfortable=comfortable)
+        return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
     problem = Problem(query, world, comfortable, splits)
     best = next(_trips(problem, 1), None)
     if best is None:
-        return Solution(Status.INFEASIBLE, why=_why_infeasible(problem), comfortable=comfortable)
-    return _solution(problem, best, Status.OPTIMAL)
+        return Solution(
+            SolveStatus.INFEASIBLE, why=_why_infeasible(problem), comfortable=comfortable
+        )
+    return _solution(problem, best, SolveStatus.OPTIMAL)
 
 
 def first_within_budget(query: Query, world: World) -> Solution:
@@ -77,7 +79,7 @@ def first_within_budget(query: Query, world: World) -> Solution:
     all others, and stops at the first that will do.
     """
     if why := why_unplannable(query, world):
-        return Solution(Status.INFEASIBLE, why=why)
+        return Solution(SolveStatus.INFEASIBLE, why=why)
     # 100 × 19.99 is a little below 1999
     limit_cents = math.floor(min(max(-1, 100 * query.budget + 1e-6), NEVER - 1))
     anyhow, equally = Problem(query, world), Problem(query, world, splits="equal")
@@ -85,9 +87,9 @@ def first_within_budget(query: Query, world: World) -> Solution:
         if _may(problem, driving) and (
             trip := next(cheapest_trips(problem, Bounds(problem, driving, limit_cents)), None)
         ):
-            return _solution(problem, trip, Status.FEASIBLE)
+            return _solution(problem, trip, SolveStatus.FEASIBLE)
     return Solution(
-        Status.INFEASIBLE, why=f"no plan within the rules costs at most ${query.budget:,}."
+        SolveStatus.INFEASIBLE, why=f"no plan within the rules costs at most ${query.budget:,}."
     )
 
 
@@ -106,21 +108,21 @@ def k_best(
         return []
     problem = Problem(query, world, comfortable, splits)
     return [
-        _solution(problem, trip, Status.OPTIMAL if i == 0 else Status.FEASIBLE)
+        _solution(problem, trip, SolveStatus.OPTIMAL if i == 0 else SolveStatus.FEASIBLE)
         for i, trip in enumerate(_trips(problem, k))
     ]
 
 
-def _trips(problem: Problem, k: int) -> Iterator[Trip]:
+def _trips(problem: Problem, k: int) -> Iterator[PricedTrip]:
     """The `k` cheapest, over both families; at the same cost driving comes first.
 
     Driving needs no flights looked up, and what it costs at the most then bounds the search among
     flights.
     """
-    limit_cents, found = NEVER - 1, list[Trip]()
+    limit_cents, trips = NEVER - 1, list[PricedTrip]()
     for driving in (True, False):
         if _may(problem, driving):
-            found += itertools.takewhile(
+            trips += itertools.takewhile(
                 lambda trip, limit=limit_cents: trip.cost_cents <= limit,  # type: ignore[misc]
                 itertools.islice(
                     cheapest_trips(
@@ -129,10 +131,10 @@ def _trips(problem: Problem, k: int) -> Iterator[Trip]:
                     k,
                 ),
             )
-        if len(found) >= k:
-            limit_cents = found[k - 1].cost_cents
-    found.sort(key=lambda trip: (trip.cost_cents, not trip.driving))
-    yield from found[:k]
+        if len(trips) >= k:
+            limit_cents = trips[k - 1].cost_cents
+    trips.sort(key=lambda trip: (trip.cost_cents, not trip.driving))
+    yield from trips[:k]
 
 
 def _may(problem: Problem, driving: bool) -> bool:
@@ -141,7 +143,7 @@ def _may(problem: Problem, driving: bool) -> bool:
     )
 
 
-def _solution(problem: Problem, trip: Trip, status: Status) -> Solution:
+def _solution(problem: Problem, trip: PricedTrip, status: SolveStatus) -> Solution:
     cities = [problem.cities[visit.city] for visit in trip.visits]
     stops = [problem.query.org, *cities, problem.query.org]
     days = [0, *itertools.accumulate(visit.nights for visit in trip.visits)]
@@ -150,12 +152,12 @@ def _solution(problem: Problem, trip: Trip, status: Status) -> Solution:
         for here, there, day in zip(stops[:-1], stops[1:], days, strict=True)
     ]
     choices = []
-    for city, visit, picked, following in zip(
+    for city, visit, indices, following in zip(
         cities, trip.visits, meals_of(problem, trip.visits), stops[2:], strict=True
     ):
         offer = problem.offer(city, visit.nights)
         assert offer is not None
-        meals = _meals_in_order(problem, city, visit.nights, picked, following)
+        meals = _meals_in_order(problem, city, visit.nights, indices, following)
         choices.append(
             CityChoice(
                 city,
@@ -165,18 +167,18 @@ def _solution(problem: Problem, trip: Trip, status: Status) -> Solution:
                 problem.sights(city)[: visit.nights - 1],
             )
         )
-    found: tuple[Leg, ...] = tuple(leg for leg in legs if leg is not None)
+    taken_legs: tuple[Leg, ...] = tuple(leg for leg in legs if leg is not None)
     return Solution(
-        status, trip.cost_cents / 100, tuple(choices), found, comfortable=problem.comfortable
+        status, trip.cost_cents / 100, tuple(choices), taken_legs, comfortable=problem.comfortable
     )
 
 
 def _meals_in_order(
-    problem: Problem, city: str, nights: int, picked: tuple[int, ...], following: str
+    problem: Problem, city: str, nights: int, indices: tuple[int, ...], following: str
 ) -> tuple[Restaurant, ...]:
     """Cheapest first, unless some may have to wait for the day of departure, on which a name means
     its namesake in `following`."""
-    meals = tuple(problem.meals(city)[0][i] for i in picked)
+    meals = tuple(problem.meals(city)[0][i] for i in indices)
     if len(meals) <= len(MEALS) * nights and len(problem.wanted) <= len(MEALS):
         return meals
     there = {row.name.strip() for row in problem.world.restaurants(following)}

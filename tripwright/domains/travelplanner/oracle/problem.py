@@ -68,13 +68,13 @@ def why_unplannable(query: Query, world: World) -> str | None:
             f"the request is for {counted(query.days, 'day')} and gives"
             f" {counted(len(query.date), 'date')}."
         )
-    for kind, wish, known in (
+    for kind, wish, vocabulary in (
         ("house rule", wishes.house_rule, FORBIDDEN_BY_RULE),
         ("room type", wishes.room_type, ROOM_TYPES),
         ("transportation", wishes.transportation, ("no flight", "no self-driving")),
     ):
-        if wish is not None and wish not in known:
-            return f"unknown {kind} '{wish}'; known are {', '.join(known)}."
+        if wish is not None and wish not in vocabulary:
+            return f"unknown {kind} '{wish}'; known are {', '.join(vocabulary)}."
     if len(set(cuisines)) < len(cuisines):
         return (
             f"a cuisine is asked for twice ({', '.join(cuisines)}), which the official rules cannot"
@@ -109,7 +109,7 @@ def city_pool(query: Query, world: World) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Offer:
+class CityOffer:
     """One city for so many nights. `stays` is cheapest first; `meals` holds no set that a cheaper
     one covers."""
 
@@ -136,7 +136,7 @@ class Problem:
         )
         self._stays: dict[str, list[Stay]] = {}
         self._meals: dict[str, tuple[list[Restaurant], list[Meals]]] = {}
-        self._offers: dict[tuple[str, int], Offer | str] = {}
+        self._offers: dict[tuple[str, int], CityOffer | str] = {}
         self._sights: dict[str, tuple[str, ...]] = {}
         self._roads: dict[tuple[str, str], dict[str, Leg]] = {}
         self._legs: dict[tuple[str, str, int], Leg | None] = {}
@@ -151,21 +151,21 @@ class Problem:
             if any(self.offer(city, nights) is not None for nights in self.lengths)
         ]
 
-    def offer(self, city: str, nights: int) -> Offer | None:
-        found = self._offer(city, nights)
-        return None if isinstance(found, str) else found
+    def offer(self, city: str, nights: int) -> CityOffer | None:
+        offer = self._offer(city, nights)
+        return None if isinstance(offer, str) else offer
 
     def why_not(self, city: str, nights: int) -> str | None:
         """Why the city cannot be had for so many nights, in a sentence; None where it can."""
-        found = self._offer(city, nights)
-        return found if isinstance(found, str) else None
+        offer = self._offer(city, nights)
+        return offer if isinstance(offer, str) else None
 
-    def _offer(self, city: str, nights: int) -> Offer | str:
+    def _offer(self, city: str, nights: int) -> CityOffer | str:
         if (city, nights) not in self._offers:
             self._offers[city, nights] = self._made_offer(city, nights)
         return self._offers[city, nights]
 
-    def _made_offer(self, city: str, nights: int) -> Offer | str:
+    def _made_offer(self, city: str, nights: int) -> CityOffer | str:
         fitting = tuple(
             stay
             for stay in self.stays(city)
@@ -191,7 +191,7 @@ class Problem:
         if len(self.sights(city)) < nights - 1:
             return f"{city} has too few attractions."
         night_cents = (cents(stay.accommodation.price_usd) * stay.rooms for stay in fitting)
-        return Offer(
+        return CityOffer(
             fitting,
             tuple(night * nights for night in night_cents),
             _undominated(sets, self.query.party_size),
@@ -248,10 +248,10 @@ class Problem:
 
 
 def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
-    kept: list[tuple[int, int, tuple[int, ...]]] = []
-    for mask, (price, chosen) in sorted(
+    menus: list[tuple[int, int, tuple[int, ...]]] = []
+    for mask, (price, indices) in sorted(
         sets.items(), key=lambda item: (item[1][0], -item[0].bit_count(), item[0])
     ):
-        if not any(mask & ~other == 0 for other, _, _ in kept):
-            kept.append((mask, price * party_size, chosen))
-    return tuple(kept)
+        if not any(mask & ~other == 0 for other, _, _ in menus):
+            menus.append((mask, price * party_size, indices))
+    return tuple(menus)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.planner import (
     Solution,
-    Status,
+    SolveStatus,
     first_within_budget,
     solve,
 )
@@ -47,31 +47,31 @@ class Relaxations:
         """In the order in which a search for a minimal conflict should do without them: the dates
         last, as they cost most to free."""
         query, wishes = self.query, self.query.local_constraint
-        found = [Requirement("budget", usd(query.budget))]
-        found += (
+        requirements = [Requirement("budget", usd(query.budget))]
+        requirements += (
             [Requirement("transportation", wishes.transportation)] if wishes.transportation else []
         )
-        found += [
+        requirements += [
             Requirement("cuisine", cuisine) for cuisine in dict.fromkeys(wishes.cuisine or ())
         ]
-        found += [Requirement("house rule", wishes.house_rule)] if wishes.house_rule else []
-        found += [Requirement("room type", wishes.room_type)] if wishes.room_type else []
-        found += (
+        requirements += [Requirement("house rule", wishes.house_rule)] if wishes.house_rule else []
+        requirements += [Requirement("room type", wishes.room_type)] if wishes.room_type else []
+        requirements += (
             [Requirement("cities", str(query.visiting_city_number))]
             if query.visiting_city_number > 1
             else []
         )
-        return (*found, Requirement("dates", f"{query.date[0]} to {query.date[-1]}"))
+        return (*requirements, Requirement("dates", f"{query.date[0]} to {query.date[-1]}"))
 
-    def without(self, dropped: Set[Requirement]) -> Iterator[Query]:
+    def without(self, relaxed: Set[Requirement]) -> Iterator[Query]:
         """Requests of which at least one has a plan if and only if what is left can be met; the
         original dates come first."""
-        base = without_wishes(self.query, dropped)
-        kinds = {each.kind for each in dropped}
+        base = without_wishes(self.query, relaxed)
+        kinds = {each.kind for each in relaxed}
         if "budget" in kinds:
             base = base.model_copy(update={"budget": math.inf})
-        asked = base.visiting_city_number
-        counts = range(1, asked + 1) if "cities" in kinds else (asked,)
+        count = base.visiting_city_number
+        counts = range(1, count + 1) if "cities" in kinds else (count,)
         for cities in counts:
             yield base.model_copy(update={"visiting_city_number": cities})
         if "dates" not in kinds or base.local_constraint.transportation == "no flight":
@@ -89,19 +89,19 @@ class Relaxations:
                     }
                 )
 
-    def feasible(self, dropped: Set[Requirement]) -> bool:
-        key = frozenset(dropped)
-        for known, answer in self._feasible.items():
-            if (answer and known <= key) or (not answer and known >= key):
+    def feasible(self, relaxed: Set[Requirement]) -> bool:
+        key = frozenset(relaxed)
+        for tried_set, answer in self._feasible.items():
+            if (answer and tried_set <= key) or (not answer and tried_set >= key):
                 return answer
         answer = any(has_plan(query, self.world) for query in self.without(key))
         self._feasible[key] = answer
         return answer
 
-    def cheapest(self, dropped: Set[Requirement]) -> Solution | None:
+    def cheapest(self, relaxed: Set[Requirement]) -> Solution | None:
         """The cheapest plan when these are dropped, the budget aside; None where there is none."""
         best: Solution | None = None
-        for query in self.without(dropped):
+        for query in self.without(relaxed):
             # costs are whole cents
             below = math.inf if best is None or best.cost_usd is None else best.cost_usd - 0.005
             if has_plan(query.model_copy(update={"budget": below}), self.world):
@@ -121,21 +121,23 @@ def usd(amount: float) -> str:
 
 def has_plan(query: Query, world: World) -> bool:
     """Whether any plan keeps the rules, the wishes and the budget."""
-    return first_within_budget(query, world).status is not Status.INFEASIBLE
+    return first_within_budget(query, world).status is not SolveStatus.INFEASIBLE
 
 
-def without_wishes(query: Query, dropped: Set[Requirement]) -> Query:
-    """The query less those wishes of `dropped` that it states."""
+def without_wishes(query: Query, relaxed: Set[Requirement]) -> Query:
+    """The query less those wishes of `relaxed` that it states."""
     wishes = query.local_constraint
-    cuisine = [name for name in wishes.cuisine or () if Requirement("cuisine", name) not in dropped]
-    left: dict[str, Any] = {"cuisine": cuisine or None}
+    cuisine = [name for name in wishes.cuisine or () if Requirement("cuisine", name) not in relaxed]
+    wishes_left: dict[str, Any] = {"cuisine": cuisine or None}
     for kind, value in (
         ("house rule", wishes.house_rule),
         ("room type", wishes.room_type),
         ("transportation", wishes.transportation),
     ):
-        left[kind] = None if value is None or Requirement(kind, value) in dropped else value
-    return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(left)})
+        wishes_left[kind] = None if value is None or Requirement(kind, value) in relaxed else value
+    return query.model_copy(
+        update={"local_constraint": LocalConstraint.model_validate(wishes_left)}
+    )
 
 
 def other_dates(query: Query, world: World) -> Iterator[tuple[int, list[str]]]:

@@ -27,13 +27,15 @@ Costs = tuple[tuple[int, int], ...]  # (cuisines still to be eaten, the least ce
 Node = tuple[int, int, tuple[Visit, ...], int, Costs]  # bound, −cities done, visits, day, costs
 
 
-class Trip(NamedTuple):
+class PricedTrip(NamedTuple):
     cost_cents: int
     driving: bool
     visits: tuple[Visit, ...]
 
 
-def cheapest_trips(problem: Problem, bounds: Bounds, other_stays: bool = False) -> Iterator[Trip]:
+def cheapest_trips(
+    problem: Problem, bounds: Bounds, other_stays: bool = False
+) -> Iterator[PricedTrip]:
     """Every trip within the bounds' limit, cheapest first; without `other_stays` only those in the
     cheapest fitting stays."""
     heap: list[Node] = []
@@ -45,7 +47,7 @@ def cheapest_trips(problem: Problem, bounds: Bounds, other_stays: bool = False) 
         if other_stays and (sibling := _next_stay(problem, node)) is not None:
             heapq.heappush(heap, sibling)
         if len(visits) == problem.visits:
-            yield Trip(bound, bounds.driving, visits)
+            yield PricedTrip(bound, bounds.driving, visits)
             continue
         for extended in _extensions(problem, bounds, node):
             heapq.heappush(heap, extended)
@@ -54,45 +56,57 @@ def cheapest_trips(problem: Problem, bounds: Bounds, other_stays: bool = False) 
 def _extensions(problem: Problem, bounds: Bounds, node: Node) -> Iterator[Node]:
     """The trip with one more city, in its cheapest stay."""
     _, _, visits, day, costs = node
-    done = len(visits)
+    visited_count = len(visits)
     visited = {visit.city for visit in visits}
-    for city, arrival_day in bounds.to_arrive[done]:
+    for city, arrival_day in bounds.to_arrive[visited_count]:
         if arrival_day != day or city in visited:
             continue
-        after = bounds.to_arrive[done][city, day]
+        after = bounds.to_arrive[visited_count][city, day]
         leg = NEVER
-        if done == 0:
+        if visited_count == 0:
             leg = bounds.first[city]
-        elif min(cost + after[wanted] for wanted, cost in costs) <= bounds.limit_cents:
+        elif min(cost + after[mask] for mask, cost in costs) <= bounds.limit_cents:
             leg = bounds.leg_cents(visits[-1].city, city, day)
         if leg >= NEVER:
             continue
-        for nights in bounds.lengths(done, day):
+        for nights in bounds.lengths(visited_count, day):
             extended = _stayed(
-                problem, bounds, costs, leg, Visit(city, nights, 0), done + 1, day + nights
+                problem, bounds, costs, leg, Visit(city, nights, 0), visited_count + 1, day + nights
             )
             if extended is not None:
                 bound, more = extended
-                yield bound, -done - 1, (*visits, Visit(city, nights, 0)), day + nights, more
+                yield (
+                    bound,
+                    -visited_count - 1,
+                    (*visits, Visit(city, nights, 0)),
+                    day + nights,
+                    more,
+                )
 
 
 def _stayed(
-    problem: Problem, bounds: Bounds, costs: Costs, leg: int, visit: Visit, done: int, day: int
+    problem: Problem,
+    bounds: Bounds,
+    costs: Costs,
+    leg: int,
+    visit: Visit,
+    visited_count: int,
+    day: int,
 ) -> tuple[int, Costs] | None:
     """(bound on the whole trip, costs so far) after a stay; None where the trip cannot be finished
     within the limit."""
     offer = problem.offer(problem.cities[visit.city], visit.nights)
-    rest = bounds.to_leave[done].get((visit.city, day))
+    rest = bounds.to_leave[visited_count].get((visit.city, day))
     if offer is None or rest is None:
         return None
     least: dict[int, int] = {}
     base = leg + offer.stay_cents[visit.stay]
-    for wanted, cost in costs:
+    for mask_before, cost in costs:
         for mask, meals, _ in offer.meals:
-            left, total = wanted & ~mask, cost + base + meals
-            if total < least.get(left, NEVER):
-                least[left] = total
-    bound = min(total + rest[left] for left, total in least.items())
+            missing_mask, total = mask_before & ~mask, cost + base + meals
+            if total < least.get(missing_mask, NEVER):
+                least[missing_mask] = total
+    bound = min(total + rest[missing_mask] for missing_mask, total in least.items())
     return (bound, tuple(least.items())) if bound <= bounds.limit_cents and bound < NEVER else None
 
 
@@ -112,7 +126,7 @@ def _next_stay(problem: Problem, node: Node) -> Node | None:
         progress,
         visits,
         day,
-        tuple((wanted, cost + more) for wanted, cost in costs),
+        tuple((mask, cost + more) for mask, cost in costs),
     )
 
 
@@ -124,10 +138,10 @@ def meals_of(problem: Problem, visits: tuple[Visit, ...]) -> list[tuple[int, ...
         offer = problem.offer(problem.cities[visit.city], visit.nights)
         assert offer is not None
         merged: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {}
-        for eaten, (cost, chosen) in states.items():
-            for mask, meals, picked in offer.meals:
+        for eaten, (cost, indices) in states.items():
+            for mask, meals, more_indices in offer.meals:
                 key, total = eaten | mask, cost + meals
                 if key not in merged or total < merged[key][0]:
-                    merged[key] = total, (*chosen, picked)
+                    merged[key] = total, (*indices, more_indices)
         states = merged
     return list(states[(1 << len(problem.wanted)) - 1][1])

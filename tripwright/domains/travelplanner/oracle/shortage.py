@@ -34,40 +34,40 @@ MOST_NAMED = 6  # cities of one kind that are listed by name
 STAYS = {"room type", "house rule"}
 
 
-def shortage(query: Query, world: World, kept: Collection[Requirement]) -> str:
+def shortage(query: Query, world: World, requirements: Collection[Requirement]) -> str:
     """One line for a conflict without the budget: what is asked for, then what the world offers.
-    `kept` empty: the trip itself."""
-    view = _View(query, world, kept)
-    said = []
+    no `requirements`: the trip itself."""
+    view = _View(query, world, requirements)
+    parts = []
     if view.kinds & STAYS or not view.enough:
-        said.append(view.about_stays())
+        parts.append(view.about_stays())
     if "cuisine" in view.kinds:
-        said.append(view.about_cuisines())
+        parts.append(view.about_cuisines())
     if view.enough and view.served:
-        said.append(view.about_transport())
-    head = asked_for(query, kept)
-    return f"{head or f'{query.org} to {query.dest}, whatever is asked'}: {'; '.join(said)}."
+        parts.append(view.about_transport())
+    head = asked_for(query, requirements)
+    return f"{head or f'{query.org} to {query.dest}, whatever is asked'}: {'; '.join(parts)}."
 
 
-def asked_for(query: Query, kept: Collection[Requirement]) -> str:
+def asked_for(query: Query, requirements: Collection[Requirement]) -> str:
     """The requirements as a phrase: "private room that allows parties, French food, 2 cities in
     Michigan"."""
     values: dict[str, list[str]] = {}
-    for each in kept:
+    for each in requirements:
         values.setdefault(each.kind, []).append(each.value)
-    said = []
+    phrases = []
     if STAYS & set(values):
-        said.append(
+        phrases.append(
             stay_phrase(*(values.get(kind, [None])[0] for kind in ("room type", "house rule")))
         )
     if "cuisine" in values:
-        said.append(f"{listed(values['cuisine'])} food")
-    said += values.get("transportation", [])
+        phrases.append(f"{listed(values['cuisine'])} food")
+    phrases += values.get("transportation", [])
     if "cities" in values:
-        said.append(f"{query.visiting_city_number} cities in {query.dest}")
+        phrases.append(f"{query.visiting_city_number} cities in {query.dest}")
     if "dates" in values:
-        said.append(f"{query.date[0]} to {query.date[-1]}")
-    return ", ".join(said)
+        phrases.append(f"{query.date[0]} to {query.date[-1]}")
+    return ", ".join(phrases)
 
 
 def stay_phrase(room: str | None, rule: str | None) -> str:
@@ -90,19 +90,21 @@ class _City:
 
 
 class _View:
-    """The request with only `kept` of its requirements, and what each city can do for it."""
+    """The request with only these of its requirements, and what each city can do for it."""
 
-    def __init__(self, query: Query, world: World, kept: Collection[Requirement]):
+    def __init__(self, query: Query, world: World, requirements: Collection[Requirement]):
         wishes = query.local_constraint
-        stated = [
+        wishes_stated = [
             ("house rule", wishes.house_rule),
             ("room type", wishes.room_type),
             ("transportation", wishes.transportation),
         ]
-        stated += [("cuisine", name) for name in wishes.cuisine or ()]
-        gone = {Requirement(kind, value) for kind, value in stated if value} - set(kept)
-        self.query, self.world = without_wishes(query, gone), world
-        self.kinds = {each.kind for each in kept}
+        wishes_stated += [("cuisine", name) for name in wishes.cuisine or ()]
+        dropped_wishes = {Requirement(kind, value) for kind, value in wishes_stated if value} - set(
+            requirements
+        )
+        self.query, self.world = without_wishes(query, dropped_wishes), world
+        self.kinds = {each.kind for each in requirements}
         self.wishes: LocalConstraint = self.query.local_constraint
         self.asked = query.visiting_city_number if "cities" in self.kinds else 1
         self.problem = Problem(
@@ -124,19 +126,21 @@ class _View:
     def _city(self, name: str) -> _City:
         few = range(1, self.longest + 1) if self.query.visiting_city_number > 1 else (self.longest,)
         rows = self.world.accommodations(name)
-        found = stays(self.query, self.world, name)
-        if not found:
+        fitting = stays(self.query, self.world, name)
+        if not fitting:
             return _City(
                 name,
                 (),
                 f"{counted(len(rows), 'stay')}, {self._none()}" if rows else "no stays at all",
             )
-        those = "the one stay that fits" if len(found) == 1 else f"the {len(found)} stays that fit"
-        least = min(stay.accommodation.minimum_nights for stay in found)
+        those = (
+            "the one stay that fits" if len(fitting) == 1 else f"the {len(fitting)} stays that fit"
+        )
+        least = min(stay.accommodation.minimum_nights for stay in fitting)
         if least > few[-1]:
-            ask = f"{those} {'asks' if len(found) == 1 else 'ask'} for {least:g} nights or more"
+            ask = f"{those} {'asks' if len(fitting) == 1 else 'ask'} for {least:g} nights or more"
             return _City(name, (), f"{ask}, at most {_nights(few[-1])} can be spent there")
-        to_be_had = [nights for nights in few if any(stay.fits(nights) for stay in found)]
+        to_be_had = [nights for nights in few if any(stay.fits(nights) for stay in fitting)]
         if not to_be_had:
             return _City(name, (), f"{those} cannot be had for {_span(few)} nights")
         can = tuple(nights for nights in to_be_had if self.problem.offer(name, nights) is not None)
@@ -183,20 +187,22 @@ class _View:
         """The sets of wanted cuisines (as masks) that the fitting cities can serve while they share
         the nights of a trip; empty where they cannot even share the nights. City by city: (cities
         so far, nights so far) → masks."""
-        found: dict[tuple[int, int], set[int]] = {(0, 0): {0}}
+        coverable: dict[tuple[int, int], set[int]] = {(0, 0): {0}}
         for city in self.fitting:
             served = {
                 nights: {mask for mask, _, _ in self._meals(city.name, nights)}
                 for nights in city.nights
             }
-            for (count, spent), masks in list(found.items()):
+            for (count, nights_before), masks in list(coverable.items()):
                 for nights, more in served.items():
-                    if count < self.counts[-1] and spent + nights < self.query.days:
-                        found.setdefault((count + 1, spent + nights), set()).update(
+                    if count < self.counts[-1] and nights_before + nights < self.query.days:
+                        coverable.setdefault((count + 1, nights_before + nights), set()).update(
                             a | b for a in masks for b in more
                         )
         return {
-            mask for count in self.counts for mask in found.get((count, self.query.days - 1), ())
+            mask
+            for count in self.counts
+            for mask in coverable.get((count, self.query.days - 1), ())
         }
 
     def _meals(self, name: str, nights: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
@@ -214,14 +220,14 @@ class _View:
         few = f"{len(self.fitting)} of" if len(self.fitting) < len(self.cities) else "all"
         count = f"{few} {len(self.cities)} cities of {self.query.dest}"
         names = [city.name for city in self.fitting]
-        said = (
+        sentence = (
             f"only {names[0]} qualifies"
             if len(names) == 1
             else f"{count} qualify" + (f" ({_some(names)})" if names else "")
         )
         if not self.enough and len(self.fitting) >= self.asked:
-            said += f", {self._too_short()}"
-        return "; ".join([said, *self._lacks()])
+            sentence += f", {self._too_short()}"
+        return "; ".join([sentence, *self._lacks()])
 
     def _too_short(self) -> str:
         """Why the cities that qualify cannot share the nights."""
@@ -243,13 +249,15 @@ class _View:
             if city.lack and not stays(self.query, self.world, city.name)
         ]
         near = [city for city in self.cities if city.lack and city.name not in none]
-        said = [f"{city.name}: {city.lack}" for city in near[:MOST_NAMED]]
+        reasons = [f"{city.name}: {city.lack}" for city in near[:MOST_NAMED]]
         if len(near) > MOST_NAMED:
-            said.append(f"{len(near) - MOST_NAMED} more like these")
+            reasons.append(f"{len(near) - MOST_NAMED} more like these")
         if len(none) <= 3:
-            return said + [f"{city.name}: {city.lack}" for city in self.cities if city.name in none]
+            return reasons + [
+                f"{city.name}: {city.lack}" for city in self.cities if city.name in none
+            ]
         return [
-            *said,
+            *reasons,
             (
                 f"{len(none)} have no {stay_phrase(self.wishes.room_type, self.wishes.house_rule)}"
                 f" ({_some(none)})"
@@ -260,7 +268,7 @@ class _View:
 
     def about_cuisines(self) -> str:
         places = self.fitting or self.cities
-        said = []
+        sentences = []
         for cuisine in self.wishes.cuisine or ():
             serving = [city for city in self.cities if self._serves(city, cuisine)]
             names = [city.name for city in serving if city in places]
@@ -269,13 +277,13 @@ class _View:
                 if len(places) <= MOST_NAMED
                 else f"the {len(places)} cities that qualify"
             )
-            said.append(
+            sentences.append(
                 f"{cuisine} is served in {_some(names)}"
                 if names
                 else f"no restaurant in {where} serves {cuisine} food"
             )
             if not names:
-                said += [
+                sentences += [
                     f"{city.name} has {cuisine} food, but cannot host this trip: {city.lack}"
                     for city in serving[:MOST_NAMED]
                 ]
@@ -284,11 +292,11 @@ class _View:
             for cuisine in self.wishes.cuisine or ()
         ):
             all_of_it = "it" if len(self.problem.wanted) == 1 else "them all"
-            said.append(
+            sentences.append(
                 f"but no {self._how_many()} of the cities can share {_nights(self.query.days - 1)}"
                 f" and serve {all_of_it}"
             )
-        return "; ".join(said)
+        return "; ".join(sentences)
 
     def _serves(self, city: _City, cuisine: str) -> bool:
         return any(cuisine in row.cuisines for row in restaurants(self.world, city.name))
@@ -326,9 +334,9 @@ class _View:
             if all(lacks.values()):
                 return "; ".join([f"none of {_some(names)} {what}", *_first_lacks(lacks)])
         may_begin, may_end = ([name for name in names if not lacks[name]] for lacks in (out, back))
-        said = []
+        sentences = []
         if may_begin == may_end != names:
-            said = [
+            sentences = [
                 (
                     f"only {_some(may_begin)} can be reached from {self.query.org} and left for it"
                     " again"
@@ -336,15 +344,15 @@ class _View:
                 *_first_lacks(out),
             ]
             if len(may_begin) == 1 and (alone := self._not_alone(may_begin[0])):
-                return "; ".join([*said, alone])
+                return "; ".join([*sentences, alone])
         else:
             for lacks, can, what in ((out, may_begin, "reached from"), (back, may_end, "left for")):
                 if can != names:
-                    said += [
+                    sentences += [
                         f"only {_some(can)} can be {what} {self.query.org}",
                         *_first_lacks(lacks),
                     ]
-        return "; ".join([*said, *self._between(names)])
+        return "; ".join([*sentences, *self._between(names)])
 
     def _not_alone(self, name: str) -> str:
         """Why one city is not enough where a trip can neither begin nor end with any other; ""
@@ -403,10 +411,10 @@ class _View:
             return ""
         if len(dates) > 1:
             return f"{road}, and no flight on any day that is known"
-        known = self.world.flights(origin, destination, date) is not None
+        covered = self.world.flights(origin, destination, date) is not None
         return (
             f"{road}, and no flight on {date}"
-            if known
+            if covered
             else f"{road}, and the flights of {date} are not known"
         )
 

@@ -11,7 +11,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Restaurant
 
 
-class Status(StrEnum):
+class SolveStatus(StrEnum):
     OPTIMAL = "optimal"  # proved the cheapest
     FEASIBLE = "feasible"  # a plan, without that proof
     INFEASIBLE = "infeasible"  # proved that there is none
@@ -32,7 +32,7 @@ class CityChoice:
 class Solution:
     """`cost_usd` is for the whole party; None with `why` where there is no plan."""
 
-    status: Status
+    status: SolveStatus
     cost_usd: float | None = None
     cities: tuple[CityChoice, ...] = ()
     legs: tuple[Leg, ...] = ()

@@ -88,40 +88,40 @@ def format_itinerary(
 
     Raises UserError for what can never work (a wrong key, an unknown model).
     """
-    said = extract_answer(text) if OPEN in text or CLOSE in text else text
-    if not said or not said.strip():
+    itinerary = extract_answer(text) if OPEN in text or CLOSE in text else text
+    if not itinerary or not itinerary.strip():
         return Formatted(
             None,
             "there is no itinerary"
-            if said is not None
+            if itinerary is not None
             else f"the last {OPEN} block is not complete",
         )
-    conversation = messages(query, said)
+    conversation = messages(query, itinerary)
     outcome = endpoint.complete(conversation)
-    read, invented = _understood(outcome, said)
+    formatted, invented = _understood(outcome, itinerary)
     if invented and isinstance(outcome, Completion):
         correction = f"{invented} is not in the itinerary. Answer again, each name exactly as the itinerary spells it."
         again = [
             {"role": "assistant", "content": outcome.text},
             {"role": "user", "content": correction},
         ]
-        read, invented = _understood(endpoint.complete([*conversation, *again]), said)
+        formatted, invented = _understood(endpoint.complete([*conversation, *again]), itinerary)
     if invented:
         return Formatted(
             None, f"the formatter wrote {invented}, which the itinerary does not say", unscored=True
         )
     return (
-        Formatted([_with_cities(day, city_of) for day in read.plan])
-        if read.plan and city_of
-        else read
+        Formatted([_with_cities(day, city_of) for day in formatted.plan])
+        if formatted.plan and city_of
+        else formatted
     )
 
 
 def _understood(outcome: Completion | Fault, text: str) -> tuple[Formatted, str]:
     """(what the formatter gave, the first name that it made up)"""
     if isinstance(outcome, Completion):
-        read = read_answer(outcome)
-        return read, _invented(read.plan or [], text)
+        formatted = read_answer(outcome)
+        return formatted, _invented(formatted.plan or [], text)
     if outcome.kind == "context_overflow":
         return Formatted(None, "the itinerary is longer than the formatter's model can read"), ""
     return Formatted(
@@ -200,7 +200,7 @@ def _problem(day: Any, number: int) -> str | None:
 def _invented(plan: list[dict[str, Any]], text: str) -> str:
     """The first name or flight number that the itinerary does not hold, letters and digits
     compared; empty if there is none."""
-    said = _letters(text)
+    letters = _letters(text)
     for day in plan:
         pieces = [day[field] for field in (*MEALS, "accommodation")] + day["attraction"].split(";")
         names = [
@@ -208,7 +208,7 @@ def _invented(plan: list[dict[str, Any]], text: str) -> str:
         ]
         names += re.findall(r"Flight Number: ([^,]+)", day["transportation"])
         for name in names:
-            if _letters(name) not in said:
+            if _letters(name) not in letters:
                 return f"'{' '.join(name.split())[:80]}'"
     return ""
 
@@ -219,9 +219,9 @@ def _with_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
     route = read_route(day["current_city"]) if day["current_city"].startswith("from ") else None
     cities = [route[1], route[0]] if route else [day["current_city"]]
 
-    def placed(kind: PlaceKind, said: str) -> str:
-        city = city_of(kind, said, cities)
-        return f"{said}, {city}" if city else said
+    def placed(kind: PlaceKind, name: str) -> str:
+        city = city_of(kind, name, cities)
+        return f"{name}, {city}" if city else name
 
     sights = ";".join(
         placed("attraction", sight.strip()) if sight.strip() else sight
@@ -242,13 +242,13 @@ def _letters(text: str) -> str:
 
 def format_all(
     endpoint: ChatEndpoint,
-    asked: Iterable[tuple[Key, Query, str]],
+    requests: Iterable[tuple[Key, Query, str]],
     concurrency: int = 8,
     city_of: CityOf | None = None,
 ) -> Iterator[tuple[Key, Formatted]]:
     """In the order they finish, `concurrency` at once. After MOST_FAULTS faults in a row the rest
     is unscored without asking."""
-    waiting, faults = iter(asked), 0
+    waiting, faults = iter(requests), 0
 
     def while_it_lives() -> Iterator[tuple[Key, Query, str]]:
         while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:

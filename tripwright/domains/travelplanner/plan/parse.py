@@ -74,16 +74,16 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     index, *path = problem["loc"]
     where = ".".join(str(part) for part in path if part not in ONE_OF_TAGS)
-    found = "" if problem["type"] == "missing" else f", found {_shown(problem['input'])}"
+    suffix = "" if problem["type"] == "missing" else f", found {_shown(problem['input'])}"
     field = f" field '{where}':" if where else ""
-    return f"day {int(index) + 1}:{field} {problem['msg'][:1].lower()}{problem['msg'][1:]}{found}"
+    return f"day {int(index) + 1}:{field} {problem['msg'][:1].lower()}{problem['msg'][1:]}{suffix}"
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, (dict, list)):
         return _json_type(value)
-    shown = ascii(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _json_type(value: Any) -> str:

@@ -280,9 +280,9 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
                 ("distance", transport.distance),
                 ("cost", str(transport.cost)),
             ]
-        said = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
+        claim_text = "".join(f", {label}: {claim}" for label, claim in claims if claim is not None)
         # no number stays a flight, and an invalid one
-        return f"Flight Number: {transport.flight_number or ''}, {route}{said}"
+        return f"Flight Number: {transport.flight_number or ''}, {route}{claim_text}"
     word = "Taxi" if transport.mode == "taxi" else "Self-driving"
     return (
         f"{word}, {route}, duration: {transport.duration}, distance: {transport.distance}, cost:"
@@ -328,15 +328,17 @@ def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | No
     route = _ROUTE.fullmatch(text("current_city"))
     cities = route.groups() if route else (text("current_city"),)
 
-    def name(said: str) -> str:
-        place, comma, city = said.strip().rpartition(",")
-        if said == "-":
-            return said
-        if not comma or not any(city.strip() in (known, bare_city(known)) for known in cities):
+    def name(place_text: str) -> str:
+        place, comma, city = place_text.strip().rpartition(",")
+        if place_text == "-":
+            return place_text
+        if not comma or not any(
+            city.strip() in (day_city, bare_city(day_city)) for day_city in cities
+        ):
             where = " or ".join(cities)
             raise ValueError(
-                f"day {number}: '{said}' is not in the day's city ({where}), and the schema has no"
-                " place for another"
+                f"day {number}: '{place_text}' is not in the day's city ({where}), and the schema"
+                " has no place for another"
             )
         return place.strip()
 
@@ -356,11 +358,11 @@ def _p3_day(number: int, day: dict[str, Any], flight_details: FlightDetails | No
 
 
 def _p3_transport(
-    number: int, said: str, flight_details: FlightDetails | None
+    number: int, text: str, flight_details: FlightDetails | None
 ) -> dict[str, Any] | Literal["-"]:
-    if said == "-":
+    if text == "-":
         return "-"
-    if flight := _FLIGHT.fullmatch(said):
+    if flight := _FLIGHT.fullmatch(text):
         flight_number, origin, destination, departure, arrival, duration, distance, cost = (
             flight.groups()
         )
@@ -384,7 +386,7 @@ def _p3_transport(
             if time
         }
         return {**record, "flight_number": flight_number, **times}
-    if road := _ROAD.fullmatch(said):
+    if road := _ROAD.fullmatch(text):
         word, origin, destination, duration, distance, cost = road.groups()
         mode = "taxi" if word == "Taxi" else "self-driving"
         return {
@@ -396,7 +398,7 @@ def _p3_transport(
             "cost": int(cost),
         }
     raise ValueError(
-        f"day {number}: transportation '{said}' is none of flight, taxi and self-driving as the"
+        f"day {number}: transportation '{text}' is none of flight, taxi and self-driving as the"
         " official format writes them"
     )
 

@@ -52,13 +52,13 @@ def request_line(query: Query) -> str:
     )
     when = f", {query.date[0]} to {query.date[-1]}" if query.date else ""
     wishes = query.local_constraint
-    said = [
+    clauses = [
         wishes.house_rule and f"{wishes.house_rule} allowed",
         wishes.room_type,
         wishes.transportation,
         *(wishes.cuisine or []),
     ]
-    told = "; ".join(str(wish) for wish in said if wish)
+    wish_text = "; ".join(str(wish) for wish in clauses if wish)
     budget = (
         "no budget"
         if query.budget is None
@@ -66,7 +66,7 @@ def request_line(query: Query) -> str:
     )
     return printable(
         f"{query.org} to {query.dest}, {query.days} days{when}, {party}, {budget}"
-        + (f"; {told}" if told else "")
+        + (f"; {wish_text}" if wish_text else "")
     )
 
 

@@ -60,13 +60,13 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True)
-class Rejection:
+class WordingRejection:
     """One text that was not kept: who wrote it, the fields that it got wrong ("text" for none that
     can be read), and what was wrong."""
 
     model: str
     fields: tuple[str, ...]
-    said: str
+    problems: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Worded:
 
     text: str | None
     worded_by: str | None
-    rejected: tuple[Rejection, ...] = ()
+    rejected: tuple[WordingRejection, ...] = ()
     problem: str | None = None
     unscored: bool = False
 
@@ -118,8 +118,8 @@ class Pool:
             first = random.Random(f"tripwright-wording-{self.seed}-{index}").choices(
                 range(count), self.weights
             )[0]
-        allowed = [at for at in range(count) if self.weights is None or self.weights[at] > 0]
-        turn = sorted(allowed, key=lambda at: (at - first) % count)
+        available = [at for at in range(count) if self.weights is None or self.weights[at] > 0]
+        turn = sorted(available, key=lambda at: (at - first) % count)
         return [at for at in turn if self._silent.get(at, 0) < MOST_FAULTS]
 
     def note(self, at: int, fault: bool) -> None:
@@ -137,7 +137,9 @@ def back_translate(
     model).
     """
     manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(MANNERS)
-    earlier: tuple[Rejection, ...] = ()  # of an endpoint that died while it was being corrected
+    earlier: tuple[
+        WordingRejection, ...
+    ] = ()  # of an endpoint that died while it was being corrected
     problem = f"not asked: every endpoint failed {MOST_FAULTS} times in a row"
     for at in pool.order(index):
         worded = _asked(pool.endpoints[at], query, places, manner, retries)
@@ -153,7 +155,7 @@ def _asked(
     endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int
 ) -> Worded:
     conversation: list[dict[str, Any]] = messages(query, manner)
-    rejected: list[Rejection] = []
+    rejected: list[WordingRejection] = []
     for _ in range(retries + 1):
         outcome = endpoint.complete(conversation)
         if isinstance(outcome, Fault):
@@ -163,15 +165,17 @@ def _asked(
         text, wrong = understood(outcome, query, places)
         if not wrong:
             return Worded(text, endpoint.model, tuple(rejected))
-        said = "; ".join(map(str, wrong))
-        rejected.append(Rejection(endpoint.model, tuple(each.field for each in wrong), said))
-        correction = f"This does not say what it must. {said}. Write the whole request again, every field said once and clearly."
+        problems = "; ".join(map(str, wrong))
+        rejected.append(
+            WordingRejection(endpoint.model, tuple(each.field for each in wrong), problems)
+        )
+        correction = f"This does not say what it must. {problems}. Write the whole request again, every field said once and clearly."
         conversation = [
             *messages(query, manner),
             {"role": "assistant", "content": text},
             {"role": "user", "content": correction},
         ]
-    return Worded(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].said}")
+    return Worded(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].problems}")
 
 
 def messages(query: Query, manner: str) -> list[dict[str, Any]]:
@@ -219,21 +223,21 @@ def word_checked(
     """The request in the grammar's words, read back exactly. Where a name of this world makes a
     text unreadable, another is drawn."""
     rng = random.Random(f"tripwright-grammar-{seed}-{index}")
-    name, rejected = f"grammar:{style}", list[Rejection]()
+    name, rejected = f"grammar:{style}", list[WordingRejection]()
     for _ in range(GRAMMAR_TRIES):
         text = word_query(rng, query, style)
         wrong = mismatches(query, text, places)
         if not wrong:
             return Worded(text, name, tuple(rejected))
         rejected.append(
-            Rejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong)))
+            WordingRejection(name, tuple(each.field for each in wrong), "; ".join(map(str, wrong)))
         )
-    return Worded(None, None, tuple(rejected), f"{name}: {rejected[-1].said}")
+    return Worded(None, None, tuple(rejected), f"{name}: {rejected[-1].problems}")
 
 
 def back_translate_all(
     pool: Pool,
-    asked: Iterable[tuple[Key, int, Query]],
+    requests: Iterable[tuple[Key, int, Query]],
     places: Gazetteer,
     *,
     retries: int = 3,
@@ -246,4 +250,4 @@ def back_translate_all(
         key, index, query = each
         return key, back_translate(query, pool, places, index=index, retries=retries)
 
-    yield from map_unordered(work, asked, concurrency)
+    yield from map_unordered(work, requests, concurrency)

@@ -61,8 +61,8 @@ def price_statistics(query: Query, world: World) -> tuple[float, float, float]:
         [hotel.price_usd for hotel in hotels],
         [meal.average_cost_usd for meal in meals],
     )
-    for found, what in zip(prices, ("flights", "hotels", "restaurants"), strict=True):
-        if not found:
+    for rows, what in zip(prices, ("flights", "hotels", "restaurants"), strict=True):
+        if not rows:
             raise NoBudget(f"official budget: no {what}")
     times = TIMES[query.days]
 
@@ -77,13 +77,13 @@ def price_statistics(query: Query, world: World) -> tuple[float, float, float]:
 
 
 def _check_flights(query: Query, flights: list[Flight]) -> None:
-    asked, first_day = (
+    wish, first_day = (
         query.local_constraint.transportation,
         sum(flight.date == query.date[0] for flight in flights),
     )
-    if asked == "no self-driving" and first_day < FEWEST_FLIGHTS[query.days]:
+    if wish == "no self-driving" and first_day < FEWEST_FLIGHTS[query.days]:
         raise NoBudget("official budget: too few flights on the first day")
-    if asked == "no flight" and (first_day < 2 or flights[0].distance_miles > FARTHEST_DRIVE_MILES):
+    if wish == "no flight" and (first_day < 2 or flights[0].distance_miles > FARTHEST_DRIVE_MILES):
         raise NoBudget("official budget: too far to drive")
 
 

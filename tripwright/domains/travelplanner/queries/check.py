@@ -32,7 +32,7 @@ JUDGED: tuple[Rules, ...] = ("official", "strict")
 
 
 @dataclass(frozen=True)
-class Problem:
+class QueryProblem:
     kind: str
     text: str
 
@@ -46,53 +46,53 @@ class Checker:
 
 def check_queries(
     queries: Sequence[tuple[int, Query]], world: World, workers: int | None = None
-) -> Iterator[tuple[int, list[Problem]]]:
+) -> Iterator[tuple[int, list[QueryProblem]]]:
     """(line number, its problems) for every (line number, request), in order. `workers`: processes;
     None: as many as are worth it."""
     first: dict[Key, int] = {}
-    found = in_order(
+    answers = in_order(
         Checker,
         (world,),
         problems_with,
         (query for _, query in queries),
         worker_count(workers, len(queries)),
     )
-    for (line, query), problems in zip(queries, found, strict=True):
+    for (line, query), problems in zip(queries, answers, strict=True):
         earlier = first.setdefault(request_key(query), line)
         repeated = (
-            [Problem("duplicate", f"asks for the same trip as line {earlier}")]
+            [QueryProblem("duplicate", f"asks for the same trip as line {earlier}")]
             if earlier != line
             else []
         )
         yield line, [*problems, *repeated]
 
 
-def problems_with(checker: Checker, query: Query) -> list[Problem]:
+def problems_with(checker: Checker, query: Query) -> list[QueryProblem]:
     """Everything wrong with one request by itself; [] where nothing is."""
     world = checker.world
     record = query.model_extra or {}
     cheapest = solve(query, world)
     said_infeasible = record.get("feasible") is False
     problems = [
-        Problem("wrong", text)
+        QueryProblem("wrong", text)
         for text in _wrong_proof(query, record.get("oracle"), cheapest, world, said_infeasible)
     ]
     why = _why_not(query, cheapest)
     if why and not said_infeasible:
-        problems.insert(0, Problem("infeasible", f"cannot be met: {why}"))
+        problems.insert(0, QueryProblem("infeasible", f"cannot be met: {why}"))
     elif said_infeasible and not why:
         problems.insert(
             0,
-            Problem(
+            QueryProblem(
                 "wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"
             ),
         )
-    elif not why and (failed := _failure(query, plan_days(query, cheapest), world)):
+    elif not why and (failure := _failure(query, plan_days(query, cheapest), world)):
         problems.insert(
-            0, Problem("wrong", f"the exact planner's plan does not pass the judge: {failed}")
+            0, QueryProblem("wrong", f"the exact planner's plan does not pass the judge: {failure}")
         )
     if misread := mismatches(query, query.query, checker.places):
-        problems.append(Problem("ambiguous", f"its text is not clear: {misread[0]}"))
+        problems.append(QueryProblem("ambiguous", f"its text is not clear: {misread[0]}"))
     return problems
 
 
@@ -141,21 +141,21 @@ def _wrong_proof(
             yield f"its stored slack is {proof['slack']}, the budget's is {slack}"
     if said_infeasible and proof.get("plan") is None:
         return
-    failed = _failure(query, proof.get("plan"), world)
-    if failed:
+    failure = _failure(query, proof.get("plan"), world)
+    if failure:
         yield (
-            f"its stored plan {failed}"
-            if failed.startswith("cannot")
-            else f"its stored plan does not pass the judge: {failed}"
+            f"its stored plan {failure}"
+            if failure.startswith("cannot")
+            else f"its stored plan does not pass the judge: {failure}"
         )
 
 
 def _failure(query: Query, plan: Any, world: World) -> str | None:
     """The first thing that a plan fails under either rule set; None where it passes both."""
-    parsed = parse_days(plan)
-    if parsed.days is None:
-        return f"cannot be read: {parsed.problem}"
-    official = to_official(parsed.days, city_lookup(world))
+    parse = parse_days(plan)
+    if parse.days is None:
+        return f"cannot be read: {parse.problem}"
+    official = to_official(parse.days, city_lookup(world))
     for rules in JUDGED:
         verdict = judge(query, official, world, rules)
         if not verdict.final:

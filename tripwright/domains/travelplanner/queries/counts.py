@@ -175,50 +175,50 @@ _CHANGED_FROM = re.compile(
 )
 
 
-def read_days(text: str, known: Mapping[str, Any]) -> int:
+def read_days(text: str, record: Mapping[str, Any]) -> int:
     """As said; else as many as the dates."""
-    said = {_number(match) for match in _DAYS.findall(text)} | (
+    numbers = {_number(match) for match in _DAYS.findall(text)} | (
         {7} if _WEEK.search(text) else set()
     )
-    if len(said) > 1:
-        raise CouldNotInfer(f"the text speaks of {_listed(said)} days")
-    if said:
-        return said.pop()
-    given = known.get("date")
-    return len(given) if isinstance(given, list) and given else len(_range(text))
+    if len(numbers) > 1:
+        raise CouldNotInfer(f"the text speaks of {_listed(numbers)} days")
+    if numbers:
+        return numbers.pop()
+    dates = record.get("date")
+    return len(dates) if isinstance(dates, list) and dates else len(_range(text))
 
 
-def read_date(text: str, known: Mapping[str, Any]) -> list[str]:
+def read_date(text: str, record: Mapping[str, Any]) -> list[str]:
     """Every day from the first to the last. One date alone is the first day of a trip whose length
     is known."""
-    days, found = known.get("days"), _range(text)
-    if len(found) == 1 and isinstance(days, int) and 1 <= days <= LONGEST_TRIP_DAYS:
-        found = _days_from(found[0], found[0] + timedelta(days=days - 1))
-    if isinstance(days, int) and days != len(found):
+    days, dates = record.get("days"), _range(text)
+    if len(dates) == 1 and isinstance(days, int) and 1 <= days <= LONGEST_TRIP_DAYS:
+        dates = _days_from(dates[0], dates[0] + timedelta(days=days - 1))
+    if isinstance(days, int) and days != len(dates):
         raise CouldNotInfer(
-            f"the dates {found[0]} to {found[-1]} are {len(found)} days, the trip takes {days}"
+            f"the dates {dates[0]} to {dates[-1]} are {len(dates)} days, the trip takes {days}"
         )
-    return [each.isoformat() for each in found]
+    return [each.isoformat() for each in dates]
 
 
-def read_city_count(text: str, known: Mapping[str, Any]) -> int:
+def read_city_count(text: str, record: Mapping[str, Any]) -> int:
     matches = list(_CITIES.finditer(text))
     if unsure := next((match for match in matches if _NOT_ALL.search(text[: match.start()])), None):
         raise CouldNotInfer(f"'{unsure.group()}' is perhaps not how many cities are visited")
-    said = {_number(match[1]) for match in matches}
-    if len(said) > 1:
-        raise CouldNotInfer(f"the text speaks of {_listed(said)} cities")
-    count = said.pop() if said else CITIES_BY_DAYS.get(known.get("days", 0))
+    numbers = {_number(match[1]) for match in matches}
+    if len(numbers) > 1:
+        raise CouldNotInfer(f"the text speaks of {_listed(numbers)} cities")
+    count = numbers.pop() if numbers else CITIES_BY_DAYS.get(record.get("days", 0))
     if count is None:
         raise CouldNotInfer("the text does not say how many cities")
     return count
 
 
-def read_party(text: str, known: Mapping[str, Any]) -> int:
+def read_party(text: str, record: Mapping[str, Any]) -> int:
     """People. A text that speaks of one traveller, or of nobody at all, is one person's."""
-    said = {_number(next(filter(None, match))) for match in _PARTY.findall(text)}
-    said |= {count for name, count in _PARTY_NAMES.items() if re.search(name, text, re.I)}
-    said |= {1} if _ALONE.search(text) else set()
+    numbers = {_number(next(filter(None, match))) for match in _PARTY.findall(text)}
+    numbers |= {count for name, count in _PARTY_NAMES.items() if re.search(name, text, re.I)}
+    numbers |= {1} if _ALONE.search(text) else set()
     if _COUNTED_CHILDREN.search(text):
         raise CouldNotInfer("the text counts children apart")
     if apart := _APART.search(text):
@@ -234,19 +234,23 @@ def read_party(text: str, known: Mapping[str, Any]) -> int:
         None,
     ):
         raise CouldNotInfer(f"'{unsure.group()}' is perhaps not how many travel")
-    if some := None if said else _FOR_SOME.search(text):
+    if some := None if numbers else _FOR_SOME.search(text):
         raise CouldNotInfer(f"the text says '{some.group()}', but not of whom")
-    if len(said) > 1:
-        raise CouldNotInfer(f"the text speaks of {_listed(said)} people")
+    if len(numbers) > 1:
+        raise CouldNotInfer(f"the text speaks of {_listed(numbers)} people")
     company = (
-        _COMPANY.search(text) if not said else _KIN_ANYWHERE.search(text) if said == {1} else None
+        _COMPANY.search(text)
+        if not numbers
+        else _KIN_ANYWHERE.search(text)
+        if numbers == {1}
+        else None
     )
     if company:
         raise CouldNotInfer(f"the text says '{company.group()}', but not how many travel")
-    return said.pop() if said else 1
+    return numbers.pop() if numbers else 1
 
 
-def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
+def read_budget(text: str, record: Mapping[str, Any]) -> int | float:
     """US dollars for the whole party. Of several amounts, the one that is called new."""
     amounts: dict[float, bool] = {}
     said_before = 0
@@ -269,18 +273,18 @@ def read_budget(text: str, known: Mapping[str, Any]) -> int | float:
         said_before = match.end()
     if len(amounts) == 1 and _NOT_THIS.search(text):
         raise CouldNotInfer("the text says what the budget is not")
-    chosen = (
+    amounts_left = (
         list(amounts)
         if len(amounts) == 1
         else [amount for amount, is_new in amounts.items() if is_new]
     )
-    if len(chosen) != 1:
+    if len(amounts_left) != 1:
         raise CouldNotInfer(f"the text names {len(amounts) or 'no'} amounts in dollars")
-    return int(chosen[0]) if chosen[0].is_integer() else chosen[0]
+    return int(amounts_left[0]) if amounts_left[0].is_integer() else amounts_left[0]
 
 
-def _number(said: str) -> int:
-    return int(said) if said.isdigit() else NUMBERS.index(said.lower()) + 1
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else NUMBERS.index(word.lower()) + 1
 
 
 def _listed(numbers: set[int]) -> str:
@@ -291,38 +295,38 @@ def _range(text: str) -> list[date]:
     """The days between the earliest and the latest date named, both included. A day without month
     or year has its neighbour's."""
     matches = list(_DATE.finditer(text))
-    found = [_parts(match) for match in matches]
+    parts = [_parts(match) for match in matches]
     if _SLASHED.search(text) or any(_NOT_ON.search(text[: match.start()]) for match in matches):
         raise CouldNotInfer(
             "the text names a day in a form that is not read, or only one before or after it"
         )
-    if not any(month for _, month, _ in found):
+    if not any(month for _, month, _ in parts):
         raise CouldNotInfer("the text names no date")
-    years = {year for year, _, _ in found if year}
-    if len(years) != 1 and not (years and all(year and month for year, month, _ in found)):
+    years = {year for year, _, _ in parts if year}
+    if len(years) != 1 and not (years and all(year and month for year, month, _ in parts)):
         raise CouldNotInfer(
             "the dates have no year"
             if not years
             else f"the dates lie in the years {_listed(years)}"
         )
-    named = set()
-    for index, (own_year, month, day) in enumerate(found):
+    dates = set()
+    for index, (own_year, month, day) in enumerate(parts):
         year = own_year or next(iter(years))
         beside = [
-            found[at][1]
+            parts[at][1]
             for at in (index, index - 1, index + 1)
-            if 0 <= at < len(found) and found[at][1]
+            if 0 <= at < len(parts) and parts[at][1]
         ]
         if beside:
             try:
-                named.add(date(year, month or beside[0] or 0, day))
+                dates.add(date(year, month or beside[0] or 0, day))
             except ValueError:
                 raise CouldNotInfer(
                     f"there is no day {day} in {MONTHS[(month or beside[0] or 1) - 1]} {year}"
                 ) from None
-    if len(named) > 2:
-        raise CouldNotInfer(f"the text names {len(named)} dates")
-    return _days_from(min(named), max(named))
+    if len(dates) > 2:
+        raise CouldNotInfer(f"the text names {len(dates)} dates")
+    return _days_from(min(dates), max(dates))
 
 
 def _parts(match: re.Match[str]) -> tuple[int | None, int | None, int]:

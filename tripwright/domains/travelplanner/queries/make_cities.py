@@ -33,18 +33,18 @@ Covers = frozenset[int]
 
 
 @dataclass(frozen=True)
-class Served:
-    """`cities`: part of at least one plan. `missing`: None, or why there is no plan."""
+class VisitableCities:
+    """`cities`: part of at least one plan. `lack`: None, or why there is no plan."""
 
     cities: tuple[str, ...]
-    missing: str | None
+    lack: str | None
 
 
-def served_cities(query: Query, world: World) -> Served:
+def served_cities(query: Query, world: World) -> VisitableCities:
     """The destination itself for a city trip; else those cities of the state that some plan
     visits."""
     if why_unplannable(query, world):
-        return Served((), "unknown place, wish or number of days")
+        return VisitableCities((), "unknown place, wish or number of days")
     return _Trip(query, world).served()
 
 
@@ -65,19 +65,19 @@ class _Trip:
         self._drives: dict[tuple[str, str], bool] = {}
         self._others: dict[tuple[str, str, int], bool] = {}
 
-    def served(self) -> Served:
+    def served(self) -> VisitableCities:
         usable = [city for city in self.pool if self.offers[city]]
-        found: set[str] = set()
+        cities: set[str] = set()
         for split in self.splits:
             # all legs of a plan are driven, or none is
             for connected in (self._drive, self._other):
                 for order in self._orders(usable, split, connected, (), 0):
                     self.connected = True
-                    if not found.issuperset(order) and self._covered(order, split):
-                        found.update(order)
-                    if len(found) == len(usable):
-                        return self._served(found)
-        return self._served(found)
+                    if not cities.issuperset(order) and self._covered(order, split):
+                        cities.update(order)
+                    if len(cities) == len(usable):
+                        return self._served(cities)
+        return self._served(cities)
 
     def _orders(
         self,
@@ -99,9 +99,9 @@ class _Trip:
             if city not in before and nights in self.offers[city] and connected(here, city, day):
                 yield from self._orders(usable, split, connected, (*before, city), day + nights)
 
-    def _served(self, found: set[str]) -> Served:
-        return Served(
-            tuple(city for city in self.pool if city in found), None if found else self._missing()
+    def _served(self, cities: set[str]) -> VisitableCities:
+        return VisitableCities(
+            tuple(city for city in self.pool if city in cities), None if cities else self._missing()
         )
 
     def _offers(self, city: str) -> dict[int, Covers]:
@@ -110,7 +110,7 @@ class _Trip:
         rows = restaurants(self.world, city)
         sights = len(attractions(self.world, city))
         fewest = _fewest_meals([cuisine_mask(row, self.wanted) for row in rows])
-        found = {}
+        offers = {}
         for nights in sorted({nights for split in self.splits for nights in split}):
             required = 3 * (nights - 1)
             lacks = {
@@ -122,10 +122,10 @@ class _Trip:
                 for what, is_lacking in lacks.items():
                     self.lacking[what] |= {city} if is_lacking else set()
             else:
-                found[nights] = frozenset(
+                offers[nights] = frozenset(
                     mask for mask, meals in fewest.items() if meals <= required + len(MEALS)
                 )
-        return found
+        return offers
 
     def _drive(self, origin: str, there: str, day: int) -> bool:
         if (origin, there) not in self._drives:

@@ -71,13 +71,13 @@ def _official_route(world: World, rng: random.Random, cities: int) -> tuple[str,
     if cities > 1:
         others = [city for city in others if _is_official_state(world, world.cities[city])]
     if not others:
-        wanted = (
+        kind = (
             f"another state with at least {OFFICIAL_STATE_CITIES} cities"
             if cities > 1
             else "a city in another state"
         )
         raise UserError(
-            f"World '{world.name}' has no {wanted} to travel to from {org}, as --elements official"
+            f"World '{world.name}' has no {kind} to travel to from {org}, as --elements official"
             " needs."
         )
     dest = rng.choice(others)
@@ -92,20 +92,20 @@ def _is_official_state(world: World, state: str) -> bool:
 def _official_dates(world: World, rng: random.Random, days: int) -> list[str]:
     """A window of March 2022 as far as the world's days go; of all its days, where they hold no
     such window."""
-    known = [date.fromisoformat(day) for day in world.dates]
-    if not known:
+    known_days = [date.fromisoformat(day) for day in world.dates]
+    if not known_days:
         raise UserError(
             f"World '{world.name}' has no flights on any day, so there are no days to draw from."
         )
-    for low, high in (OFFICIAL_DATES, (known[0], known[-1])):
-        first, last = max(low, known[0]), min(high, known[-1])
+    for low, high in (OFFICIAL_DATES, (known_days[0], known_days[-1])):
+        first, last = max(low, known_days[0]), min(high, known_days[-1])
         windows = (last - first).days + 2 - days
         if windows > 0:
             start = first + timedelta(days=rng.randrange(windows))
             return [(start + timedelta(days=day)).isoformat() for day in range(days)]
     raise UserError(
-        f"World '{world.name}' has flights from {known[0]} to {known[-1]}; a trip of {days} days"
-        " does not fit in."
+        f"World '{world.name}' has flights from {known_days[0]} to {known_days[-1]}; a trip of"
+        f" {days} days does not fit in."
     )
 
 

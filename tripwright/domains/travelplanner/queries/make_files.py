@@ -19,9 +19,9 @@ from typing import Any
 from tripwright import __version__
 from tripwright.domains.travelplanner.queries.make_item import (
     Exhausted,
-    Item,
     Maker,
-    Settings,
+    QueryItem,
+    QuerySettings,
     make_item,
 )
 from tripwright.domains.travelplanner.queries.make_journal import MakingJournal
@@ -33,7 +33,7 @@ from tripwright.world.store import World
 
 
 @dataclass
-class Made:
+class QueryBatch:
     """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason
     → attempts, of all runs together."""
 
@@ -47,14 +47,14 @@ def make_files(
     world: World,
     out: Path,
     count: int,
-    settings: Settings,
+    settings: QuerySettings,
     *,
     splits: dict[str, float] | None = None,
     excluded: frozenset[Key] = frozenset(),
     workers: int | None = None,
     restart: bool = False,
-    report: Callable[[Made], None] | None = None,
-) -> Made:
+    report: Callable[[QueryBatch], None] | None = None,
+) -> QueryBatch:
     """Makes `count` different requests: the file `out`, or with `splits` the folder `out` with one
     file each, cut in order.
 
@@ -62,14 +62,14 @@ def make_files(
     not give so many.
     """
     sizes = split_sizes(count, splits) if splits else {}
-    made = Made()
+    batch = QueryBatch()
     with MakingJournal(out, _identity(world, count, settings, sizes, excluded), restart) as journal:
         for entry in journal.entries:
-            _take(made, entry)
-        made.resumed = len(made.records)
-        seen = {request_key(Query.model_validate(record)) for record in made.records}
+            _take(batch, entry)
+        batch.resumed = len(batch.records)
+        keys = {request_key(Query.model_validate(record)) for record in batch.records}
         maker = Maker.of(world, settings, excluded)
-        tasks = [(index, 0) for index in range(made.resumed, count)]
+        tasks = [(index, 0) for index in range(batch.resumed, count)]
         arguments = (world, settings, excluded)
         try:
             for task, item in zip(
@@ -77,34 +77,34 @@ def make_files(
                 in_order(Maker.of, arguments, make_item, tasks, worker_count(workers, len(tasks))),
                 strict=True,
             ):
-                entry = _unseen(maker, task[0], item, seen)
+                entry = _unseen(maker, task[0], item, keys)
                 journal.add(entry)
-                _take(made, entry)
+                _take(batch, entry)
                 if report:
-                    report(made)
+                    report(batch)
         except Exhausted:
             journal.remove()  # going on would end here again
             raise
-        made.files = _write(out, made.records, sizes)
+        batch.files = _write(out, batch.records, sizes)
         journal.remove()
-    return made
+    return batch
 
 
-def _unseen(maker: Maker, index: int, item: Item, seen: set[Key]) -> dict[str, Any]:
+def _unseen(maker: Maker, index: int, item: QueryItem, keys: set[Key]) -> dict[str, Any]:
     """The journal's entry for this item, or for its first later attempt that is no repeat. Adds its
-    key to `seen`."""
+    key to `keys`."""
     rejected = Counter(item.rejected)
-    while (key := request_key(Query.model_validate(item.record))) in seen:
+    while (key := request_key(Query.model_validate(item.record))) in keys:
         rejected["repeats an earlier one"] += 1
         item = make_item(maker, (index, item.attempt + 1), rejected)
         rejected += item.rejected
-    seen.add(key)
+    keys.add(key)
     return {"rejected": dict(rejected), "record": item.record}
 
 
-def _take(made: Made, entry: dict[str, Any]) -> None:
-    made.records.append(entry["record"])
-    made.rejected.update(entry["rejected"])
+def _take(batch: QueryBatch, entry: dict[str, Any]) -> None:
+    batch.records.append(entry["record"])
+    batch.rejected.update(entry["rejected"])
 
 
 def _write(out: Path, records: list[dict[str, Any]], sizes: dict[str, int]) -> dict[str, int]:
@@ -112,13 +112,13 @@ def _write(out: Path, records: list[dict[str, Any]], sizes: dict[str, int]) -> d
         write_atomically(out, _lines(records))
         return {str(out): len(records)}
     out.mkdir(exist_ok=True)
-    written, start = {}, 0
+    sizes_written, start = {}, 0
     for name, size in sizes.items():
         path = out / f"{name}.jsonl"
         write_atomically(path, _lines(records[start : start + size]))
-        written[str(path)] = size
+        sizes_written[str(path)] = size
         start += size
-    return written
+    return sizes_written
 
 
 def _lines(records: list[dict[str, Any]]) -> str:
@@ -126,7 +126,11 @@ def _lines(records: list[dict[str, Any]]) -> str:
 
 
 def _identity(
-    world: World, count: int, settings: Settings, sizes: dict[str, int], excluded: frozenset[Key]
+    world: World,
+    count: int,
+    settings: QuerySettings,
+    sizes: dict[str, int],
+    excluded: frozenset[Key],
 ) -> dict[str, Any]:
     """Everything that the bytes depend on."""
     digest = hashlib.sha256(json.dumps(sorted(excluded, key=repr)).encode()).hexdigest()

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days,
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.budget import NoBudget, official_budget
-from tripwright.domains.travelplanner.queries.make_cities import Served, served_cities
+from tripwright.domains.travelplanner.queries.make_cities import VisitableCities, served_cities
 from tripwright.domains.travelplanner.queries.make_elements import ElementKind, draw_elements
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.splits import Key, request_key
@@ -40,7 +40,7 @@ LEVELS = ("easy", "medium", "hard")
 
 
 @dataclass(frozen=True)
-class Settings:
+class QuerySettings:
     """What is made. `slack`: range of the budget over the cost named by `over`, or None for the
     official budget; below 1 if infeasible."""
 
@@ -55,7 +55,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Item:
+class QueryItem:
     """`attempt`: the one that was kept. `rejected`: reason → how many attempts before it, from the
     one that the caller named."""
 
@@ -69,12 +69,14 @@ class Maker:
     """What every request of a file shares."""
 
     world: World
-    settings: Settings
+    settings: QuerySettings
     excluded: frozenset[Key]
     places: Gazetteer
 
     @classmethod
-    def of(cls, world: World, settings: Settings, excluded: frozenset[Key] = frozenset()) -> Maker:
+    def of(
+        cls, world: World, settings: QuerySettings, excluded: frozenset[Key] = frozenset()
+    ) -> Maker:
         return cls(world, settings, excluded, Gazetteer(world.cities))
 
 
@@ -86,7 +88,7 @@ class _Rejected(Exception):
     """This attempt gives no request; the message is the reason that is counted."""
 
 
-def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None = None) -> Item:
+def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None = None) -> QueryItem:
     """The n-th request, from the given attempt on: `task` is (n, attempt). Raises Exhausted after
     MOST_ATTEMPTS.
 
@@ -107,7 +109,7 @@ def make_item(maker: Maker, task: tuple[int, int], before: Counter[str] | None =
     for attempt in range(first, MOST_ATTEMPTS):
         rng = random.Random(f"tripwright-make-{settings.keep}-{settings.seed}-{index}-{attempt}")
         try:
-            return Item(_attempt(maker, rng, level, days, by_wishes), attempt, rejected)
+            return QueryItem(_attempt(maker, rng, level, days, by_wishes), attempt, rejected)
         except _Rejected as reason:
             rejected[str(reason)] += 1
     most = ", ".join(
@@ -141,13 +143,13 @@ def _attempt(
 
 
 def _feasible(
-    draft: Query, world: World, rng: random.Random, settings: Settings
+    draft: Query, world: World, rng: random.Random, settings: QuerySettings
 ) -> tuple[int, dict[str, Any]]:
     """(budget in US dollars, the record's further fields)."""
     budget = _official_budget(draft, world) if settings.slack is None else None
     served = served_cities(draft, world)
-    if served.missing:
-        raise _Rejected(f"no plan: {served.missing}")
+    if served.lack:
+        raise _Rejected(f"no plan: {served.lack}")
     cheapest, comfortable = solve(draft, world), solve(draft, world, comfortable=True)
     if cheapest.cost_usd is None:
         raise _Rejected("no plan: the exact planner found none")
@@ -160,25 +162,25 @@ def _feasible(
     if cheapest.cost_usd > budget:
         raise _Rejected("the cheapest plan is over the official budget")
     proof = _proof(draft, cheapest, comfortable, served, budget)
-    chosen = (
+    solution = (
         comfortable
         if comfortable.cost_usd is not None and comfortable.cost_usd <= budget
         else cheapest
     )
-    plan = plan_days(draft, chosen)
+    plan = plan_days(draft, solution)
     if not _passes(draft.model_copy(update={"budget": budget}), plan, world):
         raise _Rejected("the planner's plan does not pass the judge")
-    return budget, {"oracle": {**proof, "plan_cost_usd": chosen.cost_usd, "plan": plan}}
+    return budget, {"oracle": {**proof, "plan_cost_usd": solution.cost_usd, "plan": plan}}
 
 
 def _infeasible(
-    draft: Query, world: World, rng: random.Random, settings: Settings, by_wishes: bool
+    draft: Query, world: World, rng: random.Random, settings: QuerySettings, by_wishes: bool
 ) -> tuple[int, dict[str, Any]]:
     """(a budget that is too little, or one that would do without the wishes; the record's further
     fields)."""
     budget = _official_budget(draft, world) if settings.slack is None else None
     served = served_cities(draft, world)
-    if by_wishes and served.missing is None:
+    if by_wishes and served.lack is None:
         raise _Rejected("can be met: no wish in the way")
     cheapest = solve(draft, world)
     cost_usd, why = cheapest.cost_usd, cheapest.why
@@ -213,7 +215,7 @@ def _official_budget(draft: Query, world: World) -> int:
 
 
 def _proof(
-    draft: Query, cheapest: Solution, comfortable: Solution, served: Served, budget: int
+    draft: Query, cheapest: Solution, comfortable: Solution, served: VisitableCities, budget: int
 ) -> dict[str, Any]:
     """Costs in US dollars for the party. `slack`: the budget over the proved cheapest cost; None
     where no plan exists at any price."""

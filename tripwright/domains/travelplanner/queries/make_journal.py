@@ -52,9 +52,9 @@ class MakingJournal(Journal):
         self._begun = True
 
 
-def _differing(found: dict[str, Any], wanted: dict[str, Any]) -> str:
-    name = next(name for name in [*wanted, *found] if wanted.get(name) != found.get(name))
+def _differing(earlier: dict[str, Any], settings: dict[str, Any]) -> str:
+    name = next(name for name in [*settings, *earlier] if settings.get(name) != earlier.get(name))
     return (
-        f"requests made with other settings ({name} was {found.get(name)!r}, now"
-        f" {wanted.get(name)!r})"
+        f"requests made with other settings ({name} was {earlier.get(name)!r}, now"
+        f" {settings.get(name)!r})"
     )

@@ -29,9 +29,9 @@ SMALL = 40  # tasks for which a further process is not worth its start
 _state: Any = None  # of a worker process
 
 
-def worker_count(asked: int | None, tasks: int) -> int:
+def worker_count(workers: int | None, tasks: int) -> int:
     """As asked; else one for each core, and no more than there is work for."""
-    return asked or max(1, min(os.cpu_count() or 1, tasks // SMALL))
+    return workers or max(1, min(os.cpu_count() or 1, tasks // SMALL))
 
 
 def in_order(

@@ -78,18 +78,18 @@ class Gazetteer:
     def mentions(self, text: str) -> list[tuple[str, str]]:
         """(the words before, the name). 'Brighton Beach' is no mention of Brighton, 'Houston Texas'
         is one of Houston."""
-        found = []
+        mentions = []
         for match in self._names.finditer(text):
             after = text[match.end() :]
             if not _CAPITALISED.match(after) or self._names.match(after.lstrip()):
-                found.append((text[max(0, match.start() - 60) : match.start()], match.group()))
-        return found
+                mentions.append((text[max(0, match.start() - 60) : match.start()], match.group()))
+        return mentions
 
 
 def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
     """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its
     text does not give."""
-    missing = [
+    fields = [
         field
         for field in (
             "days",
@@ -104,83 +104,83 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> Completed:
         if field not in record or (record[field] is None and field not in NULL_IS_GIVEN)
     ]
     text = record.get("query")
-    if not missing:
+    if not fields:
         return Completed(dict(record), ())
     if not isinstance(text, str) or not text.strip():
-        raise CouldNotInfer(f"could not infer {', '.join(missing)}: the query has no text")
+        raise CouldNotInfer(f"could not infer {', '.join(fields)}: the query has no text")
     if len(text) > LONGEST_TEXT:
         raise CouldNotInfer(
-            f"could not infer {', '.join(missing)}: the text is longer than {LONGEST_TEXT:,}"
+            f"could not infer {', '.join(fields)}: the text is longer than {LONGEST_TEXT:,}"
             " characters"
         )
     return _completed(
-        {key: value for key, value in record.items() if key not in missing},
-        missing,
+        {key: value for key, value in record.items() if key not in fields},
+        fields,
         text.replace("\u2019", "'"),
         places,
     )
 
 
 def _completed(
-    known: dict[str, Any], missing: list[str], text: str, places: Gazetteer
+    record: dict[str, Any], fields: list[str], text: str, places: Gazetteer
 ) -> Completed:
     readers: dict[str, Callable[[], Any]] = {
-        "days": lambda: read_days(text, known),
-        "date": lambda: read_date(text, known),
-        "visiting_city_number": lambda: read_city_count(text, known),
+        "days": lambda: read_days(text, record),
+        "date": lambda: read_date(text, record),
+        "visiting_city_number": lambda: read_city_count(text, record),
         "org": lambda: read_org(text, places),
-        "dest": lambda: read_dest(text, known, places),
-        "people_number": lambda: read_party(text, known),
-        "budget": lambda: read_budget(text, known),
+        "dest": lambda: read_dest(text, record, places),
+        "people_number": lambda: read_party(text, record),
+        "budget": lambda: read_budget(text, record),
     }
     inferred = list[str]()
     problems = dict[str, str]()
 
-    def note(field: str, into: dict[str, Any], read: Callable[[], Any]) -> None:
+    def note(field: str, into: dict[str, Any], reader: Callable[[], Any]) -> None:
         try:
-            into[field] = read()
+            into[field] = reader()
             inferred.append(field)
         except CouldNotInfer as problem:
             problems[field] = str(problem)
 
-    for field in (field for field in readers if field in missing):
-        note(field, known, readers[field])
-    if "local_constraint" in missing:
-        known["local_constraint"] = {}
+    for field in (field for field in readers if field in fields):
+        note(field, record, readers[field])
+    if "local_constraint" in fields:
+        record["local_constraint"] = {}
         for wish, read_wish in WISHES.items():
-            note(wish, known["local_constraint"], partial(read_wish, text))
+            note(wish, record["local_constraint"], partial(read_wish, text))
     if problems:
-        said = "; ".join(
+        message = "; ".join(
             f"could not infer {field}: {problem}" for field, problem in problems.items()
         )
-        raise CouldNotInfer(said, problems=problems, read=known)
-    return Completed(known, tuple(inferred))
+        raise CouldNotInfer(message, problems=problems, fields=record)
+    return Completed(record, tuple(inferred))
 
 
 def read_org(text: str, places: Gazetteer) -> str:
-    named = {
+    cities = {
         name
         for before, name in places.mentions(text)
         if _role(before) == "from" and name in places.cities
     }
-    return _only(named, "city of this world to start from")
+    return _only(cities, "city of this world to start from")
 
 
-def read_dest(text: str, known: Mapping[str, Any], places: Gazetteer) -> str:
+def read_dest(text: str, record: Mapping[str, Any], places: Gazetteer) -> str:
     """A city where one is visited, else a state. A city that must be seen on the way, or not, has
     no field and is refused."""
     mentions = places.mentions(text)
     if unwanted := next((name for before, name in mentions if _UNWANTED.search(before)), None):
         raise CouldNotInfer(f"'{unwanted}' is mentioned together with a 'not'")
-    is_city = known.get("visiting_city_number") == 1
+    is_city = record.get("visiting_city_number") == 1
     kind = places.cities if is_city else places.states
-    named = {name for before, name in mentions if _role(before) == "to" and name in kind}
+    names = {name for before, name in mentions if _role(before) == "to" and name in kind}
     if is_city:
-        named.discard(known.get("org", ""))
-    others = {name for _, name in mentions} - places.states - named - {known.get("org")}
-    if len(named) == 1 and others and "org" in known:
+        names.discard(record.get("org", ""))
+    others = {name for _, name in mentions} - places.states - names - {record.get("org")}
+    if len(names) == 1 and others and "org" in record:
         raise CouldNotInfer(f"the text also names {', '.join(sorted(others))}")
-    return _only(named, f"{'city' if is_city else 'state'} of this world to travel to")
+    return _only(names, f"{'city' if is_city else 'state'} of this world to travel to")
 
 
 def _role(before: str) -> str | None:
@@ -189,8 +189,8 @@ def _role(before: str) -> str | None:
     return "from" if _FROM.search(before) else "to" if _TO.search(before) else None
 
 
-def _only(named: set[str], what: str) -> str:
-    if len(named) != 1:
-        found = f"more than one {what} ({', '.join(sorted(named))})" if named else f"no {what}"
-        raise CouldNotInfer(f"the text names {found}")
-    return named.pop()
+def _only(names: set[str], what: str) -> str:
+    if len(names) != 1:
+        problem = f"more than one {what} ({', '.join(sorted(names))})" if names else f"no {what}"
+        raise CouldNotInfer(f"the text names {problem}")
+    return names.pop()

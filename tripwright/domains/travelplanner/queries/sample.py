@@ -66,19 +66,19 @@ def make_queries(world: World, count: int, seed: int, mix: Mix | None = None) ->
         for level, weight in zip(("easy", "medium", "hard"), mix.levels, strict=True)
         for _ in range(weight)
     ]
-    seen: set[str] = set()
+    texts: set[str] = set()
     for _ in range(count):
         level = rng.choice(levels)
         for _try in range(MOST_TRIES):
             query = draw_query(world, rng, level, mix)
-            if query is not None and query.query not in seen:
+            if query is not None and query.query not in texts:
                 break
         else:
             raise UserError(
-                f"World '{world.name}' gave {len(seen)} feasible queries of {count} asked for; "
+                f"World '{world.name}' gave {len(texts)} feasible queries of {count} asked for; "
                 f"no further '{level}' one in {MOST_TRIES} tries."
             )
-        seen.add(query.query)
+        texts.add(query.query)
         yield query
 
 
@@ -207,10 +207,10 @@ def draw_values(
 
 def draw_kinds(rng: random.Random, count: int) -> list[str]:
     """Different kinds of wishes, one after the other, each with its weight among those left."""
-    left = dict(KINDS)
-    chosen = []
+    weights = dict(KINDS)
+    kinds = []
     for _ in range(count):
-        kind = rng.choices(list(left), list(left.values()))[0]
-        chosen.append(kind)
-        del left[kind]
-    return chosen
+        kind = rng.choices(list(weights), list(weights.values()))[0]
+        kinds.append(kind)
+        del weights[kind]
+    return kinds

@@ -34,15 +34,15 @@ def request_key(query: Query) -> Key:
 def excluded_keys(paths: Iterable[Path]) -> frozenset[Key]:
     """The keys of every request in these JSONL files. Raises UserError for a file that is not
     there, is empty or lacks fields."""
-    found: set[Key] = set()
+    excluded: set[Key] = set()
     for path in paths:
         keys = {request_key(query) for _, query in iter_queries(path)}
         if not keys:
             raise UserError(
                 f"No queries in '{path}'. --not-in expects JSONL files, one query record per line."
             )
-        found |= keys
-    return frozenset(found)
+        excluded |= keys
+    return frozenset(excluded)
 
 
 def read_splits(text: str) -> dict[str, float]:
@@ -74,7 +74,7 @@ def split_sizes(count: int, shares: dict[str, float]) -> dict[str, int]:
     total = sum(shares.values())
     exact = {name: count * share / total for name, share in shares.items()}
     sizes = {name: int(value) for name, value in exact.items()}
-    left = count - sum(sizes.values())
-    for name in sorted(exact, key=lambda name: sizes[name] - exact[name])[:left]:
+    remainder = count - sum(sizes.values())
+    for name in sorted(exact, key=lambda name: sizes[name] - exact[name])[:remainder]:
         sizes[name] += 1
     return sizes

@@ -24,10 +24,10 @@ class CouldNotInfer(ValueError):
         message: str,
         *,
         problems: Mapping[str, str] | None = None,
-        read: Mapping[str, Any] | None = None,
+        fields: Mapping[str, Any] | None = None,
     ):
         super().__init__(message)
-        self.problems, self.read = dict(problems or {}), dict(read or {})
+        self.problems, self.fields = dict(problems or {}), dict(fields or {})
 
 
 NOT = (
@@ -178,7 +178,7 @@ _TOLD = re.compile(
 
 
 def read_house_rule(text: str) -> str | None:
-    asked = set()
+    rules = set()
     for rule, words in _HOUSE_RULES.items():
         for sentence in sentences(text):
             if not re.search(words, sentence, re.I):
@@ -195,14 +195,14 @@ def read_house_rule(text: str) -> str | None:
                 raise CouldNotInfer(
                     f"'{rule}' is mentioned, but not what the accommodation must allow"
                 )
-            asked.add(rule)
-    return _only(asked)
+            rules.add(rule)
+    return _only(rules)
 
 
 def read_cuisine(text: str) -> list[str] | None:
     """In the order of the text; a name counts where food is spoken of, there or one sentence
     before."""
-    found: dict[str, None] = {}
+    cuisines: dict[str, None] = {}
     before = ""
     for sentence in sentences(text):
         matches = list(_CUISINE.finditer(sentence))
@@ -219,13 +219,13 @@ def read_cuisine(text: str) -> list[str] | None:
             raise CouldNotInfer(f"'{names[0]}' is mentioned, but perhaps not wanted")
         if other := _OTHER_CUISINE.search(sentence):
             raise CouldNotInfer(f"'{other.group()}' is none of the cuisines of a request")
-        found.update(dict.fromkeys(names))
+        cuisines.update(dict.fromkeys(names))
         before = sentence
-    return list(found) or None
+    return list(cuisines) or None
 
 
 def read_room_type(text: str) -> str | None:
-    asked = set()
+    rooms = set()
     unshared = list(_UNSHARED.finditer(text))
     if any(
         _SHRUG.search(text[match.start() : match.end() + 20]) or _twice_denied(match.group())
@@ -234,25 +234,25 @@ def read_room_type(text: str) -> str | None:
         raise CouldNotInfer("it is not clear whether a room may be shared")
     for room, words in _ROOMS.items():
         for sentence in sentences(text):
-            said = _UNSHARED.sub(" ", sentence)  # what "not shared" says is read below
-            if not re.search(words, said, re.I):
+            sentence_without = _UNSHARED.sub(" ", sentence)  # what "not shared" says is read below
+            if not re.search(words, sentence_without, re.I):
                 continue
-            if _denied(words, said):
+            if _denied(words, sentence_without):
                 raise CouldNotInfer(f"'{room}' is mentioned together with a 'not'")
-            if _no_wish(said):
+            if _no_wish(sentence_without):
                 raise CouldNotInfer(f"'{room}' is mentioned, but perhaps not wanted")
-            asked.add(room)
+            rooms.add(room)
     if unshared:
-        asked.add("not shared room")
-    if unsaid := None if asked else _A_ROOM_UNSAID.search(text):
+        rooms.add("not shared room")
+    if unsaid := None if rooms else _A_ROOM_UNSAID.search(text):
         raise CouldNotInfer(f"'{unsaid.group()}' is said of a room, but not which kind is meant")
-    return _only(asked)
+    return _only(rooms)
 
 
 def read_transportation(text: str) -> str | None:
     if only := _ONE_WAY_ONLY.search(text):
         raise CouldNotInfer(f"'{only.group()}' is said, but not what is forbidden")
-    asked = set()
+    wishes = set()
     for wish, words in _TRAVEL.items():
         forbidding = [
             match
@@ -263,24 +263,24 @@ def read_transportation(text: str) -> str | None:
         if any(_holds_in_part(text, match) for match in forbidding):
             raise CouldNotInfer(f"'{wish}' is said, but perhaps not always meant")
         if forbidding:
-            asked.add(wish)
+            wishes.add(wish)
         elif re.search(rf"{_FEELING}[^.!?;]*\b{words}", text, re.I):
             raise CouldNotInfer(f"'{wish}' may be meant, but only a feeling is told")
-    return _only(asked)
+    return _only(wishes)
 
 
 def _holds_in_part(text: str, forbidding: re.Match[str]) -> bool:
-    said = forbidding.group()
+    ban = forbidding.group()
     # "$1,700 excluding flights"
-    of_the_money = re.match("exclud", said, re.I) and _OF_THE_MONEY.search(
+    of_the_money = re.match("exclud", ban, re.I) and _OF_THE_MONEY.search(
         text[: forbidding.start()]
     )
-    told = _TOLD.search(text[: forbidding.start()])
+    reminder = _TOLD.search(text[: forbidding.start()])
     return bool(
-        told
+        reminder
         or _ONLY_SOME.match(text, forbidding.end())
-        or _twice_denied(said)
-        or _SOME_OF_THEM.search(said)
+        or _twice_denied(ban)
+        or _SOME_OF_THEM.search(ban)
         or of_the_money
     )
 
@@ -306,9 +306,9 @@ def _no_wish(sentence: str) -> bool:
     return _NO_WISH.search(sentence) is not None or _asks(sentence)
 
 
-def _twice_denied(said: str) -> bool:
+def _twice_denied(ban: str) -> bool:
     """'We do not have to avoid flights.'"""
-    return _TWICE.search(said) is not None
+    return _TWICE.search(ban) is not None
 
 
 def _denied(words: str, sentence: str) -> bool:
@@ -322,10 +322,10 @@ def _denied(words: str, sentence: str) -> bool:
     )
 
 
-def _only(asked: set[str]) -> str | None:
+def _only(values: set[str]) -> str | None:
     """A request has one value of each kind, or none."""
-    if len(asked) > 1:
+    if len(values) > 1:
         raise CouldNotInfer(
-            f"the text asks for {' and '.join(repr(each) for each in sorted(asked))}"
+            f"the text asks for {' and '.join(repr(each) for each in sorted(values))}"
         )
-    return next(iter(asked), None)
+    return next(iter(values), None)

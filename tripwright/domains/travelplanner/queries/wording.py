@@ -114,7 +114,7 @@ def word_query(rng: random.Random, query: Query, style: Style = "rich") -> str:
 def unwordable(query: Query) -> str | None:
     """Why no text can say this request, in words; None where one can."""
     wishes = query.local_constraint
-    stated: tuple[tuple[str, list[str], Mapping[str, str] | tuple[str, ...]], ...] = (
+    wishes_by_kind: tuple[tuple[str, list[str], Mapping[str, str] | tuple[str, ...]], ...] = (
         ("house rule", [wishes.house_rule] if wishes.house_rule else [], HOUSE_RULE),
         ("cuisine", wishes.cuisine or [], tuple(CUISINES)),
         ("room type", [wishes.room_type] if wishes.room_type else [], ROOM_TYPE),
@@ -124,14 +124,14 @@ def unwordable(query: Query) -> str | None:
             TRANSPORTATION,
         ),
     )
-    for kind, said, known in stated:
-        for wish in said:
-            if wish not in known:
-                return f"{kind} '{wish}' has no wording (known: {', '.join(known)})"
+    for kind, values, vocabulary in wishes_by_kind:
+        for wish in values:
+            if wish not in vocabulary:
+                return f"{kind} '{wish}' has no wording (known: {', '.join(vocabulary)})"
     if unknown := [kind for kind, wish in (wishes.model_extra or {}).items() if wish is not None]:
         return (
             f"a wish of the kind '{unknown[0]}' has no wording (known:"
-            f" {', '.join(kind for kind, _, _ in stated)})"
+            f" {', '.join(kind for kind, _, _ in wishes_by_kind)})"
         )
     if not 0 < query.budget <= LARGEST_BUDGET_USD or round(query.budget, 2) != query.budget:
         return f"a budget of {query.budget} is no amount in dollars and cents"

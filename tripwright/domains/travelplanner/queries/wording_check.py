@@ -16,20 +16,21 @@ FIELDS = ("org", "dest", "days", "date", "visiting_city_number", "people_number"
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One field that the text does not give. `read` is what it gives instead, or None with a
+    """One field that the text does not give. `reading` is what it gives instead, or None with a
     `problem`."""
 
     field: str
-    wanted: Any
-    read: Any = None
+    value: Any
+    reading: Any = None
     problem: str | None = None
 
     def __str__(self) -> str:
-        wanted = "nothing" if self.wanted is None else _shown(self.wanted)
-        said = (
-            self.problem or f"the text says {'nothing' if self.read is None else _shown(self.read)}"
+        expectation = "nothing" if self.value is None else _shown(self.value)
+        reading = (
+            self.problem
+            or f"the text says {'nothing' if self.reading is None else _shown(self.reading)}"
         )
-        return f"{self.field}: it must say {wanted}; {said}"
+        return f"{self.field}: it must say {expectation}; {reading}"
 
 
 def mismatches(query: Query, text: str, places: Gazetteer) -> list[Mismatch]:
@@ -37,16 +38,16 @@ def mismatches(query: Query, text: str, places: Gazetteer) -> list[Mismatch]:
     The order of cuisines is free."""
     problems: Mapping[str, str] = {}
     try:
-        read: Mapping[str, Any] = complete({"query": text}, places).record
+        record: Mapping[str, Any] = complete({"query": text}, places).record
     except CouldNotInfer as refused:
-        read, problems = refused.read, refused.problems
+        record, problems = refused.fields, refused.problems
         if not problems:  # an empty or endless text
             return [Mismatch("text", "the request", problem=str(refused))]
-    wanted, found = _flat(query.record()), _flat(read)
+    expectations, readings = _flat(query.record()), _flat(record)
     return [
-        Mismatch(field, wanted[field], found.get(field), problems.get(field))
+        Mismatch(field, expectations[field], readings.get(field), problems.get(field))
         for field in FIELDS
-        if field in problems or _compared(wanted[field]) != _compared(found.get(field))
+        if field in problems or _compared(expectations[field]) != _compared(readings.get(field))
     ]
 
 

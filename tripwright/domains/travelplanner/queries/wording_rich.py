@@ -109,9 +109,9 @@ class _Request:
             piece = pieces[name]
             if piece is None:
                 continue
-            said, clause = piece
+            phrase, clause = piece
             if rng.random() < chances[name]:
-                inline.append(said)
+                inline.append(phrase)
             else:
                 clauses.append(clause)
         return self._filled(f"{opener} {parts.article(noun)}") + self._strung(inline) + end, clauses
@@ -144,12 +144,12 @@ class _Request:
             return f"{parts.number(rng, days, 0.15)}-day {noun}", None
         if style < 0.73 and len(self.facts.date) > 1:
             return noun, None
-        said = parts.number(rng, days)
+        length = parts.number(rng, days)
         if days == 1:
-            return noun, (f"for {said} day", f"the trip will last {said} day")
+            return noun, (f"for {length} day", f"the trip will last {length} day")
         return noun, (
-            self._filled(rng.choice(p.DAYS_INLINE), days=said),
-            self._filled(rng.choice(p.DAYS_CLAUSE), days=said),
+            self._filled(rng.choice(p.DAYS_INLINE), days=length),
+            self._filled(rng.choice(p.DAYS_CLAUSE), days=length),
         )
 
     def _party(self, noun: str) -> tuple[str, str] | None:
@@ -162,13 +162,13 @@ class _Request:
             ):
                 return None
             return rng.choice(p.ALONE_INLINE), rng.choice(p.ALONE_CLAUSE)
-        said = parts.number(rng, size)
+        count_text = parts.number(rng, size)
         inline, clause = rng.choice(p.PARTY_INLINE), rng.choice(p.PARTY_CLAUSE)
         if size == 2 and rng.random() < 0.4:
             inline, clause = rng.choice(p.TWO_INLINE), rng.choice(p.TWO_CLAUSE)
         if size == 3 and rng.random() < 0.1:
             inline = rng.choice(p.THREE_INLINE)
-        return inline.format(n=said), clause.format(n=said)
+        return inline.format(n=count_text), clause.format(n=count_text)
 
     def _route(self) -> tuple[str, str]:
         facts, rng = self.facts, self.rng

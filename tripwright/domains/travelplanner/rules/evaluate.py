@@ -43,14 +43,14 @@ def judge(
 def applicable_hard(query: Query) -> tuple[str, ...]:
     """The hard constraints that a request carries, by name: each wish it states, and the budget."""
     wishes = query.local_constraint
-    stated = {
+    is_stated = {
         "valid_cuisine": bool(wishes.cuisine),
         "valid_room_rule": wishes.house_rule is not None,
         "valid_room_type": wishes.room_type is not None,
         "valid_transportation": wishes.transportation is not None,
         "valid_cost": True,
     }
-    return tuple(name for name in HARD_NAMES if stated[name])
+    return tuple(name for name in HARD_NAMES if is_stated[name])
 
 
 def applicable_hard_count(query: Query) -> int:

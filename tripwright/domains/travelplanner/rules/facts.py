@@ -49,14 +49,14 @@ class Cost:
         return self.unit_usd * self.count
 
     def record(self) -> dict[str, Any]:
-        said = {
+        record = {
             "day": self.day,
             "kind": self.kind,
             "what": self.what,
             "unit_usd": self.unit_usd,
             "count": self.count,
         }
-        return said | {"total_usd": self.total_usd}
+        return record | {"total_usd": self.total_usd}
 
 
 PASS = Result(True)
@@ -64,9 +64,9 @@ NOT_ASKED = Result(None)
 
 
 def failed(
-    message: str | None, day: int | None, field: str | None, found: Any, needed: str
+    message: str | None, day: int | None, field: str | None, value: Any, requirement: str
 ) -> Result:
-    return Result(False, message, (Evidence(day, field, shown(found), needed),))
+    return Result(False, message, (Evidence(day, field, shown(value), requirement),))
 
 
 def shown(value: Any) -> str:
@@ -106,9 +106,9 @@ class PlanVerdict:
         """The verdict that `to_contract` wrote."""
         groups: dict[str, Facts | None] = {}
         for group in ("commonsense", "hard"):
-            found = record[group]
+            facts = record[group]
             groups[group] = (
-                None if found is None else {n: Fact.from_record(n, f) for n, f in found.items()}
+                None if facts is None else {n: Fact.from_record(n, f) for n, f in facts.items()}
             )
         costs = tuple(
             Cost(**{k: v for k, v in each.items() if k != "total_usd"})

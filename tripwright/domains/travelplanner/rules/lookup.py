@@ -1,7 +1,7 @@
 """Finding in the world what a plan names: by substring, first row of the city, as the official
 rules do (row T3).
 
-`Found` answers for one plan, whose texts several rules ask for: each is read and looked up once,
+`Lookup` answers for one plan, whose texts several rules ask for: each is read and looked up once,
 and forgotten with the plan. `city_lookup` and `flight_lookup` are the callbacks with which
 `trip.plan` translates between the two plan formats.
 """
@@ -17,7 +17,7 @@ from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
 
 
-class Found:
+class Lookup:
     """The official look-ups for one plan. What is not text raises TypeError, as there."""
 
     def __init__(self, world: World):
@@ -30,8 +30,8 @@ class Found:
     def route_of_day(self, current_city: Any) -> list[str]:
         """[A, B] for 'from A to B', else [city]; states in parentheses dropped. 'from' without 'to'
         raises TypeError."""
-        if current_city.__class__ is str and (known := self._routes.get(current_city)):
-            return known
+        if current_city.__class__ is str and (route_before := self._routes.get(current_city)):
+            return route_before
         if "from" in current_city:
             origin, destination = from_to(current_city)
             route = [before_parenthesis(origin), before_parenthesis(destination)]
@@ -40,36 +40,36 @@ class Found:
         self._routes[current_city] = route
         return route
 
-    def restaurant(self, said: Any) -> Restaurant | None:
-        return self._restaurant(said)[1]
+    def restaurant(self, text: Any) -> Restaurant | None:
+        return self._restaurant(text)[1]
 
-    def city_of_meal(self, said: Any) -> str:
-        return self._restaurant(said)[0]
+    def city_of_meal(self, text: Any) -> str:
+        return self._restaurant(text)[0]
 
-    def _restaurant(self, said: Any) -> tuple[str, Restaurant | None]:
-        if said not in self._restaurants:
-            name, city = name_and_city(said)
+    def _restaurant(self, text: Any) -> tuple[str, Restaurant | None]:
+        if text not in self._restaurants:
+            name, city = name_and_city(text)
             row = next(
                 (row for row in _of_city(self.world, "restaurant", city) if name in row.name), None
             )
-            self._restaurants[said] = city, row
-        return self._restaurants[said]
+            self._restaurants[text] = city, row
+        return self._restaurants[text]
 
-    def stays(self, said: Any) -> list[Accommodation]:
+    def stays(self, text: Any) -> list[Accommodation]:
         """Every row that matches, in file order: minimum nights count how many there are."""
-        if said not in self._stays:
-            name, city = name_and_city(said)
-            self._stays[said] = [
+        if text not in self._stays:
+            name, city = name_and_city(text)
+            self._stays[text] = [
                 row for row in _of_city(self.world, "accommodation", city) if name in row.name
             ]
-        return self._stays[said]
+        return self._stays[text]
 
-    def stay(self, said: Any) -> Accommodation | None:
-        rows = self.stays(said)
+    def stay(self, text: Any) -> Accommodation | None:
+        rows = self.stays(text)
         return rows[0] if rows else None
 
-    def has_attraction(self, said: Any) -> bool:
-        name, city = name_and_city(said)
+    def has_attraction(self, text: Any) -> bool:
+        name, city = name_and_city(text)
         return any(name in row.name for row in _of_city(self.world, "attraction", city))
 
     def flights_numbered(self, number: str) -> list[Flight]:

@@ -96,16 +96,20 @@ def _up_to_comma(text: str, start: int) -> str:
 
 
 def _end_of_blanks(text: str, position: int) -> int:
-    found = _NOT_BLANK.search(text, position)
-    return found.start() if found else len(text)
+    match = _NOT_BLANK.search(text, position)
+    return match.start() if match else len(text)
 
 
 def before_parenthesis(text: Any) -> str:
     """'Rockford(Illinois)' → 'Rockford'; blanks before the parenthesis stay; without a pair the
     text stays."""
-    said = _text(text)
-    start = said.find("(")
-    return said if start < 0 or said.find(")", start) < 0 or "\n" in said[:start] else said[:start]
+    string = _text(text)
+    start = string.find("(")
+    return (
+        string
+        if start < 0 or string.find(")", start) < 0 or "\n" in string[:start]
+        else string[:start]
+    )
 
 
 def name_and_city(text: Any) -> tuple[str, str]:

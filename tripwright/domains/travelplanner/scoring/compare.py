@@ -15,7 +15,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.rules.evaluate import check_rules
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import Line, LineReader
+from tripwright.domains.travelplanner.scoring.lines import LineReader, PlanLine
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.score import judge_line
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, asked_of, constraint_place
@@ -29,7 +29,7 @@ FINAL = "final"
 
 
 @dataclass
-class Difference:
+class RuleDifference:
     """Plans that pass under one rule set only."""
 
     n: int = 0
@@ -57,13 +57,13 @@ class Difference:
 
 
 @dataclass
-class Gap:
+class RuleGap:
     """One constraint, or the final verdict, under both rule sets."""
 
     passed: list[int] = field(default_factory=lambda: [0, 0])
     asked: list[int] = field(default_factory=lambda: [0, 0])
-    only: tuple[Difference, Difference] = field(
-        default_factory=lambda: (Difference(), Difference())
+    only: tuple[RuleDifference, RuleDifference] = field(
+        default_factory=lambda: (RuleDifference(), RuleDifference())
     )
 
     def add(
@@ -99,7 +99,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class ComparedLine:
-    line: Line
+    line: PlanLine
     verdicts: tuple[PlanVerdict, PlanVerdict]
 
     def record(self) -> dict[str, Any]:
@@ -131,13 +131,13 @@ class HackingMeter:
 
     def __init__(self, rules: tuple[str, str]):
         self.rules, self.n, self.bad_lines = rules, 0, 0
-        self._gaps: dict[str, Gap] = {FINAL: Gap()}
+        self._gaps: dict[str, RuleGap] = {FINAL: RuleGap()}
 
     def add(self, compared: ComparedLine) -> None:
         line, verdicts = compared.line, compared.verdicts
         self.n += 1
         self.bad_lines += line.error == BAD_LINE
-        asked = [
+        results = [
             commonsense | hard
             for commonsense, hard in (asked_of(line.query, verdict) for verdict in verdicts)
         ]
@@ -147,9 +147,9 @@ class HackingMeter:
             (verdicts[0].final, verdicts[1].final),
             (_first_failure(verdicts[0]), _first_failure(verdicts[1])),
         )
-        for name in asked[0] | asked[1]:
-            passed = (asked[0].get(name), asked[1].get(name))
-            self._gaps.setdefault(name, Gap()).add(
+        for name in results[0] | results[1]:
+            passed = (results[0].get(name), results[1].get(name))
+            self._gaps.setdefault(name, RuleGap()).add(
                 line.number, passed, (facts[0].get(name), facts[1].get(name))
             )
 

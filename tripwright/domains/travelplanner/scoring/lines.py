@@ -35,7 +35,7 @@ NOT_INFERRED = "RequestNotInferred"
 
 
 @dataclass(frozen=True)
-class Line:
+class PlanLine:
     """One line of the file. `query` is None where it cannot be read; `problem` then says why, as
     for a plan off its schema."""
 
@@ -57,7 +57,7 @@ class LineReader:
         self._requests: dict[int, tuple[Query, tuple[str, ...]]] = {}  # of the query file, by place
         self._answered: dict[str, int] = {}  # where a split is named: text of the request → line
 
-    def read(self, path: str | Path) -> Iterator[Line]:
+    def read(self, path: str | Path) -> Iterator[PlanLine]:
         """Every non-empty line, in order, one at a time."""
         path = Path(path)
         if not path.is_file():
@@ -70,15 +70,15 @@ class LineReader:
                 if line.strip():
                     yield self._line(number, line)
 
-    def _line(self, number: int, line: bytes) -> Line:
+    def _line(self, number: int, line: bytes) -> PlanLine:
         try:
             record = read_record(line)
             query, inferred = self._request(record)
             self._check_first(number, query)
         except (BadLine, UnknownQuery) as problem:
-            return Line(number, None, None, BAD_LINE, f"line {number}: {problem}")
+            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {problem}")
         except CouldNotInfer as problem:
-            return Line(
+            return PlanLine(
                 number,
                 None,
                 record["plan"],
@@ -89,7 +89,7 @@ class LineReader:
         if plan and is_p3(plan):
             answer = parse_days(plan)
             if answer.days is None:
-                return Line(
+                return PlanLine(
                     number, query, None, BAD_PLAN, f"line {number}: {answer.problem}", inferred
                 )
             plan = to_official(answer.days, self._city_of)
@@ -98,7 +98,7 @@ class LineReader:
                 f"line {number}: org {ascii(query.org)} is no city of world '{self._world.name}':"
                 " is it the right world?"
             )
-        return Line(number, query, plan, None, problem_of_plan, inferred)
+        return PlanLine(number, query, plan, None, problem_of_plan, inferred)
 
     def _request(self, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
         if self._queries is None:
@@ -108,12 +108,12 @@ class LineReader:
             self._requests[place] = self._query(self._queries.records[place])
         return self._requests[place]
 
-    def _query(self, said: Any) -> tuple[Query, tuple[str, ...]]:
+    def _query(self, record: Any) -> tuple[Query, tuple[str, ...]]:
         """A record, or a text alone, with what is missing read from the text."""
-        said = {"query": said} if isinstance(said, str) else said
-        if not isinstance(said, dict):
-            raise BadLine(f"'query' must be a query record or its text, found {described(said)}")
-        completed = complete(said, self._places)
+        record = {"query": record} if isinstance(record, str) else record
+        if not isinstance(record, dict):
+            raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
+        completed = complete(record, self._places)
         return read_query(completed.record), completed.inferred
 
     def _check_first(self, number: int, query: Query) -> None:

@@ -26,7 +26,7 @@ from tripwright.world.store import World
 
 
 @dataclass(frozen=True)
-class Found:
+class PlanEntry:
     """`plan` is in the official format where it can be. `unreadable`: why the plan counts as not
     delivered; `notes`: what else to say."""
 
@@ -37,7 +37,7 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def read_plan(path: Path, which: str | None, world: World | None) -> Found:
+def read_plan(path: Path, which: str | None, world: World | None) -> PlanEntry:
     """`which`: a line number or an id; None is the first line."""
     if not path.is_file():
         raise UserError(
@@ -93,21 +93,23 @@ def _json(text: bytes, where: str) -> Any:
         raise UserError(f"{where}: not JSON ({problem}).") from None
 
 
-def _found(where: str, record: Any, world: World | None) -> Found:
-    said = record if isinstance(record, dict) else {"plan": record}
-    if "plan" not in said or not isinstance(said["plan"], list | None):
+def _found(where: str, record: Any, world: World | None) -> PlanEntry:
+    content = record if isinstance(record, dict) else {"plan": record}
+    if "plan" not in content or not isinstance(content["plan"], list | None):
         raise UserError(
             f'{where}: expected a list of days, or an object with "query" and "plan", found'
             f" {described(record)}."
         )
-    query, notes = _query(said.get("query", said.get("request")), where, world)
-    plan, unreadable = said["plan"], _problem(said)
+    query, notes = _query(content.get("query", content.get("request")), where, world)
+    plan, unreadable = content["plan"], _problem(content)
     if plan and is_p3(plan):
         answer = parse_days(plan)
         if answer.days is None:
-            return Found(where, query, plan, str(answer.problem), notes)
+            return PlanEntry(where, query, plan, str(answer.problem), notes)
         plan = to_official(answer.days, city_lookup(world) if world else None)
-    return Found(where, query, plan, str(unreadable) if unreadable and not plan else None, notes)
+    return PlanEntry(
+        where, query, plan, str(unreadable) if unreadable and not plan else None, notes
+    )
 
 
 def _problem(record: dict[str, Any]) -> Any:
@@ -119,12 +121,12 @@ def _problem(record: dict[str, Any]) -> Any:
         return record.get("problem")
 
 
-def _query(said: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:
+def _query(request: Any, where: str, world: World | None) -> tuple[Query | None, tuple[str, ...]]:
     """The request. One that is a text alone is read with the world's help, and the reader is
     told."""
-    if said is None:
+    if request is None:
         return None, ()
-    record = {"query": said} if isinstance(said, str) else said
+    record = {"query": request} if isinstance(request, str) else request
     try:
         if world is None or not isinstance(record, dict):
             return read_query(record), ()
@@ -132,7 +134,7 @@ def _query(said: Any, where: str, world: World | None) -> tuple[Query | None, tu
         inferred = f"Read from the request's text: {', '.join(completed.inferred)}."
         return read_query(completed.record), (inferred,) if completed.inferred else ()
     except (BadLine, CouldNotInfer) as problem:
-        if isinstance(said, str) and world is None:
+        if isinstance(request, str) and world is None:
             return None, (
                 "The request is a text alone: with --world its fields can be read from it.",
             )

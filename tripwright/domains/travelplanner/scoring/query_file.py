@@ -43,10 +43,10 @@ class QueryFile:
             if len(index) < len(self.records):
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
 
-    def find(self, idx: Any, said: Any) -> int:
-        """The place of the request that a line means. `said` is its text, or a record that holds
+    def find(self, idx: Any, request: Any) -> int:
+        """The place of the request that a line means. `request` is its text, or a record that holds
         it, or None."""
-        text = said.get("query") if isinstance(said, dict) else said
+        text = request.get("query") if isinstance(request, dict) else request
         if isinstance(text, str):
             if (place := self._by_text.get(plain(text))) is None:
                 raise UnknownQuery(
@@ -54,8 +54,8 @@ class QueryFile:
                     f" {_short(text)}"
                 )
             return place
-        if idx is None and isinstance(said, dict):
-            idx = said.get("idx")
+        if idx is None and isinstance(request, dict):
+            idx = request.get("idx")
         if not isinstance(idx, int) or isinstance(idx, bool):
             raise UnknownQuery(
                 'expected the "query" or the number "idx" of a request, found neither'
@@ -89,5 +89,5 @@ def plain(text: str) -> str:
 
 
 def _short(text: str) -> str:
-    shown = ascii(plain(text))
-    return shown if len(shown) <= 60 else f"{shown[:57]}...'"
+    quoted = ascii(plain(text))
+    return quoted if len(quoted) <= 60 else f"{quoted[:57]}...'"

@@ -15,7 +15,7 @@ from typing import Any, cast
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, Line, LineReader
+from tripwright.domains.travelplanner.scoring.lines import NOT_INFERRED, LineReader, PlanLine
 from tripwright.domains.travelplanner.scoring.query_file import QueryFile
 from tripwright.domains.travelplanner.scoring.tally import BAD_LINE, Tally
 from tripwright.world.store import World
@@ -75,7 +75,7 @@ def scored_lines(
         )
 
 
-def judge_line(line: Line, world: World, rules: str) -> PlanVerdict:
+def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:
     if line.error == NOT_INFERRED:
         return PlanVerdict(rules, bool(line.plan), None, None, None, line.error, False)
     if line.query is None or line.error:

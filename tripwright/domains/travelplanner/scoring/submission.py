@@ -79,9 +79,9 @@ class Submission:
                 except NotJson as problem:
                     self.notes.append(f"line {number}: not JSON ({problem})")
 
-    def _take(self, path: Path, number: int, said: Any) -> None:
+    def _take(self, path: Path, number: int, value: Any) -> None:
         try:
-            record = checked_record(said)
+            record = checked_record(value)
             place = self._queries.find(record.get("idx"), record.get("query"))
         except (BadLine, UnknownQuery) as problem:
             self.notes.append(f"line {number}: {problem}")
@@ -160,17 +160,17 @@ def check_submission(path: Path, queries: QueryFile | None = None) -> Iterator[t
         )
 
 
-def _problems_of_line(record: dict[str, Any], wanted: dict[str, Any] | None) -> Iterator[str]:
-    """`wanted`: the request at this place of the split, where it is known."""
+def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) -> Iterator[str]:
+    """`request`: the request at this place of the split, where it is known."""
     text, plan = record.get("query"), record["plan"]
     if not isinstance(text, str):
         yield (
             "'query' must be the text of the request, found"
             f" {described(text) if 'query' in record else 'nothing'}"
         )
-    elif wanted is not None and text != wanted["query"]:
+    elif request is not None and text != request["query"]:
         yield "'query' is not the text of the request at this place of the split"
-    days = wanted.get("days") if wanted else None
+    days = request.get("days") if request else None
     if plan is not None:
         yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
 
@@ -179,8 +179,8 @@ def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
     if is_p3(plan):
         yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
         return
-    used = max((number for number, day in enumerate(plan, start=1) if day), default=0)
-    for number, day in enumerate(plan[: max(used, days)], start=1):
+    last_day = max((number for number, day in enumerate(plan, start=1) if day), default=0)
+    for number, day in enumerate(plan[: max(last_day, days)], start=1):
         if not isinstance(day, dict):
             yield f"day {number}: expected an object, found {described(day)}"
         elif not day:
@@ -199,21 +199,21 @@ def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
             yield f"'{key}' is {ascii(day[key])[:80]}: {problem}"
 
 
-def _problem_of_entry(key: str, said: str) -> str | None:
+def _problem_of_entry(key: str, text: str) -> str | None:
     """The forms of the official format; '-' is none."""
     if key == "current_city":
-        wrong = not said.strip() or ("from" in said and not _ROUTE.fullmatch(said))
+        wrong = not text.strip() or ("from" in text and not _ROUTE.fullmatch(text))
         return "expected a city, or 'from A to B' on a day of travel" if wrong else None
-    if said == "-":
+    if text == "-":
         return None
     if key == "transportation":
-        wanted = (
+        problem = (
             "expected 'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …', 'Taxi,"
             " from A to B, …' or '-'"
         )
-        return None if _TRANSPORT.fullmatch(said) else wanted
+        return None if _TRANSPORT.fullmatch(text) else problem
     if key == "attraction":
-        pieces = said.split(";")
+        pieces = text.split(";")
         whole = (
             len(pieces) > 1
             and pieces[-1] == ""
@@ -224,9 +224,9 @@ def _problem_of_entry(key: str, said: str) -> str | None:
             if whole
             else "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
         )
-    return None if _names_a_place(said) else "expected 'Name, City' or '-'"
+    return None if _names_a_place(text) else "expected 'Name, City' or '-'"
 
 
-def _names_a_place(said: str) -> bool:
-    name, comma, city = said.rpartition(",")
+def _names_a_place(text: str) -> bool:
+    name, comma, city = text.rpartition(",")
     return bool(comma and name.strip() and city.strip())

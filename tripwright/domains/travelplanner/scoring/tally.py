@@ -169,7 +169,7 @@ class Tally:
         for (level, days), counts in self._by(0, 1).items():
             cells.setdefault(level, {})[days] = self._record(counts, level, days)
         total = self._by().get((), Counts())
-        named = (
+        rates_by_name = (
             {}
             if self.split is None
             else {
@@ -183,7 +183,7 @@ class Tally:
         return {
             "kind": "summary",
             "rules": rules,
-            **named,
+            **rates_by_name,
             "bad_lines": self.bad_lines,
             "inferred": self.inferred,
             **self._record(total),
@@ -252,7 +252,7 @@ def _wished(query: Query | None) -> tuple[str, ...]:
     if query is None:
         return ("valid_cost",)
     wishes = query.local_constraint
-    asked = (
+    is_stated = (
         bool(wishes.cuisine),
         *(
             wish is not None
@@ -260,7 +260,7 @@ def _wished(query: Query | None) -> tuple[str, ...]:
         ),
         True,
     )
-    return tuple(name for name, is_asked in zip(HARD_NAMES, asked, strict=True) if is_asked)
+    return tuple(name for name, is_asked in zip(HARD_NAMES, is_stated, strict=True) if is_asked)
 
 
 def _rates(numerators: tuple[int, ...], denominators: tuple[int | None, ...]) -> dict[str, Any]:

@@ -57,13 +57,13 @@ def _parsed(text: str) -> ast.expr:
     if _THOUSANDS.search(text):
         raise _refused("Write numbers without thousands separators: 1118, not 1,118.")
     if foreign := _FOREIGN.search(text):
-        shown = (
+        quoted = (
             f"'{foreign.group()}'"
             if foreign.group().isprintable() and foreign.group() not in "<>"
             else "an unreadable character"
         )
         raise _refused(
-            f"Only numbers, + - * / // % ** and brackets can be calculated; found {shown}."
+            f"Only numbers, + - * / // % ** and brackets can be calculated; found {quoted}."
         )
     if (
         text.count("(") > MAX_BRACKETS
@@ -91,10 +91,10 @@ def _value(node: ast.expr, depth: int) -> int | float:
     raise _refused("Only numbers, + - * / // % ** and brackets can be calculated.")
 
 
-def _power(left: int | float, right: int | float) -> Any:
+def _power(base: int | float, right: int | float) -> Any:
     if abs(right) > MAX_EXPONENT:
         raise _refused(f"Exponents may be at most {MAX_EXPONENT}.")
-    return left**right
+    return base**right
 
 
 _COMBINED: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

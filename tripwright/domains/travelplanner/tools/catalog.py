@@ -73,12 +73,12 @@ class TravelTools(Core):
     }
     DATED: ClassVar[Mapping[str, str]] = {"search_flights": "date"}
 
-    def __init__(self, world: World, called: Callable[[str], str] = str):
-        self._world, self._called = world, called
+    def __init__(self, world: World, name_of: Callable[[str], str] = str):
+        self._world, self._called = world, name_of
 
     @classmethod
-    def of_world(cls, world: World, called: Callable[[str], str] = str) -> Self:
-        return cls(world, called)
+    def of_world(cls, world: World, name_of: Callable[[str], str] = str) -> Self:
+        return cls(world, name_of)
 
     def search_flights(self, origin: str, destination: str, date: str) -> list[Flight]:
         """Search the flights between two cities on one day. Prices are in US dollars per person.
@@ -200,15 +200,15 @@ class TravelTools(Core):
             )
 
 
-def _some(found: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
-    if not found:
+def _some(rows: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
+    if not rows:
         raise ToolError(problem, kind)
-    return found
+    return rows
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> str:
+def _unknown(kind: str, name: str, names: Iterable[str], hint: str = "") -> str:
     """For instance: Unknown city 'Bostn'. Did you mean 'Boston'?"""
-    if not hint and (near := nearest_name(name, tuple(known))):
+    if not hint and (near := nearest_name(name, tuple(names))):
         hint = f" Did you mean '{near}'?"
     return f"Unknown {kind} {quoted(name)}.{hint}"
 

@@ -14,8 +14,8 @@ from tripwright.cli.shares import read_levels
 from tripwright.data.split import refuse_other_parts
 from tripwright.domains.travelplanner.queries.check import KINDS, check_queries
 from tripwright.domains.travelplanner.queries.make_elements import ELEMENT_KINDS, OFFICIAL_MIX
-from tripwright.domains.travelplanner.queries.make_files import Made, make_files
-from tripwright.domains.travelplanner.queries.make_item import LEVELS, Settings
+from tripwright.domains.travelplanner.queries.make_files import QueryBatch, make_files
+from tripwright.domains.travelplanner.queries.make_item import LEVELS, QuerySettings
 from tripwright.domains.travelplanner.queries.sample import CITIES_VISITED, Mix
 from tripwright.domains.travelplanner.queries.splits import excluded_keys, read_splits
 from tripwright.domains.travelplanner.query import iter_queries
@@ -129,7 +129,7 @@ def make(
     excluded = excluded_keys(not_in or ())
     line = StatusLine(log_seconds=5)
 
-    def report(made: Made) -> None:
+    def report(made: QueryBatch) -> None:
         rate = (len(made.records) - made.resumed) / max(line.seconds, 1e-9)
         often = ", ".join(f"{reason} {number}" for reason, number in made.rejected.most_common(2))
         line.show(
@@ -190,7 +190,7 @@ def _settings(
     budget: str,
     keep: str,
     style: str | None,
-) -> Settings:
+) -> QuerySettings:
     style = style or ("rich" if elements == "official" else "plain")
     for option, value, accepted in (
         ("--elements", elements, ELEMENT_KINDS),
@@ -210,7 +210,7 @@ def _settings(
         )
     mix = OFFICIAL_MIX if elements == "official" else Mix()
     usual = Mix().slack if keep == "feasible" else TIGHT
-    return Settings(
+    return QuerySettings(
         seed=seed,
         elements=elements,  # type: ignore[arg-type]  # checked above, as the three below
         days=read_days(days) if days is not None else mix.days,
@@ -222,7 +222,7 @@ def _settings(
     )
 
 
-def _summary(made: Made, seconds: float) -> dict[str, Any]:
+def _summary(made: QueryBatch, seconds: float) -> dict[str, Any]:
     records = made.records
     new = len(records) - made.resumed
     slacks = [

@@ -13,7 +13,7 @@ import typer
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.scoring.lines import BAD_PLAN
-from tripwright.domains.travelplanner.scoring.plan_file import Found, read_plan
+from tripwright.domains.travelplanner.scoring.plan_file import PlanEntry, read_plan
 from tripwright.domains.travelplanner.verbs.plan_page import plan_page
 from tripwright.domains.travelplanner.verbs.plan_text import plan_text
 from tripwright.domains.travelplanner.verbs.plan_view import plan_view
@@ -86,7 +86,7 @@ def show(
             print(f"this is {found.where}; --line N shows another", file=sys.stderr)
 
 
-def _verdict(found: Found, world: World | None, rules: Rules) -> PlanVerdict | None:
+def _verdict(found: PlanEntry, world: World | None, rules: Rules) -> PlanVerdict | None:
     if world is None or found.query is None:
         return None
     if found.unreadable:
@@ -94,7 +94,7 @@ def _verdict(found: Found, world: World | None, rules: Rules) -> PlanVerdict | N
     return judge(found.query, found.plan, world, rules)
 
 
-def _notes(found: Found, world: World | None) -> list[str]:
+def _notes(found: PlanEntry, world: World | None) -> list[str]:
     notes = list(found.notes)
     if found.unreadable:
         notes.append(f"The plan could not be read: {' '.join(found.unreadable.split())}")

@@ -16,8 +16,8 @@ import typer
 
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
-    Rejection,
     Worded,
+    WordingRejection,
     back_translate_all,
     word_checked,
 )
@@ -336,7 +336,7 @@ def _counts(asked: int, records: list[dict[str, Any]], made: list[Worded]) -> di
     """Of the whole file, earlier starts included; requests that were left out count as this start
     found them."""
     rejections = [
-        Rejection(each["model"], tuple(each["fields"]), each["said"])
+        WordingRejection(each["model"], tuple(each["fields"]), each["said"])
         for record in records
         for each in record["wording"]["rejected"]
     ]

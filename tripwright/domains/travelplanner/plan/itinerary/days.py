@@ -14,31 +14,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from tripwright.domains.travelplanner.plan.itinerary.headings import Heading
-from tripwright.domains.travelplanner.plan.itinerary.lines import Item, Kind
+from tripwright.domains.travelplanner.plan.itinerary.lines import ItineraryLine, Kind
 from tripwright.domains.travelplanner.plan.itinerary.names import Name
-from tripwright.domains.travelplanner.plan.itinerary.travel import Unreadable, read_route
+from tripwright.domains.travelplanner.plan.itinerary.travel import UnreadableItinerary, read_route
 from tripwright.domains.travelplanner.plan.plan import CityOf, PlaceKind, bare_city
 
 SHOWN = 100  # characters of a quoted line
 
 
 @dataclass
-class Day:
+class ItineraryDay:
     number: int
     heading: Heading
     line: str  # the heading as written, to quote
-    items: list[tuple[str, Item]] = field(default_factory=list)  # (line as written, what it says)
+    items: list[tuple[str, ItineraryLine]] = field(
+        default_factory=list
+    )  # (line as written, what it says)
 
-    def only(self, kind: Kind) -> tuple[int, Item] | None:
+    def only(self, kind: Kind) -> tuple[int, ItineraryLine] | None:
         """(position, item) of this kind; lines that say the same twice count once."""
-        found = [
+        matches = [
             (position, item) for position, (_, item) in enumerate(self.items) if item.kind == kind
         ]
-        if len({(item.names, item.journey, item.exact) for _, item in found}) > 1:
+        if len({(item.names, item.journey, item.exact) for _, item in matches}) > 1:
             raise quoting(
-                f"day {self.number} has a second line for {kind}", self.items[found[-1][0]][0]
+                f"day {self.number} has a second line for {kind}", self.items[matches[-1][0]][0]
             )
-        return found[0] if found else None
+        return matches[0] if matches else None
 
 
 @dataclass(frozen=True)
@@ -48,15 +50,17 @@ class _Stay:
     nights_left: int | None  # None: until the traveller leaves
 
 
-def quoting(problem: str, line: str) -> Unreadable:
-    said = " ".join(line.split())
-    if not said.isprintable():
-        said = ascii(said)[1:-1]
-    return Unreadable(f"{problem}: '{said if len(said) <= SHOWN else said[: SHOWN - 1] + '…'}'")
+def quoting(problem: str, line: str) -> UnreadableItinerary:
+    line_text = " ".join(line.split())
+    if not line_text.isprintable():
+        line_text = ascii(line_text)[1:-1]
+    return UnreadableItinerary(
+        f"{problem}: '{line_text if len(line_text) <= SHOWN else line_text[: SHOWN - 1] + '…'}'"
+    )
 
 
 def official_plan(
-    days: Sequence[Day], home: str | None, city_of: CityOf | None
+    days: Sequence[ItineraryDay], home: str | None, city_of: CityOf | None
 ) -> list[dict[str, Any]]:
     here, stay = home, None
     plan: list[dict[str, Any]] = []
@@ -79,10 +83,12 @@ def official_plan(
     return plan
 
 
-def _where(day: Day, here: str | None) -> tuple[str, list[str]]:
+def _where(day: ItineraryDay, here: str | None) -> tuple[str, list[str]]:
     """(the official text of the day's city, its cities: where the day ends first)."""
-    heading, travel, stated = day.heading, day.only("travel"), day.only("city")
-    exact = heading.exact if heading.exact is not None else stated[1].exact if stated else None
+    heading, travel, city_line = day.heading, day.only("travel"), day.only("city")
+    exact = (
+        heading.exact if heading.exact is not None else city_line[1].exact if city_line else None
+    )
     if exact is not None:
         route = (
             read_route(exact)
@@ -95,30 +101,33 @@ def _where(day: Day, here: str | None) -> tuple[str, list[str]]:
     journey = travel[1].journey if travel else None
     route = heading.route or ((journey.origin, journey.destination) if journey else None)
     if route:
-        named = heading.to or heading.city
-        if named and bare_city(named) not in (bare_city(route[0]), bare_city(route[1])):
+        title_city = heading.to or heading.city
+        if title_city and bare_city(title_city) not in (
+            bare_city(route[0]),
+            bare_city(route[1]),
+        ):
             raise quoting(
-                f"day {day.number} travels to {route[1]}, not to {named} as its heading says",
+                f"day {day.number} travels to {route[1]}, not to {title_city} as its heading says",
                 day.line,
             )
         return f"from {route[0]} to {route[1]}", [route[1], route[0]]
-    named = heading.to or heading.city
-    if named and (here is None or bare_city(named) != bare_city(here)):
+    title_city = heading.to or heading.city
+    if title_city and (here is None or bare_city(title_city) != bare_city(here)):
         if not heading.to:
-            return named, [named]
+            return title_city, [title_city]
         if here is None:
             raise quoting(f"day {day.number} does not say where it starts", day.line)
-        return f"from {here} to {named}", [named, here]
+        return f"from {here} to {title_city}", [title_city, here]
     if here is None:
         raise quoting(f"day {day.number} does not say in which city it is spent", day.line)
     return here, [here]
 
 
-def _transport(day: Day) -> str:
-    found = day.only("travel")
-    if not found:
+def _transport(day: ItineraryDay) -> str:
+    line = day.only("travel")
+    if not line:
         return "-"
-    item = found[1]
+    item = line[1]
     return item.journey.text if item.journey else item.exact or ""
 
 
@@ -126,31 +135,31 @@ def _transport(day: Day) -> str:
 class _Places:
     """The places of one day as 'Name, City'. `cities`: where the day ends first."""
 
-    day: Day
+    day: ItineraryDay
     cities: Sequence[str]
     city_of: CityOf | None
 
     def one(self, kind: Literal["breakfast", "lunch", "dinner", "accommodation"]) -> str:
-        found = self.day.only(kind)
-        return self._texts(*found)[0] if found else "-"
+        line = self.day.only(kind)
+        return self._texts(*line)[0] if line else "-"
 
     def sights(self) -> str:
-        found = [
+        lines = [
             (position, item)
             for position, (_, item) in enumerate(self.day.items)
             if item.kind == "attraction"
         ]
-        exact = [item.exact for _, item in found if item.exact is not None]
-        if exact and len(found) > 1:
+        exact = [item.exact for _, item in lines if item.exact is not None]
+        if exact and len(lines) > 1:
             raise quoting(
                 f"day {self.day.number} has a second line for attraction",
-                self.day.items[found[-1][0]][0],
+                self.day.items[lines[-1][0]][0],
             )
         if exact:
             return exact[0]
-        return "".join(f"{sight};" for each in found for sight in self._texts(*each)) or "-"
+        return "".join(f"{sight};" for each in lines for sight in self._texts(*each)) or "-"
 
-    def _texts(self, position: int, item: Item) -> list[str]:
+    def _texts(self, position: int, item: ItineraryLine) -> list[str]:
         if item.exact is not None:
             return [item.exact]
         kind: PlaceKind = (
@@ -173,12 +182,12 @@ class _Places:
 
 
 def _stay(
-    day: Day, cities: Sequence[str], earlier: _Stay | None, places: _Places, last: bool
+    day: ItineraryDay, cities: Sequence[str], earlier: _Stay | None, places: _Places, last: bool
 ) -> _Stay | None:
     """Tonight's stay: the one the day names, else the earlier one while it lasts and the trip stays
     in its city."""
-    if found := day.only("accommodation"):
-        nights = found[1].nights
+    if line := day.only("accommodation"):
+        nights = line[1].nights
         return _Stay(places.one("accommodation"), cities[0], None if nights is None else nights - 1)
     if (
         earlier is None

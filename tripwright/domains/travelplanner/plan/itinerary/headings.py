@@ -12,7 +12,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from tripwright.domains.travelplanner.plan.itinerary.names import exact_text
-from tripwright.domains.travelplanner.plan.itinerary.travel import Unreadable, plain, read_route
+from tripwright.domains.travelplanner.plan.itinerary.travel import (
+    UnreadableItinerary,
+    plain,
+    read_route,
+)
 from tripwright.domains.travelplanner.plan.plan import bare_city
 
 
@@ -63,8 +67,8 @@ _CLOSING = re.compile(
 
 def day_heading(line: str) -> tuple[int, str] | None:
     """(number, the rest of the line) of a line that begins a day."""
-    found = _DAY.match(line)
-    return (int(found[1]), found[2].rstrip()) if found else None
+    match = _DAY.match(line)
+    return (int(match[1]), match[2].rstrip()) if match else None
 
 
 def is_closing(line: str) -> bool:
@@ -79,51 +83,51 @@ def read_heading(rest: str, cities: Collection[str]) -> Heading:
         return Heading(exact=own[1])
     if own and own[2]:
         return Heading(exact=exact_text(own[2]))
-    said = _without_date(rest)
-    if not said or all(_NEUTRAL.fullmatch(word) for word in said.split()):
+    heading = _without_date(rest)
+    if not heading or all(_NEUTRAL.fullmatch(word) for word in heading.split()):
         return Heading()
-    if re.match(r"(?:travel )?from ", said, re.IGNORECASE) and (
-        route := read_route(re.sub(r"^travel ", "", said, flags=re.IGNORECASE))
+    if re.match(r"(?:travel )?from ", heading, re.IGNORECASE) and (
+        route := read_route(re.sub(r"^travel ", "", heading, flags=re.IGNORECASE))
     ):
         return Heading(route=route)
-    to, city = (_city_after(pattern, said, cities) for pattern in (_TO, _IN))
+    to, city = (_city_after(pattern, heading, cities) for pattern in (_TO, _IN))
     if to or city:
         return Heading(to=to, city=None if to else city)
-    known = _known_cities(said, cities)
-    route = read_route(said)
-    if route and bare_city(route[0]) in known and bare_city(route[1]) in known:
+    cities_named = _known_cities(heading, cities)
+    route = read_route(heading)
+    if route and bare_city(route[0]) in cities_named and bare_city(route[1]) in cities_named:
         return Heading(route=route)
-    if len(known) == 1:
-        return Heading(city=known.pop())
-    raise Unreadable("has a heading that does not tell the day's city")
+    if len(cities_named) == 1:
+        return Heading(city=cities_named.pop())
+    raise UnreadableItinerary("has a heading that does not tell the day's city")
 
 
-def _city_after(words: re.Pattern[str], said: str, cities: Collection[str]) -> str | None:
-    found = words.fullmatch(said)
+def _city_after(words: re.Pattern[str], heading: str, cities: Collection[str]) -> str | None:
+    match = words.fullmatch(heading)
     return (
-        found[1]
-        if found and (_PROPER.fullmatch(found[1]) or bare_city(found[1]) in cities)
+        match[1]
+        if match and (_PROPER.fullmatch(match[1]) or bare_city(match[1]) in cities)
         else None
     )
 
 
 def _without_date(rest: str) -> str:
-    said = _DATE.sub(" ", plain(rest).replace("*", ""))
-    said = re.sub(r"\(\s*\)", " ", said).strip(" :–—-,|#")
-    if said.startswith("(") and said.find(")") == len(said) - 1:
-        said = said[1:-1]
-    return " ".join(said.strip(" :–—-,|").split())
+    heading = _DATE.sub(" ", plain(rest).replace("*", ""))
+    heading = re.sub(r"\(\s*\)", " ", heading).strip(" :–—-,|#")
+    if heading.startswith("(") and heading.find(")") == len(heading) - 1:
+        heading = heading[1:-1]
+    return " ".join(heading.strip(" :–—-,|").split())
 
 
-def _known_cities(said: str, cities: Collection[str]) -> set[str]:
+def _known_cities(text: str, cities: Collection[str]) -> set[str]:
     """Longest first, so that 'New York City' does not also name York."""
-    found = set()
+    matches = set()
     for city in sorted({bare_city(each) for each in cities}, key=len, reverse=True):
         pattern = re.compile(rf"(?<!\w){re.escape(city)}(?!\w)")
-        if city and pattern.search(said):
-            found.add(city)
-            said = pattern.sub(" ", said)
-    return found
+        if city and pattern.search(text):
+            matches.add(city)
+            text = pattern.sub(" ", text)
+    return matches
 
 
 def without_tables(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

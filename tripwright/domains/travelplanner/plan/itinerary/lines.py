@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.plan.itinerary.names import (
 )
 from tripwright.domains.travelplanner.plan.itinerary.travel import (
     Journey,
-    Unreadable,
+    UnreadableItinerary,
     names_a_journey,
     plain,
     read_journey,
@@ -42,7 +42,7 @@ Kind = Literal[
 
 
 @dataclass(frozen=True)
-class Item:
+class ItineraryLine:
     """`exact`: a text of the official format, to be kept as it stands. `nights` of a stay: None is
     until the traveller leaves."""
 
@@ -53,7 +53,7 @@ class Item:
     exact: str | None = None
 
 
-NOTHING = Item("nothing")
+NOTHING = ItineraryLine("nothing")
 
 _BULLET = re.compile(r"\s*(?:(?:[-*•·–—+]|\d{1,2}[.)])\s+)?")
 _PICTOGRAM = re.compile(r"^[^\w\[\]\"“(*.$\\-]+")
@@ -134,40 +134,40 @@ def split_label(line: str) -> tuple[str, str]:
         if _CLOCK.match(_PICTOGRAM.sub("", body))
         else _PICTOGRAM.sub("", body)
     )
-    found = _LABEL.match(body)
-    if not found:
+    match = _LABEL.match(body)
+    if not match:
         return "", body.strip()
-    opened, label, closed = found.groups()
-    rest = body[found.end() :]
-    if opened and not closed:  # '**Lunch:** X', or '**Morning: Flight** from …'
-        rest = rest[len(opened) :] if rest.startswith(opened) else opened + rest
+    marks, label, closed = match.groups()
+    rest = body[match.end() :]
+    if marks and not closed:  # '**Lunch:** X', or '**Morning: Flight** from …'
+        rest = rest[len(marks) :] if rest.startswith(marks) else marks + rest
     return label.strip(), rest.strip()
 
 
-def read_line(label: str, body: str, cities: Collection[str]) -> Item:
+def read_line(label: str, body: str, cities: Collection[str]) -> ItineraryLine:
     """`cities`: all cities of the trip, by which 'Name, City' is told from a name with a comma."""
     kind = _kind_of_label(label)
     if kind == "heading" or not label:
         if not plain(body):
-            return Item("heading")
+            return ItineraryLine("heading")
         kind = _kind_of_body(body)
     if kind == "nothing" or (kind != "city" and _NONE.fullmatch(plain(body))):
         return NOTHING
     if (exact := exact_text(body)) is not None:
-        return Item(kind, exact=exact)
+        return ItineraryLine(kind, exact=exact)
     if kind == "city":
-        return Item(kind, exact=plain(body))
+        return ItineraryLine(kind, exact=plain(body))
     if kind == "check out":
         if not _LEAVES.fullmatch(body):
-            raise Unreadable("says more than checking out")
-        return Item(kind)
+            raise UnreadableItinerary("says more than checking out")
+        return ItineraryLine(kind)
     if kind == "travel":
-        return Item(
+        return ItineraryLine(
             kind,
             journey=read_journey(body if names_a_mode(body) or not label else f"{label} {body}"),
         )
     names = read_names(body, cities, many=kind == "attraction")
-    return Item(kind, names, nights=_nights(label, body) if kind == "accommodation" else 1)
+    return ItineraryLine(kind, names, nights=_nights(label, body) if kind == "accommodation" else 1)
 
 
 def names_a_mode(body: str) -> bool:
@@ -181,33 +181,33 @@ def names_a_mode(body: str) -> bool:
 def _kind_of_label(label: str) -> Kind:
     if not label:
         return "heading"
-    found = [kind for kind, pattern in _LABEL_PATTERNS if pattern.search(label)]
-    if "nothing" in found:
+    kinds = [kind for kind, pattern in _LABEL_PATTERNS if pattern.search(label)]
+    if "nothing" in kinds:
         return "nothing"
-    meals = [kind for kind in found if kind in ("breakfast", "lunch", "dinner")]
+    meals = [kind for kind in kinds if kind in ("breakfast", "lunch", "dinner")]
     if len(meals) > 1:
-        raise Unreadable("is for more than one meal")
-    if not found:
-        raise Unreadable(f"has the unknown label '{label}'")
-    return found[0]
+        raise UnreadableItinerary("is for more than one meal")
+    if not kinds:
+        raise UnreadableItinerary(f"has the unknown label '{label}'")
+    return kinds[0]
 
 
 def _kind_of_body(body: str) -> Kind:
-    said = plain(body)
-    if _NONE.fullmatch(said) or _ARRIVES.fullmatch(said) or re.fullmatch(r"[-_*=\s]*", body):
+    text = plain(body)
+    if _NONE.fullmatch(text) or _ARRIVES.fullmatch(text) or re.fullmatch(r"[-_*=\s]*", body):
         return "nothing"
     for kind, pattern in _VERB_PATTERNS:
-        if pattern.match(said):
+        if pattern.match(text):
             return kind
-    if names_a_journey(said):
+    if names_a_journey(text):
         return "travel"
-    raise Unreadable("is not understood")
+    raise UnreadableItinerary("is not understood")
 
 
 def _nights(label: str, body: str) -> int | None:
     """As many as the line says; a guest who checks in stays until leaving; otherwise the night of
     that day."""
     for segment in re.split(r"[|(),;]", MARKED.sub("", body)):
-        if (found := _NIGHTS.search(segment)) and "minimum" not in segment.lower():
-            return int(found[1])
+        if (match := _NIGHTS.search(segment)) and "minimum" not in segment.lower():
+            return int(match[1])
     return None if _CHECKS_IN.search(label) or _CHECKS_IN.match(plain(body)) else 1

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tripwright.domains.travelplanner.plan.itinerary.travel import Unreadable, plain
+from tripwright.domains.travelplanner.plan.itinerary.travel import UnreadableItinerary, plain
 from tripwright.domains.travelplanner.plan.plan import bare_city
 
 
@@ -55,9 +55,9 @@ _PRICE_TAIL = re.compile(
 def exact_text(body: str) -> str | None:
     """What `exactly "…"` holds: how our own rendering writes a text that would not survive being
     read."""
-    found = _EXACTLY.fullmatch(body)
+    match = _EXACTLY.fullmatch(body)
     try:
-        return str(json.loads(found[1])) if found else None
+        return str(json.loads(match[1])) if match else None
     except ValueError:
         return None
 
@@ -68,19 +68,19 @@ def read_names(body: str, cities: Collection[str], many: bool) -> tuple[Name, ..
     if not MARKED.match(rest):
         return _unmarked(rest, cities, many)
     names: list[Name] = []
-    while found := MARKED.match(rest):
-        text = next(group for group in found.groups() if group is not None)
-        name, rest = text.strip().removeprefix("**").removesuffix("**").strip(), rest[found.end() :]
+    while mark := MARKED.match(rest):
+        text = next(group for group in mark.groups() if group is not None)
+        name, rest = text.strip().removeprefix("**").removesuffix("**").strip(), rest[mark.end() :]
         city, rest = _city(rest, cities)
         if not name:
-            raise Unreadable("marks an empty name")
+            raise UnreadableItinerary("marks an empty name")
         names.append(Name(name, city))
         following = _NEXT.match(rest)
         if not following:
             break
         rest = rest[following.end() :]
     if len(names) > 1 and not many:
-        raise Unreadable("names more than one place")
+        raise UnreadableItinerary("names more than one place")
     _only_details(rest)
     return tuple(names)
 
@@ -88,30 +88,30 @@ def read_names(body: str, cities: Collection[str], many: bool) -> tuple[Name, ..
 def _city(rest: str, cities: Collection[str]) -> tuple[str | None, str]:
     """' in City' or ', City' after a name. After 'in' any proper name is a city; after a comma only
     a city of this trip."""
-    found = _PLACE.match(rest)
-    if not found:
+    match = _PLACE.match(rest)
+    if not match:
         return None, rest
-    city = found[1].strip()
-    known = {bare_city(each) for each in cities}
-    if bare_city(city) in known or (rest.startswith(" in ") and city[:1].isupper()):
-        return city, rest[found.end() :]
+    city = match[1].strip()
+    trip_cities = {bare_city(each) for each in cities}
+    if bare_city(city) in trip_cities or (rest.startswith(" in ") and city[:1].isupper()):
+        return city, rest[match.end() :]
     return None, rest
 
 
 def _only_details(rest: str) -> None:
     if not _DETAIL_START.match(rest):
-        raise Unreadable(f"goes on after the name with '{rest.strip()[:40]}'")
+        raise UnreadableItinerary(f"goes on after the name with '{rest.strip()[:40]}'")
     for segment in re.split(r"[|()]|\.\s", rest):
-        for found in MARKED.finditer(segment):
-            if not (_DETAIL_WORDS.search(found[0]) or ":" in segment[: found.start()]):
-                raise Unreadable(f"names more than one place ('{found[0][:40]}')")
+        for match in MARKED.finditer(segment):
+            if not (_DETAIL_WORDS.search(match[0]) or ":" in segment[: match.start()]):
+                raise UnreadableItinerary(f"names more than one place ('{match[0][:40]}')")
 
 
 def _unmarked(body: str, cities: Collection[str], many: bool) -> tuple[Name, ...]:
     head = re.split(r"\s+\|(?:\s+|$)", body, maxsplit=1)[0]
     pieces = [piece for piece in head.split(";") if piece.strip()] if many else [head]
     if not pieces:
-        raise Unreadable("names no place")
+        raise UnreadableItinerary("names no place")
     return tuple(_unmarked_name(piece.strip(), cities) for piece in pieces)
 
 
@@ -120,10 +120,12 @@ def _unmarked_name(text: str, cities: Collection[str]) -> Name:
     if name.endswith(".") and not name.endswith(".."):
         name = name[:-1].rstrip()
     if not plain(name) or re.search(r"\\?\$ ?\d|: |\*\*|[\[\]]", name):
-        raise Unreadable("does not show where the name of the place ends (mark it **so** or [so])")
-    known = {bare_city(each) for each in cities}
+        raise UnreadableItinerary(
+            "does not show where the name of the place ends (mark it **so** or [so])"
+        )
+    trip_cities = {bare_city(each) for each in cities}
     for separator in (",", " in "):
-        before, found, after = name.rpartition(separator)
-        if found and before.strip() and bare_city(after.strip()) in known:
+        before, comma, after = name.rpartition(separator)
+        if comma and before.strip() and bare_city(after.strip()) in trip_cities:
             return Name(before.strip(), after.strip())
     return Name(name)

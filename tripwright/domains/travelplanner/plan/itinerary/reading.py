@@ -6,7 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.itinerary.days import Day, official_plan, quoting
+from tripwright.domains.travelplanner.plan.itinerary.days import (
+    ItineraryDay,
+    official_plan,
+    quoting,
+)
 from tripwright.domains.travelplanner.plan.itinerary.headings import (
     day_heading,
     is_closing,
@@ -19,7 +23,7 @@ from tripwright.domains.travelplanner.plan.itinerary.lines import (
     split_label,
 )
 from tripwright.domains.travelplanner.plan.itinerary.travel import (
-    Unreadable,
+    UnreadableItinerary,
     read_journey,
     read_route,
 )
@@ -64,23 +68,25 @@ def parse_itinerary(
     try:
         days = _days(text, query)
         return Formatted(official_plan(days, query.org if query else _first_origin(days), city_of))
-    except Unreadable as problem:
+    except UnreadableItinerary as problem:
         return Formatted(None, str(problem))
 
 
-def _first_origin(days: list[Day]) -> str | None:
-    found = days[0].only("travel")
-    return found[1].journey.origin if found and found[1].journey else None
+def _first_origin(days: list[ItineraryDay]) -> str | None:
+    line = days[0].only("travel")
+    return line[1].journey.origin if line and line[1].journey else None
 
 
-def _days(text: str, query: Query | None) -> list[Day]:
+def _days(text: str, query: Query | None) -> list[ItineraryDay]:
     lines = [
         (number, line)
         for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
         if line.strip()
     ]
     if len(lines) > MOST_LINES:
-        raise Unreadable(f"an itinerary of {len(lines):,} lines is not read (at most {MOST_LINES})")
+        raise UnreadableItinerary(
+            f"an itinerary of {len(lines):,} lines is not read (at most {MOST_LINES})"
+        )
     for number, line in lines:
         if len(line) > LONGEST_LINE:
             raise quoting(
@@ -88,32 +94,32 @@ def _days(text: str, query: Query | None) -> list[Day]:
             )
     lines = list(without_tables(lines))
     cities = _cities(lines, query)
-    days: list[Day] = []
+    days: list[ItineraryDay] = []
     closed, pending = False, ""
     for number, line in lines:
-        found = day_heading(line)
+        heading = day_heading(line)
         # a cost summary may count the days again
-        if found and (not closed or found[0] == len(days) + 1):
-            days.append(_opened(found, len(days) + 1, line, cities))
+        if heading and (not closed or heading[0] == len(days) + 1):
+            days.append(_opened(heading, len(days) + 1, line, cities))
             closed, pending = False, ""
         elif days and not closed and not (closed := is_closing(line)):
             pending = _add(days[-1], number, line, pending, cities)
     if not days:
-        raise Unreadable("no line begins a day: expected 'Day 1', 'Day 2', …")
+        raise UnreadableItinerary("no line begins a day: expected 'Day 1', 'Day 2', …")
     return days
 
 
-def _opened(found: tuple[int, str], expected: int, line: str, cities: set[str]) -> Day:
-    number, rest = found
-    if number != expected or number > MOST_DAYS:
-        raise quoting(f"expected day {expected}, found day {number}", line)
+def _opened(heading: tuple[int, str], due: int, line: str, cities: set[str]) -> ItineraryDay:
+    number, rest = heading
+    if number != due or number > MOST_DAYS:
+        raise quoting(f"expected day {due}, found day {number}", line)
     try:
-        return Day(number, read_heading(rest, cities), line)
-    except Unreadable as problem:
+        return ItineraryDay(number, read_heading(rest, cities), line)
+    except UnreadableItinerary as problem:
         raise quoting(f"day {number} {problem}", line) from None
 
 
-def _add(day: Day, number: int, line: str, pending: str, cities: set[str]) -> str:
+def _add(day: ItineraryDay, number: int, line: str, pending: str, cities: set[str]) -> str:
     """Adds what the line says to the day. A label on a line of its own ('Attractions:') is
     returned: it holds for the lines below."""
     try:
@@ -121,7 +127,7 @@ def _add(day: Day, number: int, line: str, pending: str, cities: set[str]) -> st
         if label and not body.strip("*_ "):
             return label
         item = read_line(label or pending, body, cities)
-    except Unreadable as problem:
+    except UnreadableItinerary as problem:
         raise quoting(f"line {number} {problem}", line) from None
     if item.kind not in ("nothing", "heading"):
         day.items.append((line, item))
@@ -139,7 +145,7 @@ def _cities(lines: list[_Line], query: Query | None) -> set[str]:
         elif not heading and names_a_mode(line):
             try:
                 journey = read_journey(line)
-            except Unreadable:
+            except UnreadableItinerary:
                 continue
             cities |= {journey.origin, journey.destination}
     return cities

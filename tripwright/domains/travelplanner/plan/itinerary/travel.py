@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 
 
-class Unreadable(ValueError):
+class UnreadableItinerary(ValueError):
     """A line that is not understood; the message says what is missing, the caller quotes the
     line."""
 
@@ -74,107 +74,107 @@ def plain(text: str) -> str:
 
 
 def names_a_journey(text: str) -> bool:
-    said = plain(text)
-    return bool(_FROM_TO.search(said) or _DEPART_ARRIVE.search(said) or _ARROW.search(said))
+    words = plain(text)
+    return bool(_FROM_TO.search(words) or _DEPART_ARRIVE.search(words) or _ARROW.search(words))
 
 
 def read_route(text: str) -> tuple[str, str] | None:
     """'from A to B', 'A to B' or 'A → B', and nothing else."""
-    said = plain(text)
-    found = re.fullmatch(r"(?:from )?(.+?)(?: to | ?(?:→|->|–>) ?)(.+)", said, re.IGNORECASE)
-    if not found or re.search(r" to |→|->", found[2]) or re.search(r"[|,;\[\]]", said):
+    route = plain(text)
+    match = re.fullmatch(r"(?:from )?(.+?)(?: to | ?(?:→|->|–>) ?)(.+)", route, re.IGNORECASE)
+    if not match or re.search(r" to |→|->", match[2]) or re.search(r"[|,;\[\]]", route):
         return None
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def read_journey(text: str) -> Journey:
-    said = plain(text)
-    mode = _mode(said)
-    origin, destination = _route(said, mode)
+    words = plain(text)
+    mode = _mode(words)
+    origin, destination = _route(words, mode)
     route = f"from {origin} to {destination}"
     if mode == "flight":
         return Journey(
             origin,
             destination,
-            f"Flight Number: {_flight_number(said)}, {route}{_times(said)}{_fare(said)}",
+            f"Flight Number: {_flight_number(words)}, {route}{_times(words)}{_fare(words)}",
         )
-    return Journey(origin, destination, f"{mode}, {route}{_road_details(said)}")
+    return Journey(origin, destination, f"{mode}, {route}{_road_details(words)}")
 
 
-def _mode(said: str) -> str:
-    modes = [mode for mode, words in _MODES.items() if words.search(said)]
+def _mode(text: str) -> str:
+    modes = [mode for mode, words in _MODES.items() if words.search(text)]
     if len(modes) > 1:
-        raise Unreadable("names two ways of travelling")
+        raise UnreadableItinerary("names two ways of travelling")
     if modes:
         return modes[0]
-    if other := _OTHER_MODE.search(said):
+    if other := _OTHER_MODE.search(text):
         return other[1].capitalize()
-    raise Unreadable("does not say how: by flight, taxi or self-driving")
+    raise UnreadableItinerary("does not say how: by flight, taxi or self-driving")
 
 
-def _route(said: str, mode: str) -> tuple[str, str]:
-    found = _FROM_TO.search(said) or _DEPART_ARRIVE.search(said)
-    if not found:
-        bare = _FLIGHT_NUMBER.sub(" ", said)
+def _route(text: str, mode: str) -> tuple[str, str]:
+    match = _FROM_TO.search(text) or _DEPART_ARRIVE.search(text)
+    if not match:
+        bare = _FLIGHT_NUMBER.sub(" ", text)
         for words in (_MODES.get(mode, _OTHER_MODE), re.compile(r"^\W+")):
             bare = words.sub("", bare)
-        found = _ARROW.match(bare.strip())
-    if not found:
-        raise Unreadable("does not say from where to where")
-    origin, destination = found[1].strip(), found[2].strip()
+        match = _ARROW.match(bare.strip())
+    if not match:
+        raise UnreadableItinerary("does not say from where to where")
+    origin, destination = match[1].strip(), match[2].strip()
     if re.search(r" to |→|->", destination):
-        raise Unreadable("names more than two cities")
+        raise UnreadableItinerary("names more than two cities")
     return origin, destination
 
 
-def _flight_number(said: str) -> str:
+def _flight_number(text: str) -> str:
     """Empty where none is given: still a flight, and one that no table holds."""
-    found = {
-        next(group for group in match.groups() if group) for match in _FLIGHT_NUMBER.finditer(said)
+    numbers = {
+        next(group for group in match.groups() if group) for match in _FLIGHT_NUMBER.finditer(text)
     }
-    if len(found) > 1:
-        raise Unreadable(f"names several flights ({', '.join(sorted(found))})")
-    return found.pop() if found else ""
+    if len(numbers) > 1:
+        raise UnreadableItinerary(f"names several flights ({', '.join(sorted(numbers))})")
+    return numbers.pop() if numbers else ""
 
 
-def _times(said: str) -> str:
+def _times(text: str) -> str:
     departure, arrival, span = (
-        _DEPARTURE.search(said) or _DEPART_AT.search(said),
-        _ARRIVAL.search(said),
-        _SPAN.search(said),
+        _DEPARTURE.search(text) or _DEPART_AT.search(text),
+        _ARRIVAL.search(text),
+        _SPAN.search(text),
     )
     if not departure and not arrival and span:
         return f", Departure Time: {span[1]}, Arrival Time: {span[2]}"
     times = (("Departure Time", departure), ("Arrival Time", arrival))
-    return "".join(f", {label}: {found[1]}" for label, found in times if found)
+    return "".join(f", {label}: {match[1]}" for label, match in times if match)
 
 
-def _segments(said: str) -> dict[str, str]:
+def _segments(text: str) -> dict[str, str]:
     """'… | Duration: 2 hours | …' → {'duration': '2 hours'}: our own rendering, and the layouts
     that follow it."""
-    pairs = (segment.partition(": ") for segment in said.split(" | ")[1:])
+    pairs = (segment.partition(": ") for segment in text.split(" | ")[1:])
     return {key.strip().lower(): value.strip() for key, colon, value in pairs if colon}
 
 
-def _fare(said: str) -> str:
+def _fare(text: str) -> str:
     """What our own rendering says of a flight. A bare '$542' elsewhere may be the whole party's,
     and is not read."""
-    stated = _segments(said)
-    fare = stated.get(FARE.lower(), "").removeprefix("$")
-    if not fare.isdigit() or not stated.get("duration") or not stated.get("distance"):
+    segments = _segments(text)
+    fare = segments.get(FARE.lower(), "").removeprefix("$")
+    if not fare.isdigit() or not segments.get("duration") or not segments.get("distance"):
         return ""
-    return f", duration: {stated['duration']}, distance: {stated['distance']}, cost: {fare}"
+    return f", duration: {segments['duration']}, distance: {segments['distance']}, cost: {fare}"
 
 
-def _road_details(said: str) -> str:
-    stated = {
-        key: value for key, value in _segments(said).items() if key in ("duration", "distance")
+def _road_details(text: str) -> str:
+    claims = {
+        key: value for key, value in _segments(text).items() if key in ("duration", "distance")
     }
     for key, pattern in (("duration", _DURATION), ("distance", _DISTANCE)):
-        if key not in stated and (found := pattern.search(said)):
-            stated[key] = found[1]
-    if money := _MONEY.search(said):
-        stated["cost"] = (money[1] or money[2]).replace(",", "")
+        if key not in claims and (match := pattern.search(text)):
+            claims[key] = match[1]
+    if money := _MONEY.search(text):
+        claims["cost"] = (money[1] or money[2]).replace(",", "")
     return "".join(
-        f", {key}: {stated[key]}" for key in ("duration", "distance", "cost") if key in stated
+        f", {key}: {claims[key]}" for key in ("duration", "distance", "cost") if key in claims
     )

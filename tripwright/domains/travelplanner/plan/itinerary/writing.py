@@ -14,7 +14,7 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.itinerary.headings import day_heading, read_heading
 from tripwright.domains.travelplanner.plan.itinerary.lines import read_line, split_label
-from tripwright.domains.travelplanner.plan.itinerary.travel import FARE, Unreadable
+from tripwright.domains.travelplanner.plan.itinerary.travel import FARE, UnreadableItinerary
 from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN
 from tripwright.domains.travelplanner.plan.render import request_line
 from tripwright.domains.travelplanner.query import Query
@@ -73,70 +73,70 @@ def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
     )
     lines = ["", f"Day {number}{date}: {_city(day['current_city'])}"]
     for key, label in _LABELS.items():
-        said = day[key]
+        text = day[key]
         pieces = (
             []
-            if said == "-"
-            else _sights(said)
+            if text == "-"
+            else _sights(text)
             if key == "attraction"
-            else [_readable(key, label, said) or _exactly(said)]
+            else [_readable(key, label, text) or _exactly(text)]
         )
         lines += [f"- {label}: {piece}" for piece in pieces]
     return lines
 
 
-def _city(said: str) -> str:
-    for readable in (said, f"in {said}") if not _has_answer_tag(said) else ():
-        found = day_heading(f"Day 1: {readable}") if "\n" not in readable else None
+def _city(text: str) -> str:
+    for readable in (text, f"in {text}") if not _has_answer_tag(text) else ():
+        heading_match = day_heading(f"Day 1: {readable}") if "\n" not in readable else None
         try:
-            heading = read_heading(found[1], ()) if found else None
-        except Unreadable:
+            heading = read_heading(heading_match[1], ()) if heading_match else None
+        except UnreadableItinerary:
             continue
         if heading and (
-            heading.exact == said
-            or (heading.route and f"from {heading.route[0]} to {heading.route[1]}" == said)
+            heading.exact == text
+            or (heading.route and f"from {heading.route[0]} to {heading.route[1]}" == text)
         ):
             return readable
-    return _exactly(said)
+    return _exactly(text)
 
 
-def _sights(said: str) -> list[str]:
+def _sights(text: str) -> list[str]:
     """One line for each, where all are of the readable kind; else the whole as one."""
-    *pieces, rest = said.split(";")
-    written = [_readable("attraction", _LABELS["attraction"], piece) for piece in pieces]
-    readable = [line for line in written if line]
-    return readable if readable and len(readable) == len(written) and not rest else [_exactly(said)]
+    *pieces, rest = text.split(";")
+    lines = [_readable("attraction", _LABELS["attraction"], piece) for piece in pieces]
+    readable = [line for line in lines if line]
+    return readable if readable and len(readable) == len(lines) and not rest else [_exactly(text)]
 
 
-def _readable(key: str, label: str, said: str) -> str | None:
-    """`said` in the readable form, if reading that gives `said` back."""
-    written = (
-        _journey(said)
+def _readable(key: str, label: str, text: str) -> str | None:
+    """`text` in the readable form, if reading that gives `text` back."""
+    readable = (
+        _journey(text)
         if key == "transportation"
-        else "[{0}] in {2}".format(*said.rpartition(", "))
-        if ", " in said
+        else "[{0}] in {2}".format(*text.rpartition(", "))
+        if ", " in text
         else None
     )
-    if written is None or "\n" in written or not written.isprintable() or _has_answer_tag(said):
+    if readable is None or "\n" in readable or not readable.isprintable() or _has_answer_tag(text):
         return None
     try:
-        item = read_line(*split_label(f"- {label}: {written}"), ())
-    except Unreadable:
+        item = read_line(*split_label(f"- {label}: {readable}"), ())
+    except UnreadableItinerary:
         return None
     if item.journey:
-        return written if item.journey.text == said else None
+        return readable if item.journey.text == text else None
     return (
-        written
+        readable
         if len(item.names) == 1
-        and f"{item.names[0].text}, {item.names[0].city}" == said
+        and f"{item.names[0].text}, {item.names[0].city}" == text
         and item.nights == 1
         else None
     )
 
 
-def _journey(said: str) -> str | None:
-    if found := _FLIGHT.fullmatch(said):
-        number, route, departure, arrival, duration, distance, cost = found.groups()
+def _journey(text: str) -> str | None:
+    if match := _FLIGHT.fullmatch(text):
+        number, route, departure, arrival, duration, distance, cost = match.groups()
         details = (
             ("Departure", departure),
             ("Arrival", arrival),
@@ -150,22 +150,20 @@ def _journey(said: str) -> str | None:
                 *(f"{label}: {value}" for label, value in details if value),
             ]
         )
-    if found := _ROAD.fullmatch(said):
-        mode, route, duration, distance, cost = found.groups()
-        stated = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
+    if match := _ROAD.fullmatch(text):
+        mode, route, duration, distance, cost = match.groups()
+        claims = (("Duration", duration), ("Distance", distance), ("Cost", cost and f"${cost}"))
         return " | ".join(
-            [f"{mode} {route}", *(f"{label}: {value}" for label, value in stated if value)]
+            [f"{mode} {route}", *(f"{label}: {value}" for label, value in claims if value)]
         )
     return None
 
 
-def _exactly(said: str) -> str:
-    written = json.dumps(said, ensure_ascii=not said.isprintable())
-    return (
-        f"exactly {written.replace('<', chr(92) + 'u003c') if _has_answer_tag(said) else written}"
-    )
+def _exactly(text: str) -> str:
+    quoted = json.dumps(text, ensure_ascii=not text.isprintable())
+    return f"exactly {quoted.replace('<', chr(92) + 'u003c') if _has_answer_tag(text) else quoted}"
 
 
-def _has_answer_tag(said: str) -> bool:
+def _has_answer_tag(text: str) -> bool:
     """Written plainly, it would make the itinerary look like a response with an answer block."""
-    return OPEN in said or CLOSE in said
+    return OPEN in text or CLOSE in text

@@ -19,7 +19,7 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
-from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.domains.travelplanner.rules.official.completeness import is_not_absent
 from tripwright.domains.travelplanner.rules.official.route import (
     CITY,
@@ -31,35 +31,35 @@ from tripwright.domains.travelplanner.rules.text import attraction_pieces, fille
 from tripwright.verdict import Result
 
 
-def is_valid_restaurants(query: Query, days: Days, found: Found) -> Result:
-    seen: list[Any] = []
+def is_valid_restaurants(query: Query, days: Days, lookup: Lookup) -> Result:
+    meals: list[Any] = []
     for number, day in enumerate(days, start=1):
         for meal in MEALS:
             if meal in day and filled(day[meal]):
-                if day[meal] in seen:
+                if day[meal] in meals:
                     # only this message of the three names it
-                    named = f" {day[meal]}" if meal == "lunch" else ""
-                    message = f"The restaurant in day {number} {meal}{named} is repeated."
+                    name = f" {day[meal]}" if meal == "lunch" else ""
+                    message = f"The restaurant in day {number} {meal}{name} is repeated."
                     return failed(message, number, meal, day[meal], "a restaurant not yet visited")
-                seen.append(day[meal])
+                meals.append(day[meal])
     return PASS
 
 
-def is_valid_attractions(query: Query, days: Days, found: Found) -> Result:
-    seen: set[str] = set()
+def is_valid_attractions(query: Query, days: Days, lookup: Lookup) -> Result:
+    sights: set[str] = set()
     for number, day in enumerate(days, start=1):
         if "attraction" in day and filled(day["attraction"]):
             for piece in attraction_pieces(day["attraction"]):
-                if piece in seen:
+                if piece in sights:
                     message = f"The attraction '{piece}' in day {number} is repeated."
                     return failed(
                         message, number, "attraction", piece, "an attraction not yet visited"
                     )
-                seen.add(piece)
+                sights.add(piece)
     return PASS
 
 
-def is_valid_accommodation(query: Query, days: Days, found: Found) -> Result:
+def is_valid_accommodation(query: Query, days: Days, lookup: Lookup) -> Result:
     """Minimum nights, for names that mean exactly one row; a run is broken by any other
     spelling."""
     stays: list[Any] = []
@@ -73,23 +73,23 @@ def is_valid_accommodation(query: Query, days: Days, found: Found) -> Result:
     for stay, run in groupby(stays):
         nights = len(list(run))
         if stay not in ("-", ""):
-            rows = found.stays(stay)
+            rows = lookup.stays(stay)
             if len(rows) == 1 and nights < rows[0].minimum_nights:
                 message = f"The accommodation {stay} do not obey the minumum nights rule."
-                needed = f"at least {rows[0].minimum_nights:g} nights in a row"
-                return failed(message, first, "accommodation", f"{nights} in {stay}", needed)
+                requirement = f"at least {rows[0].minimum_nights:g} nights in a row"
+                return failed(message, first, "accommodation", f"{nights} in {stay}", requirement)
         first += nights
     return PASS
 
 
-def is_valid_transportation(query: Query, days: Days, found: Found) -> Result:
+def is_valid_transportation(query: Query, days: Days, lookup: Lookup) -> Result:
     if not filled(days[0]["transportation"]):
-        said = days[0]["transportation"]
+        text = days[0]["transportation"]
         return failed(
             "The transportation in day 1 should not be empty.",
             1,
             "transportation",
-            said,
+            text,
             "a way to leave home",
         )
     modes = {
@@ -98,20 +98,20 @@ def is_valid_transportation(query: Query, days: Days, found: Found) -> Result:
         if "transportation" in day and filled(day["transportation"])
     }
     if "Self-driving" in modes and modes & {"Flight", "Taxi"}:
-        used = ", ".join(sorted(mode for mode in modes if mode))
+        modes_text = ", ".join(sorted(mode for mode in modes if mode))
         return failed(
             "The transportation is conflicting.",
             None,
             "transportation",
-            used,
+            modes_text,
             "self-driving all the way, or not at all",
         )
     return PASS
 
 
-def is_valid_information_in_current_city(query: Query, days: Days, found: Found) -> Result:
+def is_valid_information_in_current_city(query: Query, days: Days, lookup: Lookup) -> Result:
     for number, day in enumerate(days, start=1):
-        route = found.route_of_day(day[CITY])
+        route = lookup.route_of_day(day[CITY])
         # the official bug: on a stay day, the letters of its name
         cities = route if len(route) == 2 else route[0]
         field = _out_of_city(day, cities)
@@ -154,7 +154,7 @@ def _mentions_any(text: Any, cities: list[str] | str) -> bool:
     return False
 
 
-CHECKS: tuple[tuple[str, Callable[[Query, Days, Found], Result]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[Query, Days, Lookup], Result]], ...] = (
     ("is_reasonable_visiting_city", is_reasonable_visiting_city),
     ("is_valid_restaurants", is_valid_restaurants),
     ("is_valid_attractions", is_valid_attractions),

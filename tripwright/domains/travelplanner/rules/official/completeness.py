@@ -8,7 +8,7 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
-from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.domains.travelplanner.rules.official.route import CITY, Days, wrong_city_count
 from tripwright.domains.travelplanner.rules.text import filled
 from tripwright.verdict import Result
@@ -18,20 +18,20 @@ UNUSED_DAY = "You don't need to fill in the information for this or later days."
 FIELDS = FIELDS_AS_CHECKED[1:]
 
 
-def is_not_absent(query: Query, days: Days, found: Found) -> Result:
-    used = sum(1 for day in days if day != {} and day[CITY] != UNUSED_DAY)
-    if used != query.days:
-        return failed("Invalid Days", None, None, f"{used} days", f"{query.days} days")
-    if wrong := wrong_city_count(query, days, found):
+def is_not_absent(query: Query, days: Days, lookup: Lookup) -> Result:
+    day_count = sum(1 for day in days if day != {} and day[CITY] != UNUSED_DAY)
+    if day_count != query.days:
+        return failed("Invalid Days", None, None, f"{day_count} days", f"{query.days} days")
+    if wrong := wrong_city_count(query, days, lookup):
         return wrong
-    given = 0
+    entries = 0
     for number, day in enumerate(days, start=1):
         problem = _absent(day, number, query.days)
         if problem:
             return problem
-        given += sum(1 for value in day.values() if filled(value))
-    if given / (6 * query.days) < 0.5:
-        found_share = f"{given} of {6 * query.days} entries"
+        entries += sum(1 for value in day.values() if filled(value))
+    if entries / (6 * query.days) < 0.5:
+        found_share = f"{entries} of {6 * query.days} entries"
         return failed(
             "The absent information is more than 50%.",
             None,

@@ -16,7 +16,7 @@ from typing import Any
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import NOT_ASKED, PASS, Cost, CostKind, failed
-from tripwright.domains.travelplanner.rules.lookup import Found, road_cost_usd
+from tripwright.domains.travelplanner.rules.lookup import Lookup, road_cost_usd
 from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.domains.travelplanner.rules.official.sandbox import flight_number, travel_route
 from tripwright.domains.travelplanner.rules.text import filled
@@ -37,32 +37,34 @@ REQUIRED_ROOM = {
 SEATS = {"self-driving": 5, "taxi": 4}  # per vehicle
 
 
-def valid_cuisine(query: Query, days: Days, found: Found) -> Result:
+def valid_cuisine(query: Query, days: Days, lookup: Lookup) -> Result:
     """Every wanted cuisine at some meal away from home. A meal at home ends its whole day (the
     official `continue`)."""
-    wanted = query.local_constraint.cuisine
-    if not wanted:
+    cuisines = query.local_constraint.cuisine
+    if not cuisines:
         return NOT_ASKED
     tasted: set[str] = set()
     for day in days:
         for meal in MEALS:
             if not filled(day[meal]):
                 continue
-            if found.city_of_meal(day[meal]) == query.org:
+            if lookup.city_of_meal(day[meal]) == query.org:
                 break
-            row = found.restaurant(day[meal])
+            row = lookup.restaurant(day[meal])
             if row is not None:
-                tasted.update(cuisine for cuisine in wanted if cuisine in row.cuisines)
-    if len(tasted) == len(wanted):
+                tasted.update(cuisine for cuisine in cuisines if cuisine in row.cuisines)
+    if len(tasted) == len(cuisines):
         return PASS
-    for cuisine in wanted:
+    for cuisine in cuisines:
         if cuisine not in tasted:
-            tried = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
+            cuisines_text = (
+                f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
+            )
             return failed(
                 f"The cuisine {cuisine} is not satisfied.",
                 None,
                 None,
-                tried,
+                cuisines_text,
                 f"a meal away from home that is {cuisine}",
             )
     raise TypeError(
@@ -70,27 +72,27 @@ def valid_cuisine(query: Query, days: Days, found: Found) -> Result:
     )
 
 
-def valid_room_rule(query: Query, days: Days, found: Found) -> Result:
+def valid_room_rule(query: Query, days: Days, lookup: Lookup) -> Result:
     rule = query.local_constraint.house_rule
     if rule is None:
         return NOT_ASKED
     forbidding = FORBIDDING_RULE.get(rule)
     for number, day in enumerate(days, start=1):
         if filled(day["accommodation"]):
-            row = found.stay(day["accommodation"])
+            row = lookup.stay(day["accommodation"])
             if row is not None and forbidding is not None and forbidding in row.house_rules:
-                said = f"{row.name}: {row.house_rules}"
+                text = f"{row.name}: {row.house_rules}"
                 return failed(
                     f"The house rule should be {rule}.",
                     number,
                     "accommodation",
-                    said,
+                    text,
                     f"a place that allows {rule}",
                 )
     return PASS
 
 
-def valid_transportation(query: Query, days: Days, found: Found) -> Result:
+def valid_transportation(query: Query, days: Days, lookup: Lookup) -> Result:
     """Case-sensitive, unlike modes and costs."""
     wish = query.local_constraint.transportation
     if wish is None:
@@ -112,17 +114,17 @@ def valid_transportation(query: Query, days: Days, found: Found) -> Result:
     return PASS
 
 
-def valid_room_type(query: Query, days: Days, found: Found) -> Result:
+def valid_room_type(query: Query, days: Days, lookup: Lookup) -> Result:
     wish = query.local_constraint.room_type
     if wish is None:
         return NOT_ASKED
     for number, day in enumerate(days, start=1):
         if filled(day["accommodation"]):
-            row = found.stay(day["accommodation"])
+            row = lookup.stay(day["accommodation"])
             if row is not None and not is_wanted_room(wish, row.room_type):
-                said = f"{row.name}: {row.room_type}"
+                text = f"{row.name}: {row.room_type}"
                 return failed(
-                    f"The room type should be {wish}.", number, "accommodation", said, wish
+                    f"The room type should be {wish}.", number, "accommodation", text, wish
                 )
     return PASS
 
@@ -134,21 +136,21 @@ def is_wanted_room(wish: str, room_type: str) -> bool:
     return wish not in REQUIRED_ROOM or room_type == REQUIRED_ROOM[wish]
 
 
-def costs_of(query: Query, days: Days, found: Found) -> Iterator[Cost]:
+def costs_of(query: Query, days: Days, lookup: Lookup) -> Iterator[Cost]:
     """What the official rules charge the whole party, in the order in which they add it up."""
     party_size = query.people_number
     for number, day in enumerate(days, start=1):
         if filled(day["transportation"]):
-            yield from _transport_cost(day, number, party_size, found)
+            yield from _transport_cost(day, number, party_size, lookup)
         for meal in MEALS:
             if filled(day[meal]):
-                restaurant = found.restaurant(day[meal])
+                restaurant = lookup.restaurant(day[meal])
                 if restaurant is not None:
                     yield Cost(
                         number, meal, restaurant.name, restaurant.average_cost_usd, party_size
                     )
         if filled(day["accommodation"]):
-            stay = found.stay(day["accommodation"])
+            stay = lookup.stay(day["accommodation"])
             if stay is not None:
                 yield Cost(
                     number,
@@ -159,20 +161,20 @@ def costs_of(query: Query, days: Days, found: Found) -> Iterator[Cost]:
                 )
 
 
-def _transport_cost(day: Any, number: int, party_size: int, found: Found) -> Iterator[Cost]:
+def _transport_cost(day: Any, number: int, party_size: int, lookup: Lookup) -> Iterator[Cost]:
     origin, destination = travel_route(day)
     if origin is None or destination is None:
         return
-    said = day["transportation"]
-    lowered = said.lower()
+    text = day["transportation"]
+    lowered = text.lower()
     route = f"from {origin} to {destination}"
     if "flight number" in lowered:
-        rows = found.flights_numbered(flight_number(said))
+        rows = lookup.flights_numbered(flight_number(text))
         if rows:
             yield Cost(number, "flight", f"{rows[0].number} {route}", rows[0].price_usd, party_size)
     elif "self-driving" in lowered or "taxi" in lowered:
         mode: CostKind = "self-driving" if "self-driving" in lowered else "taxi"
-        per_vehicle_usd = road_cost_usd(found.world, origin, destination, mode)
+        per_vehicle_usd = road_cost_usd(lookup.world, origin, destination, mode)
         if per_vehicle_usd is None:
             # shut out by the gate on the sandbox rule
             raise TypeError("a road without a known cost has no price")
@@ -193,7 +195,7 @@ def valid_cost(query: Query, costs: Sequence[Cost]) -> Result:
     )
 
 
-WISHES: tuple[tuple[str, Callable[[Query, Days, Found], Result]], ...] = (
+WISHES: tuple[tuple[str, Callable[[Query, Days, Lookup], Result]], ...] = (
     ("valid_cuisine", valid_cuisine),
     ("valid_room_rule", valid_room_rule),
     ("valid_transportation", valid_transportation),

@@ -7,12 +7,12 @@ from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PlanVerdict
-from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.domains.travelplanner.rules.official import commonsense, hard
 from tripwright.domains.travelplanner.rules.official.staged import StagedRules
 from tripwright.world.store import World
 
-OFFICIAL = StagedRules("official", Found, commonsense.CHECKS, hard.WISHES, hard.costs_of)
+OFFICIAL = StagedRules("official", Lookup, commonsense.CHECKS, hard.WISHES, hard.costs_of)
 
 
 def judge_official(query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:

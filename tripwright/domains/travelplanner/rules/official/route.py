@@ -8,17 +8,17 @@ from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import PASS, failed
-from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.verdict import Result
 
 Days = list[Any]  # the plan's days within the query's length, official format
 CITY = "current_city"
 
 
-def is_reasonable_visiting_city(query: Query, days: Days, found: Found) -> Result:
+def is_reasonable_visiting_city(query: Query, days: Days, lookup: Lookup) -> Result:
     route: list[str] = []
     for number, day in enumerate(days, start=1):
-        cities = found.route_of_day(day[CITY])
+        cities = lookup.route_of_day(day[CITY])
         if number == 1 and len(cities) == 2 and cities[0] != query.org:
             return failed(
                 f"The first day's city should be {query.org}.",
@@ -37,12 +37,12 @@ def is_reasonable_visiting_city(query: Query, days: Days, found: Found) -> Resul
             "a trip that ends where it began",
         )
     if not _is_valid_sequence(route):
-        needed = (
+        requirement = (
             "a trip that stays in every city it comes to, leaves it by name and does not come back"
             " to it"
         )
-        return failed("The city sequence is invalid.", None, CITY, _path(route), needed)
-    cities_of_world = found.world.cities
+        return failed("The city sequence is invalid.", None, CITY, _path(route), requirement)
+    cities_of_world = lookup.world.cities
     for index, city in enumerate(route):
         if city not in cities_of_world:
             return failed(f"{city} is not a valid city.", None, CITY, city, "a city of this world")
@@ -78,19 +78,19 @@ def _is_valid_sequence(route: list[str]) -> bool:
     return True
 
 
-def wrong_city_count(query: Query, days: Days, found: Found) -> Result | None:
+def wrong_city_count(query: Query, days: Days, lookup: Lookup) -> Result | None:
     """What completeness asks of the route; None where the number of cities is right."""
-    message, needed = (
+    message, requirement = (
         "Invalid City Number",
         f"{query.visiting_city_number} to visit, from {query.org}",
     )
     visited: set[str] = set()
     for number, day in enumerate(days, start=1):
-        cities = found.route_of_day(day[CITY])
+        cities = lookup.route_of_day(day[CITY])
         if number == 1 and len(cities) == 2 and cities[0] != query.org:
-            return failed(message, 1, CITY, f"a start from {cities[0]}", needed)
+            return failed(message, 1, CITY, f"a start from {cities[0]}", requirement)
         visited.update(cities)
     visited.discard(query.org)
     if len(visited) == query.visiting_city_number:
         return None
-    return failed(message, None, CITY, f"{len(visited)}: {', '.join(sorted(visited))}", needed)
+    return failed(message, None, CITY, f"{len(visited)}: {', '.join(sorted(visited))}", requirement)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, Cost, PlanVerdict
-from tripwright.domains.travelplanner.rules.lookup import Found
+from tripwright.domains.travelplanner.rules.lookup import Lookup
 from tripwright.domains.travelplanner.rules.official.hard import total_usd, valid_cost
 from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.verdict import Fact, Facts, Result
@@ -23,28 +23,28 @@ from tripwright.world.store import World
 # Kinds of exception that a malformed plan or request raises in the official code and in STAR's.
 PLAN_FAULTS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 
-Looked = TypeVar("Looked", bound=Found)
+SomeLookup = TypeVar("SomeLookup", bound=Lookup)
 
 
 @dataclass(frozen=True)
-class StagedRules(Generic[Looked]):
+class StagedRules(Generic[SomeLookup]):
     """`checks` and `wishes` run in their order, by name; `look_up` makes one plan's look-ups."""
 
     name: str
-    look_up: Callable[[World], Looked]
-    checks: tuple[tuple[str, Callable[[Query, Days, Looked], Result]], ...]
-    wishes: tuple[tuple[str, Callable[[Query, Days, Looked], Result]], ...]
-    costs_of: Callable[[Query, Days, Looked], Iterable[Cost]]
+    look_up: Callable[[World], SomeLookup]
+    checks: tuple[tuple[str, Callable[[Query, Days, SomeLookup], Result]], ...]
+    wishes: tuple[tuple[str, Callable[[Query, Days, SomeLookup], Result]], ...]
+    costs_of: Callable[[Query, Days, SomeLookup], Iterable[Cost]]
 
     def judge(self, query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
         """Facts about one plan in the official format. None and [] count as not delivered."""
         if not plan:
             return PlanVerdict.undelivered(self.name)
-        found = self.look_up(world)
+        lookup = self.look_up(world)
         try:
             days = plan[: query.days]
             checked = {
-                name: Fact.of(name, check(query, days, found)) for name, check in self.checks
+                name: Fact.of(name, check(query, days, lookup)) for name, check in self.checks
             }
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, None, None, None, type(error).__name__, False)
@@ -52,7 +52,7 @@ class StagedRules(Generic[Looked]):
         if not (facts["is_not_absent"].passed and facts["is_valid_information_in_sandbox"].passed):
             return PlanVerdict(self.name, True, facts, None, None, None, False)
         try:
-            hard_facts, costs = self._hard_facts(query, days, found)
+            hard_facts, costs = self._hard_facts(query, days, lookup)
         except PLAN_FAULTS as error:
             return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
         final = all(fact.passed for fact in facts.values()) and all(
@@ -61,9 +61,9 @@ class StagedRules(Generic[Looked]):
         return PlanVerdict(self.name, True, facts, hard_facts, total_usd(costs), None, final, costs)
 
     def _hard_facts(
-        self, query: Query, days: Days, found: Looked
+        self, query: Query, days: Days, lookup: SomeLookup
     ) -> tuple[Facts, tuple[Cost, ...]]:
-        facts = {name: Fact.of(name, check(query, days, found)) for name, check in self.wishes}
-        costs = tuple(self.costs_of(query, days, found))
+        facts = {name: Fact.of(name, check(query, days, lookup)) for name, check in self.wishes}
+        costs = tuple(self.costs_of(query, days, lookup))
         facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))
         return facts, costs

@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.rules.official.route import Days
 from tripwright.domains.travelplanner.rules.official.sandbox import travel_route
 from tripwright.domains.travelplanner.rules.star.lookup import (
     Mode,
-    StarFound,
+    StarLookup,
     flight_number,
     mode_of,
 )
@@ -30,85 +30,85 @@ FORBIDDEN_MODE: dict[str, Mode] = {"no flight": "flight", "no self-driving": "se
 ROOMS = ("not shared room", *hard.REQUIRED_ROOM)
 
 
-def valid_cuisine(query: Query, days: Days, found: StarFound) -> Result:
-    wanted = query.local_constraint.cuisine
-    if not wanted:
+def valid_cuisine(query: Query, days: Days, lookup: StarLookup) -> Result:
+    cuisines = query.local_constraint.cuisine
+    if not cuisines:
         return NOT_ASKED
     tasted: set[str] = set()
     for day in days:
         for meal in MEALS:
-            if filled(day.get(meal)) and found.city_of_meal(day[meal]) != query.org:
-                row = found.restaurant(day[meal])
+            if filled(day.get(meal)) and lookup.city_of_meal(day[meal]) != query.org:
+                row = lookup.restaurant(day[meal])
                 tasted.update(
-                    cuisine for cuisine in wanted if row is not None and cuisine in row.cuisines
+                    cuisine for cuisine in cuisines if row is not None and cuisine in row.cuisines
                 )
-    missing = ", ".join(cuisine for cuisine in dict.fromkeys(wanted) if cuisine not in tasted)
-    if not missing:
+    lacking = ", ".join(cuisine for cuisine in dict.fromkeys(cuisines) if cuisine not in tasted)
+    if not lacking:
         return PASS
-    tried = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
+    cuisines_text = f"only {', '.join(sorted(tasted))}" if tasted else "none of the wanted cuisines"
     return failed(
-        f"No meal away from home is {missing}.",
+        f"No meal away from home is {lacking}.",
         None,
         None,
-        tried,
-        f"meals away from home that are {missing}",
+        cuisines_text,
+        f"meals away from home that are {lacking}",
     )
 
 
-def valid_room_rule(query: Query, days: Days, found: StarFound) -> Result:
+def valid_room_rule(query: Query, days: Days, lookup: StarLookup) -> Result:
     rule = query.local_constraint.house_rule
     if not rule:
         return NOT_ASKED
     return (
-        hard.valid_room_rule(query, days, found)
+        hard.valid_room_rule(query, days, lookup)
         if rule in hard.FORBIDDING_RULE
         else _unknown(rule, hard.FORBIDDING_RULE)
     )
 
 
-def valid_transportation(query: Query, days: Days, found: StarFound) -> Result:
+def valid_transportation(query: Query, days: Days, lookup: StarLookup) -> Result:
     wish = query.local_constraint.transportation
     if not wish:
         return NOT_ASKED
     if wish not in FORBIDDEN_MODE:
         return _unknown(wish, FORBIDDEN_MODE)
     for number, day in enumerate(days, start=1):
-        said = day.get("transportation")
-        if filled(said) and mode_of(said) == FORBIDDEN_MODE[wish]:
+        text = day.get("transportation")
+        if filled(text) and mode_of(text) == FORBIDDEN_MODE[wish]:
             return failed(
                 f"The transportation in day {number} is {FORBIDDEN_MODE[wish]}.",
                 number,
                 "transportation",
-                said,
+                text,
                 wish,
             )
     return PASS
 
 
-def valid_room_type(query: Query, days: Days, found: StarFound) -> Result:
+def valid_room_type(query: Query, days: Days, lookup: StarLookup) -> Result:
     wish = query.local_constraint.room_type
     if not wish:
         return NOT_ASKED
-    return hard.valid_room_type(query, days, found) if wish in ROOMS else _unknown(wish, ROOMS)
+    return hard.valid_room_type(query, days, lookup) if wish in ROOMS else _unknown(wish, ROOMS)
 
 
-def _unknown(wish: str, known: Iterable[str]) -> Result:
+def _unknown(wish: str, vocabulary: Iterable[str]) -> Result:
     return failed(
-        f"The wish '{wish}' is unknown.", None, None, wish, f"a wish among: {', '.join(known)}"
+        f"The wish '{wish}' is unknown.", None, None, wish, f"a wish among: {', '.join(vocabulary)}"
     )
 
 
-def costs_of(query: Query, days: Days, found: StarFound) -> Iterator[Cost]:
+def costs_of(query: Query, days: Days, lookup: StarLookup) -> Iterator[Cost]:
     """What STAR charges the whole party, in the order in which it adds it up. Prices are those of
     the first row that matches."""
     party_size = query.people_number
     for number, day in enumerate(days, start=1):
         if filled(day.get("transportation")):
-            yield from _transport_cost(day, number, party_size, found)
+            yield from _transport_cost(day, number, party_size, lookup)
         for meal in MEALS:
-            if filled(day.get(meal)) and (row := found.restaurant(day[meal])):
+            if filled(day.get(meal)) and (row := lookup.restaurant(day[meal])):
                 yield Cost(number, meal, row.name, row.average_cost_usd, party_size)
-        if filled(day["accommodation"]) and (stay := found.stay(day["accommodation"])):
+        if filled(day["accommodation"]) and (stay := lookup.stay(day["accommodation"])):
             yield Cost(
                 number,
                 "accommodation",
@@ -118,18 +118,18 @@ def costs_of(query: Query, days: Days, found: StarFound) -> Iterator[Cost]:
             )
 
 
-def _transport_cost(day: Any, number: int, party_size: int, found: StarFound) -> Iterator[Cost]:
+def _transport_cost(day: Any, number: int, party_size: int, lookup: StarLookup) -> Iterator[Cost]:
     origin, destination = travel_route(day)
     mode = mode_of(day["transportation"])
     route = f"from {origin} to {destination}"
     if mode == "flight":
-        rows = found.flights_numbered(flight_number(day["transportation"]) or "")
+        rows = lookup.flights_numbered(flight_number(day["transportation"]) or "")
         # the gate on the sandbox rule lets only numbers through that have rows
         usd, count = rows[0].price_usd, party_size
         route = f"{rows[0].number} {route}"
     else:
         road_usd, count = (
-            found.vehicle_usd(origin, destination, mode),
+            lookup.vehicle_usd(origin, destination, mode),
             math.ceil(party_size / hard.SEATS[mode]),
         )
         if road_usd is None:
@@ -138,7 +138,7 @@ def _transport_cost(day: Any, number: int, party_size: int, found: StarFound) ->
     yield Cost(number, mode, route, usd, count)
 
 
-WISHES: tuple[tuple[str, Callable[[Query, Days, StarFound], Result]], ...] = (
+WISHES: tuple[tuple[str, Callable[[Query, Days, StarLookup], Result]], ...] = (
     ("valid_cuisine", valid_cuisine),
     ("valid_room_rule", valid_room_rule),
     ("valid_transportation", valid_transportation),

@@ -21,10 +21,12 @@ from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.official.staged import StagedRules
 from tripwright.domains.travelplanner.rules.star import commonsense as star_commonsense
 from tripwright.domains.travelplanner.rules.star import hard as star_hard
-from tripwright.domains.travelplanner.rules.star.lookup import StarFound
+from tripwright.domains.travelplanner.rules.star.lookup import StarLookup
 from tripwright.world.store import World
 
-STAR = StagedRules("star", StarFound, star_commonsense.CHECKS, star_hard.WISHES, star_hard.costs_of)
+STAR = StagedRules(
+    "star", StarLookup, star_commonsense.CHECKS, star_hard.WISHES, star_hard.costs_of
+)
 
 
 def judge_star(query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:

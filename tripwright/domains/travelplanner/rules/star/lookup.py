@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tripwright.domains.travelplanner.rules.lookup import Found, road_cost_usd
+from tripwright.domains.travelplanner.rules.lookup import Lookup, road_cost_usd
 from tripwright.domains.travelplanner.rules.text import from_to
 from tripwright.world.records import Accommodation, Restaurant
 
@@ -18,7 +18,7 @@ Mode = Literal["flight", "self-driving", "taxi"]
 FLIGHT_LABEL = "Flight Number: "
 
 
-class StarFound(Found):
+class StarLookup(Lookup):
     """STAR's look-ups for one plan. No table has a city with a parenthesis, so a text with one
     after its last comma finds nothing."""
 
@@ -32,18 +32,18 @@ class StarFound(Found):
             self._routes[current_city] = [origin, destination]
         return self._routes[current_city]
 
-    def stays(self, said: Any) -> list[Accommodation]:
-        if said not in self._stays and _is_with_state(said):
-            self._stays[said] = []
-        return super().stays(said)
+    def stays(self, text: Any) -> list[Accommodation]:
+        if text not in self._stays and _is_with_state(text):
+            self._stays[text] = []
+        return super().stays(text)
 
-    def has_attraction(self, said: Any) -> bool:
-        return not _is_with_state(said) and super().has_attraction(said)
+    def has_attraction(self, text: Any) -> bool:
+        return not _is_with_state(text) and super().has_attraction(text)
 
-    def _restaurant(self, said: Any) -> tuple[str, Restaurant | None]:
-        if said not in self._restaurants and _is_with_state(said):
-            self._restaurants[said] = said.rpartition(",")[2].strip(), None
-        return super()._restaurant(said)
+    def _restaurant(self, text: Any) -> tuple[str, Restaurant | None]:
+        if text not in self._restaurants and _is_with_state(text):
+            self._restaurants[text] = text.rpartition(",")[2].strip(), None
+        return super()._restaurant(text)
 
     def vehicle_usd(self, origin: str | None, destination: str | None, mode: Mode) -> int | None:
         """The price per vehicle; None for a road that is not in the table, has no data, or takes
@@ -53,22 +53,22 @@ class StarFound(Found):
         return road_cost_usd(self.world, origin, destination, mode)
 
 
-def mode_of(said: Any) -> Mode:
+def mode_of(text: Any) -> Mode:
     """Of a filled transportation."""
-    lowered = said.lower()
+    lowered = text.lower()
     if "flight" in lowered:
         return "flight"
     return "taxi" if "taxi" in lowered else "self-driving"
 
 
-def flight_number(said: str) -> str | None:
+def flight_number(text: str) -> str | None:
     """Between the exact label and the next comma; None without the label."""
-    pieces = said.split(FLIGHT_LABEL)
+    pieces = text.split(FLIGHT_LABEL)
     return pieces[1].split(",")[0] if len(pieces) > 1 else None
 
 
-def _is_with_state(said: Any) -> bool:
-    if not isinstance(said, str):
+def _is_with_state(text: Any) -> bool:
+    if not isinstance(text, str):
         return False
-    _, comma, city = said.rpartition(",")
+    _, comma, city = text.rpartition(",")
     return bool(comma) and "(" in city

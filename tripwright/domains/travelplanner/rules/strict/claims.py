@@ -28,9 +28,9 @@ _MINUTES_PER = {
 }
 
 
-class Problem(NamedTuple):
-    found: str
-    needed: str
+class ClaimProblem(NamedTuple):
+    claim: str
+    requirement: str
 
 
 def false_claims(
@@ -39,7 +39,7 @@ def false_claims(
     duration: str,
     distance: str,
     costs_usd: tuple[float, ...],
-) -> tuple[Problem, ...]:
+) -> tuple[ClaimProblem, ...]:
     """`exact` is label → the only right value; `costs_usd` the acceptable prices per seat or
     vehicle, the true one first."""
     wrong = []
@@ -47,31 +47,33 @@ def false_claims(
         label, _, value = claim.partition(":")
         label, value = label.strip().lower(), value.strip()
         if label not in exact and label not in ("duration", "distance", "cost"):
-            known = ", ".join((*exact, "duration", "distance", "cost"))
+            labels = ", ".join((*exact, "duration", "distance", "cost"))
             wrong.append(
-                Problem(shown(claim), f"nothing after the route but {known}, as 'name: value'")
+                ClaimProblem(
+                    shown(claim), f"nothing after the route but {labels}, as 'name: value'"
+                )
             )
         elif value in _NO_CLAIM:
             continue
         elif label in exact:
             if value != exact[label]:
-                wrong.append(Problem(shown(claim), f"{label}: {exact[label]}"))
+                wrong.append(ClaimProblem(shown(claim), f"{label}: {exact[label]}"))
         elif label == "duration":
             if value != duration and not _is_near(minutes(value), minutes(duration)):
-                wrong.append(Problem(shown(claim), f"duration: {duration}"))
+                wrong.append(ClaimProblem(shown(claim), f"duration: {duration}"))
         elif label == "distance":
             if value != distance and not _is_near_length(value, distance):
-                wrong.append(Problem(shown(claim), f"distance: {distance}"))
+                wrong.append(ClaimProblem(shown(claim), f"distance: {distance}"))
         elif not any(
             _is_near(_amount(value.removeprefix("$")), cost_usd, 1.0) for cost_usd in costs_usd
         ):
-            wrong.append(Problem(shown(claim), f"cost: {costs_usd[0]:g}"))
+            wrong.append(ClaimProblem(shown(claim), f"cost: {costs_usd[0]:g}"))
     return tuple(wrong)
 
 
-def minutes(said: str) -> float | None:
+def minutes(duration: str) -> float | None:
     """'1 day 2 hours', '3 hours 5 mins' → minutes; None for anything else."""
-    words = said[:60].split()
+    words = duration[:60].split()
     if not words or len(words) % 2:
         return None
     total = 0.0
@@ -83,19 +85,19 @@ def minutes(said: str) -> float | None:
     return total
 
 
-def _is_near_length(said: str, true: str) -> bool:
-    number, _, unit = said[:30].partition(" ")
+def _is_near_length(claim: str, true: str) -> bool:
+    number, _, unit = claim[:30].partition(" ")
     true_number, _, true_unit = true.partition(" ")
     return unit == true_unit and _is_near(_amount(number), _amount(true_number))
 
 
-def _amount(said: str) -> float | None:
-    said = said.replace(",", "")
-    return float(said) if len(said) < 20 and _NUMBER.fullmatch(said) else None
+def _amount(text: str) -> float | None:
+    text = text.replace(",", "")
+    return float(text) if len(text) < 20 and _NUMBER.fullmatch(text) else None
 
 
-def _is_near(said: float | None, true: float | None, least: float = 0.0) -> bool:
+def _is_near(claim: float | None, true: float | None, least: float = 0.0) -> bool:
     """Within the allowance, or within `least`: prices may be rounded to whole dollars."""
     return (
-        said is not None and true is not None and abs(said - true) <= max(least, ALLOWANCE * true)
+        claim is not None and true is not None and abs(claim - true) <= max(least, ALLOWANCE * true)
     )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.strict.completeness import is_not_absent
-from tripwright.domains.travelplanner.rules.strict.lookup import Key, Place
+from tripwright.domains.travelplanner.rules.strict.lookup import Key, PlaceMention
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
-from tripwright.domains.travelplanner.rules.strict.reading import CITY, MOST_SIGHTS, Day
+from tripwright.domains.travelplanner.rules.strict.reading import CITY, MOST_SIGHTS, PlannedDay
 from tripwright.domains.travelplanner.rules.strict.route import is_reasonable_visiting_city
 from tripwright.domains.travelplanner.rules.strict.transport import NEEDED
 from tripwright.verdict import Evidence
@@ -38,14 +38,14 @@ def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
     yield from _repeated((day.number, place) for day in plan.days for place in day.sights)
 
 
-def _repeated(places: Iterable[tuple[int, Place]]) -> Iterator[Evidence]:
+def _repeated(places: Iterable[tuple[int, PlaceMention]]) -> Iterator[Evidence]:
     first: dict[Key, int] = {}
     for number, place in places:
         if place.key in first:
             yield Evidence(
                 number,
                 place.field,
-                shown(place.said),
+                shown(place.text),
                 f"a place not yet visited (day {first[place.key]} has this one)",
             )
         first.setdefault(place.key, number)
@@ -58,13 +58,13 @@ def is_valid_accommodation(plan: StrictPlan) -> Iterator[Evidence]:
             yield Evidence(
                 first_day,
                 "accommodation",
-                shown(place.said),
+                shown(place.text),
                 "a stay in this world's tables, whose minimum nights are known",
             )
         elif nights < row.minimum_nights:
-            needed = f"at least {row.minimum_nights:g} nights in a row"
+            requirement = f"at least {row.minimum_nights:g} nights in a row"
             yield Evidence(
-                first_day, "accommodation", f"{nights} in a row at {shown(place.said)}", needed
+                first_day, "accommodation", f"{nights} in a row at {shown(place.text)}", requirement
             )
 
 
@@ -89,9 +89,9 @@ def is_valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
         else:
             other = other or day.number
         if driven and other:
-            found = f"self-driving on day {driven}, another way on day {other}"
+            conflict = f"self-driving on day {driven}, another way on day {other}"
             yield Evidence(
-                day.number, "transportation", found, "self-driving all the way, or not at all"
+                day.number, "transportation", conflict, "self-driving all the way, or not at all"
             )
             return
 
@@ -100,26 +100,28 @@ def is_valid_information_in_current_city(plan: StrictPlan) -> Iterator[Evidence]
     """Everything is where the day is. On a travel day both cities count, except for the night."""
     for day in plan.days:
         if day.leg is not None and not (day.travels and day.leg.route == day.route):
-            said = shown(day.texts.get(CITY))
-            needed = (
-                f"transport for '{said}'" if day.travels else f"no transport on a day in {said}"
+            city = shown(day.texts.get(CITY))
+            requirement = (
+                f"transport for '{city}'" if day.travels else f"no transport on a day in {city}"
             )
-            yield Evidence(day.number, "transportation", shown(day.texts["transportation"]), needed)
+            yield Evidence(
+                day.number, "transportation", shown(day.texts["transportation"]), requirement
+            )
         for place in day.meals + day.sights:
             if place.city is None or (place.city != day.end and place.city != day.start):
                 yield Evidence(
-                    day.number, place.field, shown(place.said), f"a place in {_where(day)}"
+                    day.number, place.field, shown(place.text), f"a place in {_where(day)}"
                 )
         if day.stay is not None and (day.stay.city is None or day.stay.city != day.end):
             yield Evidence(
                 day.number,
                 "accommodation",
-                shown(day.stay.said),
+                shown(day.stay.text),
                 f"a stay in {day.end or _where(day)}, where the day ends",
             )
 
 
-def _where(day: Day) -> str:
+def _where(day: PlannedDay) -> str:
     return (
         " or ".join(dict.fromkeys(city for city in (day.start, day.end) if city))
         or "a city of this world"
@@ -132,13 +134,13 @@ def is_valid_information_in_sandbox(plan: StrictPlan) -> Iterator[Evidence]:
     for day in plan.days:
         if day.leg is not None:
             for problem in day.leg.problems:
-                yield Evidence(day.number, "transportation", problem.found, problem.needed)
+                yield Evidence(day.number, "transportation", problem.claim, problem.requirement)
         for place in day.places():
             if not place.rows:
                 yield Evidence(
                     day.number,
                     place.field,
-                    shown(place.said),
+                    shown(place.text),
                     "a place in this world's tables, as 'its whole name, City'",
                 )
 

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.official.completeness import UNUSED_DAY
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
-from tripwright.domains.travelplanner.rules.strict.reading import Day
+from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay
 from tripwright.verdict import Evidence
 
 DAY_NUMBERS = ("day", "days")
@@ -32,8 +32,10 @@ def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
             break
     visited = plan.cities - {query.org}
     if len(visited) != query.visiting_city_number:
-        found = f"{len(visited)}: {', '.join(sorted(visited))}" if visited else "none"
-        yield Evidence(None, "current_city", found, f"{query.visiting_city_number} cities to visit")
+        cities = f"{len(visited)}: {', '.join(sorted(visited))}" if visited else "none"
+        yield Evidence(
+            None, "current_city", cities, f"{query.visiting_city_number} cities to visit"
+        )
     for each in plan.days:
         yield from _malformed(each)
         yield from _missing(each, query.days)
@@ -55,7 +57,7 @@ def _is_number(value: Any, number: int) -> bool:
     )
 
 
-def _malformed(day: Day) -> Iterator[Evidence]:
+def _malformed(day: PlannedDay) -> Iterator[Evidence]:
     if day.raw is None:
         yield Evidence(
             day.number,
@@ -79,7 +81,7 @@ def _malformed(day: Day) -> Iterator[Evidence]:
             )
 
 
-def _missing(day: Day, last: int) -> Iterator[Evidence]:
+def _missing(day: PlannedDay, last: int) -> Iterator[Evidence]:
     """On a day with travel: transport. On a day in one place: meals and something to see. Every
     night but the last: a bed."""
     if "current_city" not in day.texts:

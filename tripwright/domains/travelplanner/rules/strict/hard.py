@@ -30,17 +30,17 @@ FORBIDDEN_MODE = {"no flight": "flight", "no self-driving": "self-driving"}
 
 def valid_cuisine(plan: StrictPlan) -> Iterator[Evidence]:
     """Every wanted cuisine at some meal away from home."""
-    wanted = dict.fromkeys(plan.query.local_constraint.cuisine or ())
+    cuisines = dict.fromkeys(plan.query.local_constraint.cuisine or ())
     rows = [
         place.rows[0] for day in plan.days for place in day.meals if place.city != plan.query.org
     ]
-    missing = [cuisine for cuisine in wanted if not any(cuisine in row.cuisines for row in rows)]
-    for cuisine in missing:
+    lacking = [cuisine for cuisine in cuisines if not any(cuisine in row.cuisines for row in rows)]
+    for cuisine in lacking:
         yield Evidence(
             None,
             None,
             f"no meal away from home that is {cuisine}",
-            f"meals that are {', '.join(wanted)}",
+            f"meals that are {', '.join(cuisines)}",
         )
 
 
@@ -79,12 +79,12 @@ def valid_room_type(plan: StrictPlan) -> Iterator[Evidence]:
             yield Evidence(number, "accommodation", f"{row.name}: {row.room_type}", wish)
 
 
-def _unknown(wish: str | None, known: Iterable[str]) -> Evidence:
+def _unknown(wish: str | None, vocabulary: Iterable[str]) -> Evidence:
     return Evidence(
         None,
         None,
         f"a wish for '{shown(wish)}', which no rule knows",
-        f"one of: {', '.join(known)}",
+        f"one of: {', '.join(vocabulary)}",
     )
 
 

@@ -28,12 +28,12 @@ def judge_strict(query: Query, plan: Any, world: World) -> PlanVerdict:
     rules = "strict"
     if not plan:
         return PlanVerdict.undelivered(rules)
-    read = read_plan(query, plan, world)
-    facts = _commonsense(read)
+    strict_plan = read_plan(query, plan, world)
+    facts = _commonsense(strict_plan)
     if not (facts["is_not_absent"].passed and facts["is_valid_information_in_sandbox"].passed):
         return PlanVerdict(rules, True, facts, None, None, None, False)
-    costs = tuple(strict_hard.costs_of(read)) if query.people_number is not None else ()
-    hard = _hard(read, costs)
+    costs = tuple(strict_hard.costs_of(strict_plan)) if query.people_number is not None else ()
+    hard = _hard(strict_plan, costs)
     final = all(fact.passed for fact in facts.values()) and all(
         fact.passed is not False for fact in hard.values()
     )
@@ -57,8 +57,8 @@ def _hard(plan: StrictPlan, costs: tuple[Cost, ...]) -> Facts:
     wishes = plan.query.local_constraint
     facts = {}
     for name, check, wish in strict_hard.WISHES:
-        asked = getattr(wishes, wish) not in (None, [])
-        facts[name] = _fact(name, check(plan)) if asked else Fact(name, State.NOT_APPLICABLE)
+        is_stated = getattr(wishes, wish) not in (None, [])
+        facts[name] = _fact(name, check(plan)) if is_stated else Fact(name, State.NOT_APPLICABLE)
     facts["valid_cost"] = _fact("valid_cost", strict_hard.valid_cost(plan, costs))
     return facts
 

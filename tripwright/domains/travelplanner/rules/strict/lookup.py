@@ -19,79 +19,79 @@ Table = Literal["restaurant", "attraction", "accommodation"]
 Key = tuple[str, str | None]
 
 
-class Named(NamedTuple):
+class NameRows(NamedTuple):
     """The rows of one name in one city, in file order."""
 
     folded: str
     rows: list[Any]
 
 
-class Place(NamedTuple):
+class PlaceMention(NamedTuple):
     """One named place of a plan. `rows` is empty for a place that is made up, `city` None for a
     city that is none."""
 
     field: str
-    said: str
+    text: str
     city: str | None
     rows: list[Any]
     key: Key  # the same for every spelling of one place; a branch in another city is another place
 
 
-_KNOWN: WeakKeyDictionary[World, dict[tuple[Table, str], dict[str, Named]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[World, dict[tuple[Table, str], dict[str, NameRows]]] = WeakKeyDictionary()
 
 
-class Places:
+class PlaceLookup:
     """The look-ups of one plan."""
 
     def __init__(self, world: World):
         self._world = world
         self._known = _KNOWN.setdefault(world, {})
 
-    def place(self, table: Table, field: str, said: str) -> Place:
+    def place(self, table: Table, field: str, text: str) -> PlaceMention:
         """The city follows the last comma; before a state in parentheses a blank is allowed here,
         as in the official rules."""
-        name, _, place = said.rpartition(",")
+        name, _, place = text.rpartition(",")
         name, place = name.strip(), place.strip()
         city = city_named(place, self._world)
         if city is None and " (" in place:
             city = city_named(place.replace(" (", "(", 1), self._world)
-        named = self._of_city(table, city).get(name) if city is not None else None
-        if named is None:
-            return Place(field, said, city, [], (_folded(name), city))
-        return Place(field, said, city, named.rows, (named.folded, city))
+        rows_of_name = self._of_city(table, city).get(name) if city is not None else None
+        if rows_of_name is None:
+            return PlaceMention(field, text, city, [], (_folded(name), city))
+        return PlaceMention(field, text, city, rows_of_name.rows, (rows_of_name.folded, city))
 
-    def _of_city(self, table: Table, city: str) -> dict[str, Named]:
-        named = self._known.get((table, city))
-        if named is None:
+    def _of_city(self, table: Table, city: str) -> dict[str, NameRows]:
+        rows_by_name = self._known.get((table, city))
+        if rows_by_name is None:
             rows_of: dict[Table, Callable[[str], list[Any]]] = {
                 "restaurant": self._world.restaurants,
                 "attraction": self._world.attractions,
                 "accommodation": self._world.accommodations,
             }
-            named = {}
+            rows_by_name = {}
             for row in rows_of[table](city):
                 name = row.name.strip()
                 if name not in ("", "-"):
-                    named.setdefault(name, Named(_folded(name), [])).rows.append(row)
-            self._known[table, city] = named = _apart(named)
-        return named
+                    rows_by_name.setdefault(name, NameRows(_folded(name), [])).rows.append(row)
+            self._known[table, city] = rows_by_name = _apart(rows_by_name)
+        return rows_by_name
 
 
-def _apart(named: dict[str, Named]) -> dict[str, Named]:
+def _apart(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
     """Places of one city whose names differ in case or blanks alone are different places: each is
     then known by its exact name."""
-    shared = Counter(each.folded for each in named.values())
+    shared = Counter(each.folded for each in rows_by_name.values())
     return {
-        name: each if shared[each.folded] == 1 else Named(name, each.rows)
-        for name, each in named.items()
+        name: each if shared[each.folded] == 1 else NameRows(name, each.rows)
+        for name, each in rows_by_name.items()
     }
 
 
-def city_named(said: str, world: World) -> str | None:
+def city_named(text: str, world: World) -> str | None:
     """'A' or 'A(its state)' → 'A'."""
-    if said in world.cities:
-        return said
-    city, _, state = said.partition("(")
+    if text in world.cities:
+        return text
+    city, _, state = text.partition("(")
     return city if state.endswith(")") and world.cities.get(city) == state[:-1] else None
 
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.strict.lookup import Key, Places
-from tripwright.domains.travelplanner.rules.strict.reading import Day, read_day
-from tripwright.domains.travelplanner.rules.strict.stays import Stay, stays_of
+from tripwright.domains.travelplanner.rules.strict.lookup import Key, PlaceLookup
+from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay, read_day
+from tripwright.domains.travelplanner.rules.strict.stays import PlannedStay, stays_of
 from tripwright.world.store import World
 
 
 @dataclass(frozen=True, slots=True)
 class StrictPlan:
     query: Query
-    days: list[Day]  # within the request's length
+    days: list[PlannedDay]  # within the request's length
     beyond: list[Any]  # whatever follows
-    stays: dict[Key, Stay]
+    stays: dict[Key, PlannedStay]
     world: World
 
     @property
@@ -28,10 +28,10 @@ class StrictPlan:
 
 def read_plan(query: Query, plan: Any, world: World) -> StrictPlan:
     """Anything but a list has no days."""
-    given = plan if isinstance(plan, list) else []
-    places = Places(world)
+    entries = plan if isinstance(plan, list) else []
+    places = PlaceLookup(world)
     days = [
         read_day(number, day, query, world, places)
-        for number, day in enumerate(given[: query.days], start=1)
+        for number, day in enumerate(entries[: query.days], start=1)
     ]
-    return StrictPlan(query, days, given[query.days :], stays_of(query, days), world)
+    return StrictPlan(query, days, entries[query.days :], stays_of(query, days), world)

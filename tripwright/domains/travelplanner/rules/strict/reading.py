@@ -13,8 +13,13 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.strict.lookup import Place, Places
-from tripwright.domains.travelplanner.rules.strict.transport import Leg, Route, read_leg, route_of
+from tripwright.domains.travelplanner.rules.strict.lookup import PlaceLookup, PlaceMention
+from tripwright.domains.travelplanner.rules.strict.transport import (
+    PlannedLeg,
+    PlannedRoute,
+    read_leg,
+    route_of,
+)
 from tripwright.world.store import World
 
 CITY = "current_city"
@@ -23,24 +28,24 @@ MOST_SIGHTS = 24
 
 
 @dataclass(slots=True)
-class Day:
+class PlannedDay:
     """One day; `start` and `end` are its cities, equal on a day without travel, None where they
     cannot be read."""
 
     number: int
     raw: dict[str, Any] | None  # None: not even an object
     texts: dict[str, str]  # the fields that say something
-    route: Route
+    route: PlannedRoute
     start: str | None
     end: str | None
     travels: bool  # 'from X to X' is no travel, whatever it says
-    leg: Leg | None
-    meals: list[Place]
-    sights: list[Place]
+    leg: PlannedLeg | None
+    meals: list[PlaceMention]
+    sights: list[PlaceMention]
     more_sights: str  # what follows the first MOST_SIGHTS, not read
-    stay: Place | None
+    stay: PlaceMention | None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[PlaceMention]:
         return (
             [*self.meals, *self.sights, self.stay]
             if self.stay is not None
@@ -48,13 +53,13 @@ class Day:
         )
 
 
-def read_day(number: int, day: Any, query: Query, world: World, places: Places) -> Day:
+def read_day(number: int, day: Any, query: Query, world: World, places: PlaceLookup) -> PlannedDay:
     raw = day if isinstance(day, dict) else None
     texts = _texts(raw) if raw is not None else {}
     route = route_of(texts.get(CITY, ""), world)
     date = query.date[number - 1] if number <= len(query.date) else None
     sights, more_sights = _pieces(texts["attraction"]) if "attraction" in texts else ([], "")
-    return Day(
+    return PlannedDay(
         number,
         raw,
         texts,
@@ -75,16 +80,16 @@ def read_day(number: int, day: Any, query: Query, world: World, places: Places) 
 def _texts(day: dict[str, Any]) -> dict[str, str]:
     """'-', '' and what is no text say nothing. Blanks do say something: a place without a name."""
     return {
-        field: said
+        field: text
         for field in FIELDS_AS_CHECKED
-        if isinstance(said := day.get(field), str) and said not in ("-", "")
+        if isinstance(text := day.get(field), str) and text not in ("-", "")
     }
 
 
-def _pieces(said: str) -> tuple[list[str], str]:
+def _pieces(text: str) -> tuple[list[str], str]:
     """'A, X;B, X;' → its pieces, the last one too if it does not end in ';'. A blank piece between
     two others is a place without a name."""
-    pieces = said.split(";", MOST_SIGHTS)
+    pieces = text.split(";", MOST_SIGHTS)
     more = pieces.pop().strip() if len(pieces) > MOST_SIGHTS else ""
     if not pieces[-1].strip():
         pieces.pop()

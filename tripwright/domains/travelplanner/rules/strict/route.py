@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.strict.plan import StrictPlan
-from tripwright.domains.travelplanner.rules.strict.reading import CITY, Day
+from tripwright.domains.travelplanner.rules.strict.reading import CITY, PlannedDay
 from tripwright.verdict import Evidence
 
 
 def is_reasonable_visiting_city(plan: StrictPlan) -> Iterator[Evidence]:
     here, visited = plan.query.org, set[str]()
     for day in plan.days:
-        needed = _joins(day, here, visited, plan)
-        if needed:
-            yield Evidence(day.number, CITY, shown(day.texts.get(CITY)), needed)
+        requirement = _joins(day, here, visited, plan)
+        if requirement:
+            yield Evidence(day.number, CITY, shown(day.texts.get(CITY)), requirement)
         if day.end is not None:
             here = day.end
             visited.add(here)
@@ -29,7 +29,7 @@ def is_reasonable_visiting_city(plan: StrictPlan) -> Iterator[Evidence]:
         )
 
 
-def _joins(day: Day, here: str, visited: set[str], plan: StrictPlan) -> str | None:
+def _joins(day: PlannedDay, here: str, visited: set[str], plan: StrictPlan) -> str | None:
     """What this day's cities should have been, None where they go on from `here` as a trip does."""
     org, is_last = plan.query.org, day.number == plan.query.days
     if day.start is None or day.end is None:

@@ -17,23 +17,23 @@ from tripwright.domains.travelplanner.rules.official.hard import (
     REQUIRED_ROOM,
     is_wanted_room,
 )
-from tripwright.domains.travelplanner.rules.strict.lookup import Key, Place
-from tripwright.domains.travelplanner.rules.strict.reading import Day
+from tripwright.domains.travelplanner.rules.strict.lookup import Key, PlaceMention
+from tripwright.domains.travelplanner.rules.strict.reading import PlannedDay
 from tripwright.world.records import Accommodation
 
 
-class Stay(NamedTuple):
+class PlannedStay(NamedTuple):
     """One place to sleep. `nights` is its shortest run: a night elsewhere, or nowhere, ends a run.
     No row: the place is made up."""
 
     first_day: int
     nights: int
-    place: Place
+    place: PlaceMention
     row: Accommodation | None
 
 
-def stays_of(query: Query, days: list[Day]) -> dict[Key, Stay]:
-    shortest: dict[Key, Stay] = {}
+def stays_of(query: Query, days: list[PlannedDay]) -> dict[Key, PlannedStay]:
+    shortest: dict[Key, PlannedStay] = {}
     start = 0
     for index, day in enumerate(days):
         if day.stay is None:
@@ -44,12 +44,12 @@ def stays_of(query: Query, days: list[Day]) -> dict[Key, Stay]:
         if following is None or following.key != key:
             nights = index + 1 - start
             if key not in shortest or nights < shortest[key].nights:
-                shortest[key] = Stay(start + 1, nights, day.stay, None)
+                shortest[key] = PlannedStay(start + 1, nights, day.stay, None)
             start = index + 1
     return {key: stay._replace(row=_row(query, stay)) for key, stay in shortest.items()}
 
 
-def _row(query: Query, stay: Stay) -> Accommodation | None:
+def _row(query: Query, stay: PlannedStay) -> Accommodation | None:
     rows: list[Accommodation] = stay.place.rows
     if len(rows) < 2:
         return rows[0] if rows else None

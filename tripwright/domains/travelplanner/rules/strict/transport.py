@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.lookup import road_cost_usd
-from tripwright.domains.travelplanner.rules.strict.claims import Problem, false_claims
+from tripwright.domains.travelplanner.rules.strict.claims import ClaimProblem, false_claims
 from tripwright.domains.travelplanner.rules.strict.lookup import city_named
 from tripwright.world.records import Flight
 from tripwright.world.store import World
@@ -28,7 +28,7 @@ NEEDED = "'Flight Number: …, from A to B', 'Self-driving, from A to B' or 'Tax
 _MOST_PIECES = 12
 
 
-class Route(NamedTuple):
+class PlannedRoute(NamedTuple):
     """Cities are None where they are not a city of the world."""
 
     is_leg: bool  # says 'from … to …', whatever the cities
@@ -36,44 +36,44 @@ class Route(NamedTuple):
     destination: str | None
 
 
-class Leg(NamedTuple):
+class PlannedLeg(NamedTuple):
     """`unit_usd` is per person (flight) or per vehicle, and known only for a leg without
     problems."""
 
     mode: Mode | None
-    route: Route
+    route: PlannedRoute
     flight: Flight | None
     unit_usd: float | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ClaimProblem, ...] = ()
 
 
-def route_of(said: str, world: World) -> Route:
+def route_of(text: str, world: World) -> PlannedRoute:
     """'from A to B', or 'A' for a day in one place."""
-    origin, middle, destination = said.removeprefix("from ").partition(" to ")
-    if said.startswith("from ") and middle:
-        return Route(True, city_named(origin, world), city_named(destination, world))
-    city = city_named(said, world)
-    return Route(False, city, city)
+    origin, middle, destination = text.removeprefix("from ").partition(" to ")
+    if text.startswith("from ") and middle:
+        return PlannedRoute(True, city_named(origin, world), city_named(destination, world))
+    city = city_named(text, world)
+    return PlannedRoute(False, city, city)
 
 
-def read_leg(said: str, date: str | None, world: World) -> Leg:
-    head, *rest = said.split(", ", _MOST_PIECES)
+def read_leg(text: str, date: str | None, world: World) -> PlannedLeg:
+    head, *rest = text.split(", ", _MOST_PIECES)
     mode = _mode(head)
     route = route_of(rest[0] if rest else "", world)
     if mode is None or (mode == "flight" and not head.startswith(FLIGHT_LABEL)):
-        return Leg(mode, route, None, None, (Problem(shown(said), NEEDED),))
+        return PlannedLeg(mode, route, None, None, (ClaimProblem(shown(text), NEEDED),))
     if (
         not route.is_leg
         or route.origin is None
         or route.destination is None
         or route.origin == route.destination
     ):
-        return Leg(
+        return PlannedLeg(
             mode,
             route,
             None,
             None,
-            (Problem(shown(said), f"{NEEDED}, between two cities of this world"),),
+            (ClaimProblem(shown(text), f"{NEEDED}, between two cities of this world"),),
         )
     if mode == "flight":
         return _fly(head.removeprefix(FLIGHT_LABEL), route, date, rest[1:], world)
@@ -88,23 +88,25 @@ def _mode(head: str) -> Mode | None:
     return "self-driving" if lowered == "self-driving" else "taxi" if lowered == "taxi" else None
 
 
-def _fly(number: str, route: Route, date: str | None, claims: list[str], world: World) -> Leg:
+def _fly(
+    number: str, route: PlannedRoute, date: str | None, claims: list[str], world: World
+) -> PlannedLeg:
     origin, destination = str(route.origin), str(route.destination)
     rows = world.flights(origin, destination, date) if date is not None and date.isascii() else None
-    named = [row for row in rows or () if row.number == number]
-    wrong: tuple[Problem, ...] = (
-        Problem(
+    rows_of_number = [row for row in rows or () if row.number == number]
+    wrong: tuple[ClaimProblem, ...] = (
+        ClaimProblem(
             f"flight {shown(number)}", _needed_flight(origin, destination, date, rows is not None)
         ),
     )
-    for row in named:
+    for row in rows_of_number:
         facts = {"departure time": row.departure_time, "arrival time": row.arrival_time}
         wrong = false_claims(
             claims, facts, row.duration, f"{row.distance_miles:g} miles", (row.price_usd,)
         )
         if not wrong:
-            return Leg("flight", route, row, row.price_usd)
-    return Leg("flight", route, None, None, wrong)
+            return PlannedLeg("flight", route, row, row.price_usd)
+    return PlannedLeg("flight", route, None, None, wrong)
 
 
 def _needed_flight(origin: str, destination: str, date: str | None, are_known: bool) -> str:
@@ -117,20 +119,20 @@ def _needed_flight(origin: str, destination: str, date: str | None, are_known: b
     return f"a flight from {origin} to {destination} {day}{unknown}"
 
 
-def _drive(mode: Mode, route: Route, claims: list[str], world: World) -> Leg:
+def _drive(mode: Mode, route: PlannedRoute, claims: list[str], world: World) -> PlannedLeg:
     origin, destination = str(route.origin), str(route.destination)
     cost_usd = road_cost_usd(world, origin, destination, mode)
     ground = world.ground(origin, destination)
     if cost_usd is None or ground is None:
-        problem = Problem(
+        problem = ClaimProblem(
             f"{mode} from {origin} to {destination}",
             "a road between the two cities, in less than a day",
         )
-        return Leg(mode, route, None, None, (problem,))
+        return PlannedLeg(mode, route, None, None, (problem,))
     costs_usd = (
         (cost_usd,)
         if mode == "taxi"
         else (cost_usd, road_cost_usd(world, origin, destination, "taxi") or 0)
     )
     wrong = false_claims(claims, {}, ground.duration, ground.distance, costs_usd) if claims else ()
-    return Leg(mode, route, None, None if wrong else cost_usd, wrong)
+    return PlannedLeg(mode, route, None, None if wrong else cost_usd, wrong)

@@ -114,14 +114,17 @@ def coordinate(text: str) -> float | str:
 
 
 def _illegal(action: str) -> Sentences:
-    said = f"Illegal {action}. Please try again."
+    sentence = f"Illegal {action}. Please try again."
     kinds: tuple[ErrorKind, ...] = (
         "unknown_argument",
         "missing_argument",
         "wrong_type",
         "not_json",
     )
-    return {**dict.fromkeys(kinds, said), "unknown_city": "{city} is not valid city in {cities}."}
+    return {
+        **dict.fromkeys(kinds, sentence),
+        "unknown_city": "{city} is not valid city in {cities}.",
+    }
 
 
 _NO_FLIGHT = "There is no flight from {origin} to {destination} on {date}."
