@@ -38,7 +38,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.travelplanner.oracle.cpsat import solve_cpsat
+from cpsat import solve_cpsat
+
 from tripwright.domains.travelplanner.oracle.planner import first_within_budget, solve
 from tripwright.domains.travelplanner.query import Query
 from tripwright.evals.report.charts import Frame, Line, line_chart, standalone

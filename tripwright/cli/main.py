@@ -35,7 +35,6 @@ EXTRAS = {  # package → (what needs it, the extra that brings it)
     "psycopg": ("a PostgreSQL store", "postgres"),
     "mcp": ("tools of an MCP server", "mcp"),
     "pyarrow": ("writing Parquet files", "data"),
-    "ortools": ("CP-SAT", "solver"),
 }
 
 # errors of writing that name no file: of the output, or of a large file

@@ -192,10 +192,8 @@ def import_world(
             "from": filled_dates[0],
             "to": filled_dates[1],
             "known_flights": len(known_flights),
+            "known_searches": "those in the table 'covered'; any other answer is generated",
         }
-        about["filled"]["known_searches"] = (
-            "those in the table 'covered'; any other answer is generated"
-        )
     return write_world(
         folder,
         WorldTables(

@@ -97,11 +97,8 @@ class World:
     def in_memory(cls, tables: WorldTables) -> World:
         """A world without a folder: for the many throw-away worlds of training. Not picklable."""
         db = sqlite3.connect(":memory:", check_same_thread=False)
-        return cls(
-            None,
-            {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)},
-            memory=db,
-        )
+        manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)}
+        return cls(None, manifest, memory=db)
 
     def __getstate__(self) -> dict[str, Any]:
         if self.folder is None:
@@ -119,11 +116,7 @@ class World:
 
     @cached_property
     def content_hash(self) -> str:
-        return (
-            str(self.manifest["content_hash"])
-            if "content_hash" in self.manifest
-            else content_hash(self._db())
-        )
+        return str(self.manifest.get("content_hash") or content_hash(self._db()))
 
     def _db(self) -> sqlite3.Connection:
         if self._memory is not None:
@@ -137,17 +130,19 @@ class World:
         db: sqlite3.Connection = self._local.db
         return db
 
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        return self._db().execute(sql, values).fetchall()
+
     def _check_store(self, path: Path) -> None:
         """Cheap signs of a copy that was cut short or of another file: the header's length, and the
         names of the tables."""
         with path.open("rb") as store:
             header = store.read(100)
         page_bytes = int.from_bytes(header[16:18], "big")
-        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * int.from_bytes(
-            header[28:32], "big"
-        )
+        pages = int.from_bytes(header[28:32], "big")
+        expected_bytes = (65536 if page_bytes == 1 else page_bytes) * pages
         try:
-            tables = {row[0] for row in self._db().execute("SELECT name FROM sqlite_master")}
+            tables = {name for (name,) in self._rows("SELECT name FROM sqlite_master")}
         except sqlite3.DatabaseError:
             tables = set()
         if path.stat().st_size < expected_bytes or not tables.issuperset(ALL_TABLES):
@@ -159,27 +154,23 @@ class World:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return dict(self._db().execute("SELECT name, id FROM place"))
+        return dict(self._rows("SELECT name, id FROM place"))
 
     @cached_property
     def _days(self) -> dict[str, int]:
-        return dict(self._db().execute("SELECT date, id FROM day"))
+        return dict(self._rows("SELECT date, id FROM day"))
 
     @cached_property
     def _words(self) -> tuple[list[str], list[float]]:
         """The texts of the flights' columns by number, and what they say as numbers (0.0 where they
         are none)."""
-        rows = [("", "")] + self._db().execute("SELECT id, text FROM word ORDER BY id").fetchall()
+        rows = [("", ""), *self._rows("SELECT id, text FROM word ORDER BY id")]
         return [text for _, text in rows], [_number(text) for _, text in rows]
 
     @cached_property
     def _city_states(self) -> list[tuple[str, str]]:
-        return (
-            self._db()
-            .execute(
-                "SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq"
-            )
-            .fetchall()
+        return self._rows(
+            "SELECT p.name, c.state FROM city c JOIN place p ON p.id = c.place ORDER BY c.seq"
         )
 
     @cached_property
@@ -200,7 +191,7 @@ class World:
 
     @cached_property
     def _settings(self) -> dict[str, str]:
-        return dict(self._db().execute("SELECT key, value FROM setting"))
+        return dict(self._rows("SELECT key, value FROM setting"))
 
     @cached_property
     def flights_complete(self) -> bool:
@@ -212,17 +203,13 @@ class World:
     def filled_dates(self) -> tuple[str, str] | None:
         """First and last day for which flights were generated beside the known ones; None in a
         world that was not filled."""
-        settings = self._settings
-        return (
-            (settings["filled_from"], settings["filled_to"]) if "filled_from" in settings else None
-        )
+        first, last = map(self._settings.get, ("filled_from", "filled_to"))
+        return None if first is None or last is None else (first, last)
 
     @cached_property
     def flights_by_day(self) -> dict[str, int]:
         """Day → number of flights, for the days that have any, in order."""
-        return dict(
-            self._db().execute("SELECT date, flights FROM day WHERE flights > 0 ORDER BY date")
-        )
+        return dict(self._rows("SELECT date, flights FROM day WHERE flights > 0 ORDER BY date"))
 
     @cached_property
     def dates(self) -> list[str]:
@@ -257,7 +244,7 @@ class World:
             ]
             if flights or self.flights_complete:
                 return flights
-            if self._db().execute("SELECT 1 FROM covered WHERE search = ?", (search,)).fetchone():
+            if self._rows("SELECT 1 FROM covered WHERE search = ?", search):
                 return []
         return [] if self.flights_complete or self._filled(origin, destination, date) else None
 
@@ -283,31 +270,23 @@ class World:
 
     def flights_numbered(self, number: str) -> list[Flight]:
         """Every flight with this number on any route and day, in file order."""
-        rows = self._db().execute(
+        rows = self._rows(
             "SELECT key, price, departure_time, arrival_time, duration, distance FROM flight WHERE"
             " number = ?",
-            (number,),
+            number,
         )
+        rows.sort(key=lambda row: row[0] & ((1 << ROW_BITS) - 1))
         text, value = self._words
-        flights = []
-        for key, price, departure, there, long, miles in sorted(
-            rows, key=lambda row: row[0] & ((1 << ROW_BITS) - 1)
-        ):
-            origin, destination, date = self._search(key >> ROW_BITS)
-            flights.append(
-                Flight(
-                    number,
-                    value[price],
-                    text[departure],
-                    text[there],
-                    text[long],
-                    date,
-                    origin,
-                    destination,
-                    value[miles],
-                )
+        return [
+            Flight(
+                number,
+                value[price],
+                *(text[departure], text[there], text[long]),
+                *self._search(key >> ROW_BITS),
+                value[miles],
             )
-        return flights
+            for key, price, departure, there, long, miles in rows
+        ]
 
     @cached_property
     def _names(self) -> tuple[dict[int, str], dict[int, str]]:
@@ -317,9 +296,10 @@ class World:
         }
 
     def _search(self, search: int) -> tuple[str, str, str]:
+        """(date, origin, destination)."""
         places, days = self._names
         route, day = divmod(search, 1 << DAY_BITS)
-        return places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)], days[day]
+        return days[day], places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
 
     def routes(self, origin: str | None = None) -> Iterator[tuple[str, str]]:
         """Ordered pairs with at least one flight, from one place or from all. One step down the
@@ -331,12 +311,9 @@ class World:
             if origin is None
             else (self._places.get(origin, 0) << shift, (self._places.get(origin, -1) + 1) << shift)
         )
-        while (
-            row := self._db()
-            .execute("SELECT min(key) FROM flight WHERE key >= ? AND key < ?", (start, end))
-            .fetchone()[0]
-        ) is not None:
-            route = row >> (DAY_BITS + ROW_BITS)
+        first_key = "SELECT min(key) FROM flight WHERE key >= ? AND key < ?"
+        while (key := self._rows(first_key, start, end)[0][0]) is not None:
+            route = key >> (DAY_BITS + ROW_BITS)
             yield places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
             start = (route + 1) << (DAY_BITS + ROW_BITS)
 
@@ -349,7 +326,11 @@ class World:
         key = ("ground", origin, destination)
         memory = self._known_rows()
         if key not in memory:
-            rows = self._ground_rows(o, d)
+            rows = self._rows(
+                "SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER"
+                " BY seq LIMIT 1",
+                *(o, d),
+            )
             memory[key] = (
                 Ground(origin, destination, *("" if text in MISSING else text for text in rows[0]))
                 if rows
@@ -357,17 +338,6 @@ class World:
             )
         connection: Ground | None = memory[key]
         return connection
-
-    def _ground_rows(self, origin: int, destination: int) -> list[tuple[str, str]]:
-        return (
-            self._db()
-            .execute(
-                "SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER"
-                " BY seq",
-                (origin, destination),
-            )
-            .fetchall()
-        )
 
     def restaurants(self, city: str) -> list[Restaurant]:
         return self._of_city(
@@ -393,19 +363,10 @@ class World:
         key = (table, city)
         memory = self._known_rows()
         if key not in memory:
-            memory[key] = [record(row) for row in self._city_rows_of(table, city)]
+            sql = f"SELECT {CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq"
+            memory[key] = [record(row) for row in self._rows(sql, self._places[city])]
         # a copy: what is remembered must outlive what callers do with theirs
         return list(memory[key])
-
-    def _city_rows_of(self, table: str, city: str) -> list[Texts]:
-        place = self._places.get(city)
-        return (
-            self._db()
-            .execute(
-                f"SELECT {_CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq", (place,)
-            )
-            .fetchall()
-        )
 
     def _known_rows(self) -> dict[tuple[str, ...], Any]:
         """Bounded: a long run over the full distance table must not grow for ever. Other threads
@@ -414,46 +375,8 @@ class World:
             self._city_rows = {}
         return self._city_rows
 
-    # ---- the source's own words
 
-    def flight_texts(self, origin: str, destination: str, date: str) -> list[Texts]:
-        """The rows of one search as the source wrote them, in the field order of `Flight`; [] where
-        there is none."""
-        search = self._search_key(origin, destination, date)
-        if search is None:
-            return []
-        text = self._words[0]
-        return [
-            (
-                number,
-                text[price],
-                text[departure],
-                text[there],
-                text[long],
-                date,
-                origin,
-                destination,
-                text[miles],
-            )
-            for number, price, departure, there, long, miles in self._flight_rows(search)
-        ]
-
-    def ground_texts(self, origin: str, destination: str) -> list[Texts]:
-        """Every row of the pair as the source wrote it, in the field order of `Ground`."""
-        o, d = self._places.get(origin), self._places.get(destination)
-        return (
-            []
-            if o is None or d is None
-            else [(origin, destination, *row) for row in self._ground_rows(o, d)]
-        )
-
-    def city_texts(self, table: str, city: str) -> list[Texts]:
-        """The rows of "restaurant", "attraction" or "accommodation" in one city as the source wrote
-        them, without the city."""
-        return self._city_rows_of(table, city)
-
-
-_CITY_COLUMNS = {
+CITY_COLUMNS = {
     "restaurant": "name, cuisines, cost, rating",
     "attraction": "name, latitude, longitude, address, phone, website",
     "accommodation": (

@@ -72,12 +72,9 @@ def write_tables(
     flights_on_day: Counter[int] = Counter()
     place = places.__getitem__
 
-    def counted(table: str, rows: Iterable[Row]) -> Iterator[Row]:
-        return reported(table, rows, report)
-
     def flight_rows() -> Iterator[tuple[Any, ...]]:
         searches = _Searches(places, days)
-        for seq, row in enumerate(counted("flights", tables.flights)):
+        for seq, row in enumerate(reported("flights", tables.flights, report)):
             number, price, departure, arrived, duration, date, origin, destination, miles = row
             if seq >> ROW_BITS:
                 raise UserError(
@@ -101,22 +98,7 @@ def write_tables(
         ((i, place(c), s) for i, (c, s) in enumerate(tables.cities)),
     )
     _insert_flights(db, flight_rows(), None if tables.flights_sorted else staging)
-    for name, rows, columns, of_city in (
-        ("ground", counted("grounds", tables.grounds), 5, None),
-        ("restaurant", counted("restaurants", tables.restaurants), 6, 1),
-        ("attraction", counted("attractions", tables.attractions), 8, 6),
-        ("accommodation", counted("accommodations", tables.accommodations), 9, 7),
-    ):
-        marks = ",".join("?" * columns)
-        if of_city is None:
-            values: Iterator[tuple[Any, ...]] = (
-                (place(r[0]), place(r[1]), i, *r[2:]) for i, r in enumerate(rows)
-            )
-        else:
-            values = (
-                (place(r[of_city]), i, *r[:of_city], *r[of_city + 1 :]) for i, r in enumerate(rows)
-            )
-        db.executemany(f"INSERT INTO {name} VALUES ({marks})", values)
+    _insert_roads_and_places(db, tables, place, report)
     if tables.covered_searches is not None:
         searches = (
             (search_key(place(o), place(d), days[date]),) for o, d, date in tables.covered_searches
@@ -140,6 +122,25 @@ def _settings(tables: WorldTables) -> list[tuple[str, str]]:
     listed pair within some dates, too."""
     filled = list(zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False))
     return [("flights", "complete" if tables.covered_searches is None else "covered"), *filled]
+
+
+def _insert_roads_and_places(
+    db: sqlite3.Connection, tables: WorldTables, place: Callable[[str], int], report: Report | None
+) -> None:
+    for name, rows, columns, of_city in (
+        ("ground", tables.grounds, 5, None),
+        ("restaurant", tables.restaurants, 6, 1),
+        ("attraction", tables.attractions, 8, 6),
+        ("accommodation", tables.accommodations, 9, 7),
+    ):
+        marks = ",".join("?" * columns)
+        numbered = enumerate(reported(f"{name}s", rows, report))
+        values: Iterator[tuple[Any, ...]] = (
+            ((place(r[0]), place(r[1]), i, *r[2:]) for i, r in numbered)
+            if of_city is None
+            else ((place(r[of_city]), i, *r[:of_city], *r[of_city + 1 :]) for i, r in numbered)
+        )
+        db.executemany(f"INSERT INTO {name} VALUES ({marks})", values)
 
 
 def _insert_flights(

@@ -28,14 +28,8 @@ FlightDetails = Callable[[str], tuple[str, str, int] | None]
 MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
 # The fields of a day in the official format, beside "days": in the order in which a day is written,
 # and in that in which rules check it.
-OFFICIAL_FIELDS = (
-    "current_city",
-    "transportation",
-    "breakfast",
-    "attraction",
-    "lunch",
-    "dinner",
-    "accommodation",
+OFFICIAL_FIELDS = tuple(
+    "current_city transportation breakfast attraction lunch dinner accommodation".split()
 )
 FIELDS_AS_CHECKED = ("current_city", "transportation", *MEALS, "attraction", "accommodation")
 
@@ -270,11 +264,8 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
             ("Departure Time", transport.departure_time),
             ("Arrival Time", transport.arrival_time),
         ]
-        if (
-            transport.duration,
-            transport.distance,
-            transport.cost,
-        ) != UNKNOWN_FLIGHT:  # the official rules read past these, strict ones don't
+        details = (transport.duration, transport.distance, transport.cost)
+        if details != UNKNOWN_FLIGHT:  # the official rules read past these, strict ones don't
             claims += [
                 ("duration", transport.duration),
                 ("distance", transport.distance),

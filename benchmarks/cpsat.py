@@ -1,9 +1,9 @@
-"""The same problem as a model for CP-SAT (rows B2, B3): a cross-check of the planner that shares
-none of its search.
+"""The exact planner's problem as a model for CP-SAT, Google's solver: a cross-check that
+shares none of the planner's search, for benchmarks/oracle.py and a test.
 
 Only the options of each city and leg are the same (`options.py`): how cities, nights, days, stays
 and meals combine is said once more, as linear constraints over 0/1 variables. It is much slower
-than the planner, and needs ortools (`benchmarks/oracle.py`).
+than the planner, and needs ortools (the extra "solver").
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tripwright.domains.travelplanner.oracle.options import (
 )
 from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
 from tripwright.domains.travelplanner.query import Query
-from tripwright.errors import UserError
 from tripwright.world.store import World
 
 MEALS_BETWEEN = len(MEALS)  # that fit on one day of travel
@@ -40,15 +39,9 @@ class CpSatAnswer(NamedTuple):
 def solve_cpsat(
     query: Query, world: World, time_limit_seconds: float, workers: int = 1
 ) -> CpSatAnswer:
-    """The least cost of a plan, whatever the budget, with all ways to spend the nights. Raises
-    UserError where ortools is missing."""
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
-        raise UserError(
-            "CP-SAT needs ortools, which is not installed; install it with: pip install"
-            " 'tripwright[solver]' (the planner needs nothing)."
-        ) from None
+    """The least cost of a plan, whatever the budget, with all ways to spend the nights."""
+    from ortools.sat.python import cp_model
+
     if why_unplannable(query, world):
         return CpSatAnswer("infeasible", None, None)
     model = cp_model.CpModel()
