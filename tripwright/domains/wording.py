@@ -24,12 +24,12 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def listed(words: Sequence[str], last_comma: bool) -> str:
+def listed(words: Sequence[str], last_comma: bool = False, word: str = "and") -> str:
     """'a, b and c'; with `last_comma` 'a, b, and c'."""
-    if len(words) == 1:
-        return words[0]
+    if len(words) < 2:
+        return "".join(words)
     comma = "," if last_comma and len(words) > 2 else ""
-    return f"{', '.join(words[:-1])}{comma} and {words[-1]}"
+    return f"{', '.join(words[:-1])}{comma} {word} {words[-1]}"
 
 
 def ordinal(number: int) -> str:

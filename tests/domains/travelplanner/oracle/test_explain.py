@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.changes import Repair, changes
 from tripwright.domains.travelplanner.oracle.explain import Explanation, explain
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
+from tripwright.domains.travelplanner.oracle.repairs import Repair, repairs
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -316,14 +316,14 @@ def test_exactly_what_is_to_blame_is_named(
     assert said in explanation.words, explanation.words
     assert explanation.words.endswith(".") and "\n" not in explanation.words
     check_minimal(query, world, explanation)
-    check_changes(query, world, changes(query, world))
+    check_changes(query, world, repairs(query, world))
 
 
 def test_the_trip_itself_can_be_what_is_impossible() -> None:
     explanation = explain(asked(days=3, room_type="entire room"), made(roads=frozenset()))
     assert explanation is not None and str(explanation.conflict[0]) == "route: Homer to Aston"
     assert "no flight on any day" in explanation.words
-    assert changes(asked(days=3, room_type="entire room"), made(roads=frozenset())) == []
+    assert repairs(asked(days=3, room_type="entire room"), made(roads=frozenset())) == []
     nothing_to_see = made(sights=dict.fromkeys(CITIES, 0))
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
@@ -395,12 +395,12 @@ def test_two_conflicts_that_share_nothing_are_both_told() -> None:
         ["room type"],
         ["cuisine"],
     ]
-    assert changes(query, made()) == []  # no single change mends both
+    assert repairs(query, made()) == []  # no single change mends both
     assert explanation.record()["also"][0]["conflict"] == ["cuisine: French"]
 
 
 def test_what_can_be_met_needs_no_explanation() -> None:
-    assert explain(asked(), made()) is None and changes(asked(), made()) == []
+    assert explain(asked(), made()) is None and repairs(asked(), made()) == []
 
 
 def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown() -> None:
@@ -420,7 +420,7 @@ def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown() -
     explanation = explain(asked(days=3), world)
     assert kinds(explanation) == ["dates"] and explanation is not None
     assert "the flights of 2022-03-01 are not known" in explanation.words
-    assert [change.words for change in changes(asked(days=3), world)] == [
+    assert [change.words for change in repairs(asked(days=3), world)] == [
         "start on 2022-03-02 instead of 2022-03-01"
     ]
 
@@ -507,7 +507,7 @@ def test_a_request_that_cannot_be_tried_has_words_of_its_own(
         [conflict],
         True,
     ), explanation.words
-    found = changes(query, made())
+    found = repairs(query, made())
     check_changes(query, made(), found)
     mends_itself = explanation.conflict[0].kind not in ("origin", "destination") and query.date
     assert bool(found) == bool(mends_itself)
@@ -533,7 +533,7 @@ def test_every_named_requirement_is_needed_and_every_change_helps(seed: int) -> 
         for each in (explanation, *explanation.also):
             assert each.conflict and each.words
         check_minimal(tight, world, explanation)
-        check_changes(tight, world, changes(tight, world))
+        check_changes(tight, world, repairs(tight, world))
     assert explained >= 4
 
 

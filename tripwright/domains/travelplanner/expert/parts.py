@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from tripwright.domains.travelplanner.expert.meals import Menus, menus
 from tripwright.domains.travelplanner.expert.seen import Row, Search, SearchResult, Seen
-from tripwright.domains.travelplanner.oracle.problem import counted
+from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.official.hard import (

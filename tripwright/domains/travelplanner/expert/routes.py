@@ -17,8 +17,8 @@ from tripwright.domains.travelplanner.expert.meals import MealRows, cheapest_tog
 from tripwright.domains.travelplanner.expert.parts import Family, Parts, TripPart
 from tripwright.domains.travelplanner.expert.seen import Row, Search
 from tripwright.domains.travelplanner.oracle.options import night_splits
-from tripwright.domains.travelplanner.oracle.problem import listed
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.wording import listed
 
 
 class TripRoute(NamedTuple):

@@ -15,16 +15,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.oracle.phrases import counted, people, usd
 from tripwright.domains.travelplanner.oracle.planner import Solution
-from tripwright.domains.travelplanner.oracle.problem import (
-    city_pool,
-    counted,
-    listed,
-    why_unplannable,
-)
-from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement, usd
-from tripwright.domains.travelplanner.oracle.shortage import asked_for, shortage
+from tripwright.domains.travelplanner.oracle.problem import city_pool, why_unplannable
+from tripwright.domains.travelplanner.oracle.requirements import Relaxations, Requirement
+from tripwright.domains.travelplanner.oracle.world_offers import asked_for, world_offers
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.wording import listed
 from tripwright.world.store import World
 
 TRANSPORTATION = ("no flight", "no self-driving")
@@ -99,7 +96,7 @@ def minimal_conflict(
 def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
     query, world = relaxed.query, relaxed.world
     if not any(each.kind == "budget" for each in conflict):
-        return shortage(query, world, conflict)
+        return world_offers(query, world, conflict)
     others = set(relaxed.requirements) - set(conflict)
     rest = [each for each in conflict if each.kind != "budget"]
     budget, kept_usd = (
@@ -152,10 +149,6 @@ def _bill(query: Query, plan: Solution) -> str:
         f" {people(query.party_size)}"
     )
     return f"{usd(plan.cost_usd or 0)} ({parts})"
-
-
-def people(count: int) -> str:
-    return "1 person" if count == 1 else f"{count} people"
 
 
 def _route(query: Query) -> Requirement:
@@ -232,7 +225,7 @@ def _wrong_destination(query: Query, world: World) -> str | None:
     if query.dest in world.states:
         return (
             f"'{query.dest}' is a state: {trips}, such as"
-            f" {listed(world.states[query.dest][:3], 'or')}."
+            f" {listed(world.states[query.dest][:3], word='or')}."
         )
     if query.dest in world.cities:
         return f"'{query.dest}' is a city: {trips}, such as {world.cities[query.dest]}."

@@ -7,7 +7,6 @@ kept as long as the problem is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -27,6 +26,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     stays,
 )
+from tripwright.domains.travelplanner.oracle.phrases import counted
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Restaurant
 from tripwright.world.store import World
@@ -83,17 +83,6 @@ def why_unplannable(query: Query, world: World) -> str | None:
     if len(cuisines) > MOST_CUISINES:
         return f"{len(cuisines)} cuisines are asked for; the planner tries up to {MOST_CUISINES}."
     return None
-
-
-def listed(names: Sequence[str], word: str = "and") -> str:
-    """ "A, B and C"."""
-    return f" {word} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def counted(number: int, thing: str) -> str:
-    """ "1 city", "2 cities", "3 days"."""
-    many = f"{thing[:-1]}ies" if thing.endswith("ty") else f"{thing}s"
-    return f"{number} {thing if number == 1 else many}"
 
 
 def city_pool(query: Query, world: World) -> list[str]:

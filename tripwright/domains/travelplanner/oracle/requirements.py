@@ -14,6 +14,7 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tripwright.domains.travelplanner.oracle.phrases import usd
 from tripwright.domains.travelplanner.oracle.planner import (
     Solution,
     SolveStatus,
@@ -107,16 +108,6 @@ class Relaxations:
             if has_plan(query.model_copy(update={"budget": below}), self.world):
                 best = solve(query, self.world)
         return best
-
-
-def usd(amount: float) -> str:
-    return (
-        f"-{usd(-amount)}"
-        if amount < 0
-        else f"${amount:,.0f}"
-        if amount == int(amount)
-        else f"${amount:,.2f}"
-    )
 
 
 def has_plan(query: Query, world: World) -> bool:

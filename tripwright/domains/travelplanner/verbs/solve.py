@@ -12,11 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.domains.travelplanner.expert import expert_solution
-from tripwright.domains.travelplanner.oracle.changes import changes
 from tripwright.domains.travelplanner.oracle.explain import explain
+from tripwright.domains.travelplanner.oracle.phrases import usd
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days
 from tripwright.domains.travelplanner.oracle.planner import solve as solve_exactly
-from tripwright.domains.travelplanner.oracle.requirements import usd
+from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.plan.render import render_plan, request_line
@@ -137,7 +137,7 @@ def _official(query: Query, solution: Solution, world: World) -> list[dict[str, 
 def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
     """What --why adds: `explanation` (None where the query is met) and `changes`, plain JSON."""
     explanation = None if met else explain(query, world)
-    found = [] if explanation is None else changes(query, world)
+    found = [] if explanation is None else repairs(query, world)
     return {
         "explanation": explanation.record() if explanation else None,
         "changes": [each.record() for each in found],

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.changes import changes
 from tripwright.domains.travelplanner.oracle.planner import solve
+from tripwright.domains.travelplanner.oracle.repairs import repairs
 from tripwright.domains.travelplanner.oracle.requirements import other_dates
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import WorldTables
@@ -113,7 +113,7 @@ CASES: list[tuple[Query, list[str]]] = [
 
 @pytest.mark.parametrize(("query", "words"), CASES, ids=str)
 def test_what_is_offered_and_in_what_order(world: World, query: Query, words: list[str]) -> None:
-    found = changes(query, world)
+    found = repairs(query, world)
     assert [change.words for change in found] == words
     for change in found:
         assert (
@@ -137,7 +137,7 @@ def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world
 
 def test_the_changed_record_says_so_and_carries_no_proof_of_the_old_request(world: World) -> None:
     query = asked(500)
-    (change,) = changes(query, world)
+    (change,) = repairs(query, world)
     assert change.query.query == "A trip, please. (Changed: budget +$60 to $560.)"
     record = change.record()
     assert (record["kind"], record["cost_usd"], record["query"]["budget"]) == ("budget", 560.0, 560)

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.oracle.explain import malformed, people
+from tripwright.domains.travelplanner.oracle.explain import malformed
+from tripwright.domains.travelplanner.oracle.phrases import counted, people, usd
 from tripwright.domains.travelplanner.oracle.planner import solve
-from tripwright.domains.travelplanner.oracle.problem import counted
 from tripwright.domains.travelplanner.oracle.requirements import (
     Requirement,
     consecutive,
     has_plan,
     other_dates,
-    usd,
     without_wishes,
 )
 from tripwright.domains.travelplanner.query import Query
@@ -48,7 +47,7 @@ class Repair:
         }
 
 
-def changes(query: Query, world: World) -> list[Repair]:
+def repairs(query: Query, world: World) -> list[Repair]:
     """Single changes to an infeasible query after which it has a plan; those that give up least
     come first.
 
