@@ -91,8 +91,8 @@ class TransportOffers:
         return [
             ways,
             (
-                f"but no route through {self.cities.how_many()} of them fits the nights{food} and has"
-                " a way for every leg on its day"
+                f"but no route through {self.cities.how_many()} of them fits the nights{food} and"
+                " has a way for every leg on its day"
             ),
         ]
 
