@@ -52,10 +52,10 @@ def printable(value: Any) -> str:
     """One line of bounded length, and no control characters from a model's text into somebody's
     terminal."""
     try:
-        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        line = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        said = f"({type(value).__name__})"
-    text = " ".join(said[: 4 * LONGEST_SHOWN].split())
+        line = f"({type(value).__name__})"
+    text = " ".join(line[: 4 * LONGEST_SHOWN].split())
     text = text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
     return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
 
@@ -74,10 +74,10 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"]) or "record"
     try:
-        found = repr(problem.get("input"))
+        value = repr(problem.get("input"))
     except RecursionError:
-        found = "something nested too deeply to show"
+        value = "something nested too deeply to show"
     message = re.sub(r"valid dictionary or instance of \w+", "JSON object", problem["msg"])
     return f"field '{where}': {message}" + (
-        "" if problem["type"] == "missing" else f" (found {found[:80]})"
+        "" if problem["type"] == "missing" else f" (found {value[:80]})"
     )

@@ -23,10 +23,10 @@ def write_atomically(path: Path, text: str) -> None:
 def json_object(path: Path) -> dict[str, Any] | None:
     """What `path` holds, or None where that is no JSON object, or no file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, FileNotFoundError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
@@ -93,10 +93,10 @@ def keep_lines(path: Path, keep: Callable[[Any], bool], foreign: str) -> None:
     bad lines are refused, as by Journal."""
     if not path.exists():
         return
-    kept = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)
-    if len(kept) != path.stat().st_size:
+    rest = b"".join(line.text for line, stays in _take_lines(path, keep, foreign) if stays)
+    if len(rest) != path.stat().st_size:
         partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(kept)
+        partial.write_bytes(rest)
         os.replace(partial, path)
 
 

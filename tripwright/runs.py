@@ -63,8 +63,8 @@ class Run:
 
     @property
     def version(self) -> int:
-        found = self.card.get(VERSION_ENTRY)
-        return found if isinstance(found, int) else 1
+        version = self.card.get(VERSION_ENTRY)
+        return version if isinstance(version, int) else 1
 
     @property
     def typed_rows(self) -> bool:

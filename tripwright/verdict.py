@@ -78,9 +78,9 @@ class Fact:
         )
 
     @classmethod
-    def held(cls, name: str, passed: bool, why_not: str) -> Fact:
+    def held(cls, name: str, passes: bool, why_not: str) -> Fact:
         """A fact that passed, or that failed for a reason."""
-        return cls(name, State.PASSED) if passed else cls(name, State.FAILED, why_not)
+        return cls(name, State.PASSED) if passes else cls(name, State.FAILED, why_not)
 
     @classmethod
     def of(cls, name: str, result: Result) -> Fact:
@@ -149,12 +149,12 @@ class Group:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Group:
         facts = record["facts"]
-        read = (
+        fact_map = (
             None
             if facts is None
             else {name: Fact.from_record(name, fact) for name, fact in facts.items()}
         )
-        return cls(record["name"], tuple(record["asked"]), read, tuple(record["gate"]))
+        return cls(record["name"], tuple(record["asked"]), fact_map, tuple(record["gate"]))
 
 
 def format_group(problem: str | None) -> Group:
@@ -224,14 +224,14 @@ class Verdict:
 
     def record(self) -> dict[str, Any]:
         groups = [group.record() for group in self.groups]
-        said = {
+        record = {
             "rules": self.rules,
             "final": self.final,
             "delivered": self.delivered,
             "error": self.error,
             "groups": groups,
         }
-        return said | ({"details": dict(self.details)} if self.details else {})
+        return record | ({"details": dict(self.details)} if self.details else {})
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:

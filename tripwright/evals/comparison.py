@@ -102,14 +102,14 @@ class Comparison:
         keys = [
             key
             for key in figures[0][0]
-            if all(key in found for group in figures for found in group)
+            if all(key in figure for group in figures for figure in group)
         ]
         rows = {}
         for key in keys:
-            per_query = [[found[key] for found in group] for group in figures]
-            known = set.intersection(*(set(found.of) for group in per_query for found in group))
-            if known:
-                rows[key] = _row(per_query, samples, tuple(sorted(known)))
+            per_query = [[figure[key] for figure in group] for group in figures]
+            shared = set.intersection(*(set(figure.of) for group in per_query for figure in group))
+            if shared:
+                rows[key] = _row(per_query, samples, tuple(sorted(shared)))
         return rows
 
     def _resample(self) -> dict[Key, list[list[float]]]:
@@ -125,32 +125,32 @@ class Comparison:
         draws = [
             seed_draws(len(group.runs), SEED + 1 + place) for place, group in enumerate(self.groups)
         ]
-        found: dict[Key, list[list[float]]] = {}
+        resampled: dict[Key, list[list[float]]] = {}
         for key, groups in places.items():
             wholes = {whole for group in groups for _, whole in group}
             usable = [
                 number for number, row in enumerate(sums) if all(row[whole] for whole in wholes)
             ]
-            found[key] = []
+            resampled[key] = []
             for place, group in enumerate(groups):
                 rates = [
                     [sums[number][part] / sums[number][whole] for number in usable]
                     for part, whole in group
                 ]
-                drawn = [draws[place][number] for number in usable]
-                found[key].append(
+                seed_places = [draws[place][number] for number in usable]
+                resampled[key].append(
                     rates[0]
                     if len(rates) == 1
-                    else list(map(over_seeds, zip(*rates, strict=True), drawn))
+                    else list(map(over_seeds, zip(*rates, strict=True), seed_places))
                 )
-        return found
+        return resampled
 
     # ---- figures
 
     def figure(self, key: Key, group: int) -> dict[str, Any]:
         row, value = self.rows[key], self.rows[key].value(group)
         low, high = self._interval(key, group, value)
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "value": value,
             "low": low,
             "high": high,
@@ -158,8 +158,8 @@ class Comparison:
             "kind": row.kind,
         }
         if row.plain[group] and len(self.groups[group].runs) == 1:
-            found["k"] = round(value * len(row.queries))
-        return found
+            record["k"] = round(value * len(row.queries))
+        return record
 
     def _interval(self, key: Key, group: int, value: float) -> tuple[float | None, float | None]:
         """As in score.json: Wilson's for one yes or no per query, and where all queries agree; else
@@ -168,10 +168,10 @@ class Comparison:
         single = len(self.groups[group].runs) == 1
         if row.kind != "mean" and ((row.plain[group] and single) or value in (0.0, 1.0)):
             return wilson(round(value * n), n)
-        drawn = self.resampled[key][group]
-        if not drawn:
+        rates = self.resampled[key][group]
+        if not rates:
             return None, None
-        low, high = percentiles(drawn)
+        low, high = percentiles(rates)
         # the spread of seeds may reach past the ends
         return (low, high) if row.kind == "mean" else (max(low, 0.0), min(high, 1.0))
 
@@ -179,12 +179,12 @@ class Comparison:
         """group − base. `p_is_bound` where p is the smallest that so many random draws can give:
         the true one may be smaller."""
         row = self.rows[key]
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "value": row.value(group) - row.value(base),
             "n": len(row.queries),
             "kind": row.kind,
         }
-        drawn = [
+        resampled = [
             a - b
             for a, b in zip(self.resampled[key][group], self.resampled[key][base], strict=True)
         ]
@@ -194,23 +194,28 @@ class Comparison:
         if len(self.groups[group].runs) > 1 or len(self.groups[base].runs) > 1:
             # Resampled differences of a few queries that all agree have no spread; the signs of so
             # few still prove little.
-            p = max(bootstrap_p(drawn), p) if drawn else p
-            floors.add(bootstrap_floor(len(drawn)))
+            p = max(bootstrap_p(resampled), p) if resampled else p
+            floors.add(bootstrap_floor(len(resampled)))
             test = "bootstrap over seeds and queries, sign flips over queries"
-            return found | {**_ends(row, drawn), "p": p, "p_is_bound": p in floors, "test": test}
+            return record | {
+                **_ends(row, resampled),
+                "p": p,
+                "p_is_bound": p in floors,
+                "test": test,
+            }
         if row.plain[group] and row.plain[base]:
             low, high = paired_interval(
                 sum(d > 0 for d in differences), sum(d < 0 for d in differences), len(differences)
             )
-            return found | {
+            return record | {
                 "low": low,
                 "high": high,
                 "p": p,
                 "p_is_bound": False,
                 "test": "McNemar, exact",
             }
-        return found | {
-            **_ends(row, drawn),
+        return record | {
+            **_ends(row, resampled),
             "p": p,
             "p_is_bound": p in floors,
             "test": "sign flips over queries",
@@ -235,15 +240,17 @@ class Comparison:
                 },
             }
         for rows in tables.values():
-            correct([found for row in rows.values() for found in row["differences"].values()])
+            correct(
+                [difference for row in rows.values() for difference in row["differences"].values()]
+            )
         return tables
 
     def pairs(self) -> list[dict[str, Any]]:
         """Every two groups, by the final pass rate: b − a."""
-        found = []
+        records = []
         for a, b in combinations(range(len(self.groups)), 2):
-            counts = {name: len(listed) for name, listed in self.changed(b, a).items()}
-            found.append(
+            counts = {name: len(queries) for name, queries in self.changed(b, a).items()}
+            records.append(
                 {
                     "a": self.groups[a].name,
                     "b": self.groups[b].name,
@@ -251,30 +258,34 @@ class Comparison:
                     **counts,
                 }
             )
-        correct(found)
-        return found
+        correct(records)
+        return records
 
     def changed(self, group: int, base: int = 0) -> dict[str, list[dict[str, Any]]]:
         """The queries that `group` passes more often than `base` (gained), and less often (lost),
         the largest changes first."""
-        found: dict[str, list[tuple[float, dict[str, Any]]]] = {"gained": [], "lost": []}
+        changes: dict[str, list[tuple[float, dict[str, Any]]]] = {"gained": [], "lost": []}
         for query in self.queries:
-            (passed, tried), (before, tried_before) = (
+            (passes, samples), (passes_before, samples_before) = (
                 self._passes(place, query) for place in (group, base)
             )
-            change = passed / tried - before / tried_before
+            change = passes / samples - passes_before / samples_before
             if change:
                 first = self.groups[base].runs[0].scored[query][0]
                 about = {"id": query_id(first), **first.marks, "text": first.text}
-                found["gained" if change > 0 else "lost"].append(
+                changes["gained" if change > 0 else "lost"].append(
                     (
                         -abs(change),
-                        {**about, "before": [before, tried_before], "after": [passed, tried]},
+                        {
+                            **about,
+                            "before": [passes_before, samples_before],
+                            "after": [passes, samples],
+                        },
                     )
                 )
         return {
-            name: [each for _, each in sorted(listed, key=lambda pair: (pair[0], pair[1]["id"]))]
-            for name, listed in found.items()
+            name: [each for _, each in sorted(entries, key=lambda pair: (pair[0], pair[1]["id"]))]
+            for name, entries in changes.items()
         }
 
     def _passes(self, group: int, query: str) -> tuple[int, int]:
@@ -284,7 +295,7 @@ class Comparison:
     def seeds(self) -> dict[str, Any]:
         """Of each group of several: every seed's pass rate, and how far they lie apart (standard
         deviation, in shares)."""
-        row, found = self.rows[FINAL], {}
+        row, records = self.rows[FINAL], {}
         for place, group in enumerate(self.groups):
             if len(group.runs) > 1:
                 rates = row.rates[place]
@@ -292,14 +303,14 @@ class Comparison:
                     {"run": run.name, "seed": run.seed, "final": value}
                     for run, value in zip(group.runs, rates, strict=True)
                 ]
-                found[group.name] = {
+                records[group.name] = {
                     "runs": runs,
                     "mean": row.value(place),
                     "deviation": stdev(rates),
                     "low": min(rates),
                     "high": max(rates),
                 }
-        return found
+        return records
 
 
 def changed_marks(query: Mapping[str, Any]) -> list[str]:
@@ -309,15 +320,15 @@ def changed_marks(query: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _ends(row: Row, drawn: Sequence[float]) -> dict[str, float | None]:
+def _ends(row: Row, resampled: Sequence[float]) -> dict[str, float | None]:
     """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the
     interval of as many pairs."""
-    if not drawn:
+    if not resampled:
         return {"low": None, "high": None}
-    low, high = percentiles(drawn)
-    if row.kind != "mean" and max(drawn) - min(drawn) < ROUNDING:
+    low, high = percentiles(resampled)
+    if row.kind != "mean" and max(resampled) - min(resampled) < ROUNDING:
         for gained, lost in ((0, 0), (len(row.queries), 0), (0, len(row.queries))):
-            if abs(drawn[0] - (gained - lost) / len(row.queries)) < ROUNDING:
+            if abs(resampled[0] - (gained - lost) / len(row.queries)) < ROUNDING:
                 low, high = paired_interval(gained, lost, len(row.queries))
     return (
         {"low": low, "high": high}
@@ -340,8 +351,10 @@ def _mean(runs: Sequence[Mapping[str, Pair]], queries: Sequence[str]) -> Mapping
 
 def correct(differences: Sequence[dict[str, Any]]) -> None:
     """Adds Holm's p-value to each, and whether the difference is significant."""
-    for found, p in zip(differences, holm([found["p"] for found in differences]), strict=True):
-        found |= {"p_holm": p, "significant": p < SIGNIFICANT}
+    for difference, p in zip(
+        differences, holm([difference["p"] for difference in differences]), strict=True
+    ):
+        difference |= {"p_holm": p, "significant": p < SIGNIFICANT}
 
 
 def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
@@ -352,9 +365,9 @@ def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
         kinds = sample_figures(queries, most)
         tables["samples"] = {"flip_rate": flips(queries)}
         tables["samples"] |= {
-            f"{kind.removesuffix('k')}{k}": found
+            f"{kind.removesuffix('k')}{k}": figure
             for kind in kinds
-            for k, found in kinds[kind].items()
+            for k, figure in kinds[kind].items()
             if k != "1"
         }
     tables["constraints"] = constraints(queries, facts)
@@ -364,7 +377,9 @@ def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
     # one slice alone is the whole
     tables |= {name: section for name, section in sections.items() if len(section) > 1}
     return {
-        (table, name): found for table, section in tables.items() for name, found in section.items()
+        (table, name): figure
+        for table, section in tables.items()
+        for name, figure in section.items()
     }
 
 
@@ -375,16 +390,16 @@ def _row(
     query has it already, as a flip rate."""
     kind = per_query[0][0].kind
     plain = tuple(
-        kind == "share" and all(found.of[q][1] == 1 for found in group for q in queries)
+        kind == "share" and all(figure.of[q][1] == 1 for figure in group for q in queries)
         for group in per_query
     )
 
-    def pairs(found: PerQuery, tried: dict[str, int]) -> dict[str, Pair]:
-        by = tried if kind == "share" and not all(plain) else dict.fromkeys(queries, 1)
-        return {q: (_over(found.of[q][0], by[q]), _over(found.of[q][1], by[q])) for q in queries}
+    def pairs(figure: PerQuery, counts: dict[str, int]) -> dict[str, Pair]:
+        by = counts if kind == "share" and not all(plain) else dict.fromkeys(queries, 1)
+        return {q: (_over(figure.of[q][0], by[q]), _over(figure.of[q][1], by[q])) for q in queries}
 
     runs = tuple(
-        tuple(map(pairs, group, tried)) for group, tried in zip(per_query, samples, strict=True)
+        tuple(map(pairs, group, counts)) for group, counts in zip(per_query, samples, strict=True)
     )
     return Row(kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain)
 

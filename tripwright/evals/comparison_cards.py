@@ -35,27 +35,27 @@ def unlike(cards: Mapping[str, Card], but: Sequence[str] = ()) -> list[str]:
     entries that may differ."""
     (first_name, first), *others = cards.items()
     entries = [entry for entry in ALIKE if entry not in but]
-    told: list[str] = []
+    phrases: list[str] = []
     for name, card in others:
         here, there = _comparable(first, card), _comparable(card, first)
-        told += differences_in(here, there, entries, f"in {first_name}", f"in {name}")
-    return told
+        phrases += differences_in(here, there, entries, f"in {first_name}", f"in {name}")
+    return phrases
 
 
 def notes(cards: Mapping[str, Card]) -> list[str]:
     """What a reader should know although it forbids nothing."""
-    told = []
+    phrases = []
     for entry in TOLD:
-        found = {name: card[entry] for name, card in cards.items() if card.get(entry) is not None}
-        if len({json.dumps(value) for value in found.values()}) > 1:
+        values = {name: card[entry] for name, card in cards.items() if card.get(entry) is not None}
+        if len({json.dumps(value) for value in values.values()}) > 1:
             words = {
                 "judge": "the judge's code",
                 "tripwright": "tripwright",
                 "samples": "samples per query",
             }[entry]
-            told.append(
+            phrases.append(
                 f"{words} differs: "
-                + ", ".join(f"{value} in {name}" for name, value in found.items())
+                + ", ".join(f"{value} in {name}" for name, value in values.items())
             )
     first = next(iter(cards.values()))
     for entry in KNOWN:
@@ -64,11 +64,11 @@ def notes(cards: Mapping[str, Card]) -> list[str]:
             for name, card in cards.items()
             if not _says_the_same_things(card.get(entry), first.get(entry))
         ]:
-            told.append(
+            phrases.append(
                 f"not known to be alike: the run card of {', '.join(silent)} does not say its"
                 f" {entry}, or says it otherwise"
             )
-    return told
+    return phrases
 
 
 def _says_the_same_things(entry: Any, first: Any) -> bool:
@@ -80,8 +80,8 @@ def _says_the_same_things(entry: Any, first: Any) -> bool:
 def seed_of(card: Card, recipe: Card | None) -> int | None:
     """The training's seed where there was one, else the sampling's."""
     decoding = card.get("decoding")
-    found = (recipe or {}).get("seed", decoding.get("seed") if isinstance(decoding, dict) else None)
-    return found if isinstance(found, int) else None
+    seed = (recipe or {}).get("seed", decoding.get("seed") if isinstance(decoding, dict) else None)
+    return seed if isinstance(seed, int) else None
 
 
 def but_for_seeds(card: Card, recipe: Card | None) -> str:
@@ -105,32 +105,32 @@ def but_for_seeds(card: Card, recipe: Card | None) -> str:
 def _comparable(card: Card, other: Card) -> dict[str, Any]:
     """The entries of a card in one form, whichever verb wrote it, cut to what the other one says as
     well."""
-    found = {entry: card.get(entry) for entry in ALIKE}
-    found["dialect"] = _dialect(card)
-    found["decoding"] = _decoding(card, other)
-    found["emptied_tools"] = bool(card.get("emptied_tools"))
+    entries = {entry: card.get(entry) for entry in ALIKE}
+    entries["dialect"] = _dialect(card)
+    entries["decoding"] = _decoding(card, other)
+    entries["emptied_tools"] = bool(card.get("emptied_tools"))
     for entry in KNOWN:
-        mine, theirs = found[entry], _dialect(other) if entry == "dialect" else other.get(entry)
+        mine, theirs = entries[entry], _dialect(other) if entry == "dialect" else other.get(entry)
         if not mine or not theirs:
-            found[entry] = None
+            entries[entry] = None
         elif isinstance(mine, dict) and isinstance(theirs, dict):
-            found[entry] = {key: value for key, value in mine.items() if key in theirs}
-    return found
+            entries[entry] = {key: value for key, value in mine.items() if key in theirs}
+    return entries
 
 
 def _dialect(card: Card) -> dict[str, Any]:
     """As hashes and limits, also where a card holds the whole dialect."""
-    said = card.get("dialect")
-    if not isinstance(said, dict):
+    entry = card.get("dialect")
+    if not isinstance(entry, dict):
         return {}
-    whole = dict(said)
+    whole = dict(entry)
     if "limits" not in whole:
         whole["limits"] = {
             key: value
-            for key, value in said.items()
+            for key, value in entry.items()
             if isinstance(value, int) and not isinstance(value, bool)
         }
-    if isinstance(prompt := said.get("system_prompt"), str):
+    if isinstance(prompt := entry.get("system_prompt"), str):
         whole["system_prompt_sha256"] = hashlib.sha256(prompt.encode()).hexdigest()
     return {key: whole[key] for key in DIALECT if key in whole}
 

@@ -77,8 +77,8 @@ def run_names(folders: Sequence[Path]) -> list[str]:
     parts = [folder.resolve().parts for folder in folders]
     if len(set(parts)) < len(parts):
         raise UserError("The same run folder is given twice.")
-    for taken in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-taken:]) for part in parts]
+    for count in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-count:]) for part in parts]
         if len(set(names)) == len(names):
             return names
     raise AssertionError("different paths have the same parts")
@@ -89,13 +89,13 @@ def evaluation_folder(folder: Path) -> Path:
     for place in (folder, *(folder / "eval" / name for name in EVALUATIONS)):
         if (place / TRANSCRIPTS).is_file():
             return place
-    found = sorted(
+    folders = sorted(
         path.parent.relative_to(folder).as_posix() for path in folder.glob(f"eval/*/{TRANSCRIPTS}")
     )
     raise UserError(
         f"No {TRANSCRIPTS} in '{folder}': expected a folder made by 'tripwright run', or by"
         " quickstart or examine with eval/"
-        + (f"; found {', '.join(found)}, name one of these." if found else ".")
+        + (f"; found {', '.join(folders)}, name one of these." if folders else ".")
     )
 
 
@@ -162,25 +162,25 @@ def check_world(runs: Sequence[ComparedRun], world: World) -> None:
     world."""
     for run in runs:
         place = run.card.get("world")
-        played = place.get("content_hash") if isinstance(place, dict) else None
-        if played not in (None, world.content_hash):
-            found = f"content hash {str(played)[:12]} there, {world.content_hash[:12]} here"
+        content_hash = place.get("content_hash") if isinstance(place, dict) else None
+        if content_hash not in (None, world.content_hash):
+            hashes = f"content hash {str(content_hash)[:12]} there, {world.content_hash[:12]} here"
             raise UserError(
-                f"'{run.folder}' was played in another version of world '{world.name}': {found}."
+                f"'{run.folder}' was played in another version of world '{world.name}': {hashes}."
             )
 
 
 def common_queries(runs: Sequence[ComparedRun]) -> list[str]:
     """The queries that every run has scored. Raises UserError for none."""
-    found = sorted(set.intersection(*(set(run.scored) for run in runs)))
-    if not found:
+    queries = sorted(set.intersection(*(set(run.scored) for run in runs)))
+    if not queries:
         counts = ", ".join(f"{run.name} has {len(run.scored):,}" for run in runs)
         advice = "Give runs of the same queries in the same world"
         raise UserError(
             f"The runs have no scored query in common, so there is nothing to compare: {counts}."
             f" {advice}."
         )
-    return found
+    return queries
 
 
 def query_id(outcome: Outcome) -> str:
@@ -237,4 +237,4 @@ def _recipe(place: Path, card: Card) -> Card | None:
     )
     homes = [place.parent.parent] if place.parent.name == "eval" else []
     homes += [Path(model).parent.parent] if isinstance(model, str) else []
-    return next((found for home in homes if (found := json_object(home / RECIPE))), None)
+    return next((recipe for home in homes if (recipe := json_object(home / RECIPE))), None)

@@ -95,31 +95,31 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
     """Everything that is said about these groups; the first is what the others are compared
     with."""
     runs = [run for group in groups for run in group.runs]
-    found = Comparison(groups)
+    comparison = Comparison(groups)
     queries_of = [run.scored.keys() | run.unscored.keys() for run in runs]
     record: dict[str, Any] = {
         "runs": [_about(group) for group in groups],
         "baseline": groups[0].name,
         "rules": " and ".join(dict.fromkeys(run.rules for run in runs)),
-        "queries": len(found.queries),
-        "left_out": len(set.union(*map(set, queries_of))) - len(found.queries),
+        "queries": len(comparison.queries),
+        "left_out": len(set.union(*map(set, queries_of))) - len(comparison.queries),
         "notes": [
             *notes({run.name: run.card for run in runs}),
             *_unfinished(runs),
             *_untyped(runs),
         ],
-        "tables": found.tables(),
-        "pairs": found.pairs(),
+        "tables": comparison.tables(),
+        "pairs": comparison.pairs(),
         "changed": {
-            group.name: found.changed(place) for place, group in enumerate(groups) if place
+            group.name: comparison.changed(place) for place, group in enumerate(groups) if place
         },
         "power": {
-            group.name: said
+            group.name: power
             for place, group in enumerate(groups)
-            if place and (said := _power(found, place))
+            if place and (power := _power(comparison, place))
         },
     }
-    if seeds := found.seeds():
+    if seeds := comparison.seeds():
         record["seeds"] = seeds
     if any(run.unscored_share > MOST_UNSCORED for run in runs):
         record["worst_case"] = worst_case(groups)
@@ -157,11 +157,11 @@ def _untyped(runs: Sequence[ComparedRun]) -> list[str]:
     )
 
 
-def _power(found: Comparison, group: int) -> dict[str, Any] | None:
+def _power(comparison: Comparison, group: int) -> dict[str, Any] | None:
     """What these queries can show, from how far single queries' differences scatter. None for
     seeds, and where nothing differs. `detectable` and `queries` are None where queries that differ
     so little cannot show any difference, or this one."""
-    row = found.rows[FINAL]
+    row = comparison.rows[FINAL]
     if len(row.runs[group]) > 1 or len(row.runs[0]) > 1:
         return None
     scatter = Scatter.of(
@@ -188,7 +188,7 @@ def worst_case(groups: Sequence[Group]) -> dict[str, Any]:
         group.name: (_mean_pass(group, queries, False), _mean_pass(group, queries, True))
         for group in groups
     }
-    failed, passed = next(iter(ends.values()))
+    base_low, base_high = next(iter(ends.values()))
     return {
         "queries": len(queries),
         "unscored": {
@@ -196,7 +196,7 @@ def worst_case(groups: Sequence[Group]) -> dict[str, Any]:
         },
         "final": {name: low for name, (low, _) in ends.items()},
         "differences": {
-            name: {"failed": low - failed, "least": low - passed, "most": high - failed}
+            name: {"failed": low - base_low, "least": low - base_high, "most": high - base_low}
             for name, (low, high) in list(ends.items())[1:]
         },
     }
@@ -208,6 +208,6 @@ def _mean_pass(group: Group, queries: set[str], unscored_passes: bool) -> float:
         for query in queries:
             scored: list[Outcome] = run.scored.get(query, [])
             unscored = len(run.unscored.get(query, []))
-            passed = sum(outcome.final for outcome in scored) + (unscored if unscored_passes else 0)
-            rates.append(passed / (len(scored) + unscored))
+            passes = sum(outcome.final for outcome in scored) + (unscored if unscored_passes else 0)
+            rates.append(passes / (len(scored) + unscored))
     return sum(rates) / len(rates)

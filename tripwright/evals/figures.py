@@ -52,20 +52,20 @@ Section = dict[str, PerQuery]
 
 
 def by_query(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    found: dict[str, list[Outcome]] = defaultdict(list)
+    samples: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        found[outcome.query].append(outcome)
-    return dict(found)
+        samples[outcome.query].append(outcome)
+    return dict(samples)
 
 
-def share(queries: ByQuery, counted: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
+def share(queries: ByQuery, counts_of: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
     """`counted` says of one sample how many of how many checks passed."""
-    found = {}
+    shares = {}
     for query, samples in queries.items():
-        counts = [counted(outcome) for outcome in samples]
+        counts = [counts_of(outcome) for outcome in samples]
         if whole := sum(n for _, n in counts):
-            found[query] = (sum(k for k, _ in counts), whole)
-    return PerQuery("share", found)
+            shares[query] = (sum(k for k, _ in counts), whole)
+    return PerQuery("share", shares)
 
 
 def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
@@ -74,26 +74,26 @@ def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
 
 def mean_of(queries: ByQuery, value: Callable[[Outcome], float | None]) -> PerQuery:
     """A query's value is the mean over those of its samples that have one."""
-    found = {}
+    averages = {}
     for query, samples in queries.items():
-        known = [Fraction(v) for outcome in samples if (v := value(outcome)) is not None]
-        if known:
-            found[query] = (sum(known, Fraction(0)) / len(known), 1)
-    return PerQuery("mean", found)
+        values = [Fraction(v) for outcome in samples if (v := value(outcome)) is not None]
+        if values:
+            averages[query] = (sum(values, Fraction(0)) / len(values), 1)
+    return PerQuery("mean", averages)
 
 
 def metrics(queries: ByQuery, names: Iterable[str]) -> Section:
     """What passed, was delivered and could be read; and of each of these groups of facts, the share
     that passed and how often all did."""
-    found = {
+    section = {
         "final": _final(queries),
         "delivery": rate_of(queries, lambda o: o.delivered),
         "schema": rate_of(queries, lambda o: o.schema_valid),
     }
     for name in names:
-        found[f"{name}_micro"] = share(queries, partial(_share, name))
-        found[f"{name}_macro"] = rate_of(queries, partial(_all_passed, name))
-    return found
+        section[f"{name}_micro"] = share(queries, partial(_share, name))
+        section[f"{name}_macro"] = rate_of(queries, partial(_all_passed, name))
+    return section
 
 
 def _share(name: str, outcome: Outcome) -> tuple[int, int]:
@@ -120,14 +120,14 @@ def most_samples(queries: ByQuery) -> int:
 
 def chances(queries: ByQuery, k: int) -> Section:
     """pass@k and pass^k, of the queries that have so many samples."""
-    passed = {
+    counts = {
         query: (len(samples), sum(o.final for o in samples))
         for query, samples in queries.items()
         if len(samples) >= k
     }
     return {
         name: PerQuery(
-            "chance", {query: (of_query(n, final, k), 1) for query, (n, final) in passed.items()}
+            "chance", {query: (of_query(n, final, k), 1) for query, (n, final) in counts.items()}
         )
         for name, of_query in (("pass@k", pass_at_k), ("pass^k", pass_hat_k))
     }
@@ -162,8 +162,8 @@ def flips(queries: ByQuery) -> PerQuery:
 
 
 def _checks(outcome: Outcome) -> Fraction:
-    passed, asked = len(outcome.passed), len(outcome.asked)
-    return Fraction(passed, asked) if asked else Fraction(int(outcome.final))
+    passes, checks = len(outcome.passed), len(outcome.asked)
+    return Fraction(passes, checks) if checks else Fraction(int(outcome.final))
 
 
 def constraints(queries: ByQuery, facts: Mapping[str, Iterable[str]]) -> Section:
@@ -193,10 +193,10 @@ def slices(queries: ByQuery, sections: Iterable[str]) -> dict[str, Section]:
 
 
 def _slice(queries: ByQuery, values: Mapping[str, Any]) -> Section:
-    found = sorted({value for value in values.values() if value is not None}, key=slice_order)
+    parts = sorted({value for value in values.values() if value is not None}, key=slice_order)
     return {
         str(value): _final({query: queries[query] for query, of in values.items() if of == value})
-        for value in found
+        for value in parts
     }
 
 
@@ -217,8 +217,8 @@ def with_intervals(section: Mapping[str, PerQuery], seed: int = SEED) -> dict[st
     """Every figure as score.json holds it. Plain rates get Wilson's interval, all others one from
     resampled queries; where all queries agree, which leaves a bootstrap without spread, a share
     gets Wilson's with one trial per query."""
-    drawn = {name: figure for name, figure in section.items() if not figure.is_plain_rate}
-    resampled = _resampled(drawn, seed)
+    resampling = {name: figure for name, figure in section.items() if not figure.is_plain_rate}
+    resampled = _resampled(resampling, seed)
     return {name: _record(figure, resampled.get(name, [])) for name, figure in section.items()}
 
 
@@ -232,11 +232,11 @@ def _record(figure: PerQuery, rates: Sequence[float]) -> dict[str, Any]:
         low, high = wilson(len(figure.of) if value else 0, len(figure.of))
     else:
         low, high = percentiles(rates)
-    found = {"value": value, "low": low, "high": high}
+    estimate = {"value": value, "low": low, "high": high}
     if figure.kind != "share":
-        return {**found, "n": len(figure.of)}
+        return {**estimate, "n": len(figure.of)}
     return {
-        **found,
+        **estimate,
         "k": sum(int(k) for k, _ in figure.of.values()),
         "n": sum(n for _, n in figure.of.values()),
     }

@@ -29,8 +29,8 @@ def _upgraded(record: Record, rules: str) -> Record:
     if isinstance(record.get("outside"), dict):
         return _outside(record, rules)
     for domain in domains().values():
-        if (made := domain.version_1(record, rules)) is not None:
-            return made
+        if (upgraded := domain.version_1(record, rules)) is not None:
+            return upgraded
     raise UserError(
         f"Episode '{record.get('id')}' is of an older version and of no domain of today's:"
         f" {', '.join(domains())}."
@@ -38,20 +38,20 @@ def _upgraded(record: Record, rules: str) -> Record:
 
 
 def _outside(record: Record, rules: str) -> Record:
-    asked, verdict = record["asked"]["commonsense"], record["verdict"]
-    made = {
+    names, verdict = record["asked"]["commonsense"], record["verdict"]
+    common = {
         key: value
         for key, value in record.items()
         if key not in ("plan", "schema_problem", "asked")
     } | {"domain": OUTSIDE}
     if verdict is None:
-        return made | {"asked": {FORMAT: [SCHEMA], CHECKS: asked}}
-    checks = {"name": CHECKS, "gate": [FORMAT], "asked": asked, "facts": verdict["commonsense"]}
-    kept = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return made | {
+        return common | {"asked": {FORMAT: [SCHEMA], CHECKS: names}}
+    checks = {"name": CHECKS, "gate": [FORMAT], "asked": names, "facts": verdict["commonsense"]}
+    judgement = {key: verdict[key] for key in ("final", "delivered", "error")}
+    return common | {
         "verdict": {
             "rules": rules,
-            **kept,
+            **judgement,
             "groups": [format_group(record["schema_problem"]).record(), checks],
         }
     }

@@ -102,23 +102,23 @@ class Outcome:
 def slice_fields(domain: str) -> Mapping[str, str]:
     """Section of a score → the field of a request whose values divide it. What is no domain
     (another benchmark) may say how hard it is."""
-    known = domains().get(domain)
-    return known.slices if known is not None else {"levels": "level"}
+    entry = domains().get(domain)
+    return entry.slices if entry is not None else {"levels": "level"}
 
 
 def facts_of(outcomes: Sequence[Outcome]) -> dict[str, tuple[str, ...]]:
     """Group → all facts of it: as the domains know them beforehand, then as these episodes are held
     to them."""
-    found: dict[str, dict[str, None]] = {}
+    groups: dict[str, dict[str, None]] = {}
     for domain in (
         domains().get(name) for name in dict.fromkeys(outcome.domain for outcome in outcomes)
     ):
         for group, facts in domain.facts.items() if domain is not None else ():
-            found.setdefault(group, {}).update(dict.fromkeys(facts))
+            groups.setdefault(group, {}).update(dict.fromkeys(facts))
     for outcome in outcomes:
         for group, checks in outcome.checks.items():
-            found.setdefault(group, {}).update(dict.fromkeys(checks.asked))
-    return {group: tuple(facts) for group, facts in found.items()}
+            groups.setdefault(group, {}).update(dict.fromkeys(checks.asked))
+    return {group: tuple(facts) for group, facts in groups.items()}
 
 
 def mark_words(marks: Mapping[str, Any]) -> list[str]:
@@ -132,18 +132,18 @@ def mark_words(marks: Mapping[str, Any]) -> list[str]:
 
 def _groups(record: Mapping[str, Any]) -> dict[str, Checks]:
     if record["verdict"] is None:
-        return {name: Checks(tuple(asked)) for name, asked in record["asked"].items()}
+        return {name: Checks(tuple(names)) for name, names in record["asked"].items()}
     return {
         group["name"]: _checks(tuple(group["asked"]), group["facts"])
         for group in record["verdict"]["groups"]
     }
 
 
-def _checks(asked: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
+def _checks(names: tuple[str, ...], facts: Mapping[str, Any] | None) -> Checks:
     if facts is None:
-        return Checks(asked)
-    passed = frozenset(name for name in asked if name in facts and facts[name]["passed"])
-    return Checks(asked, passed, len(passed) == len(asked))
+        return Checks(names)
+    passes = frozenset(name for name in names if name in facts and facts[name]["passed"])
+    return Checks(names, passes, len(passes) == len(names))
 
 
 def _identity(request: Mapping[str, Any]) -> str:
@@ -157,5 +157,5 @@ def _identity(request: Mapping[str, Any]) -> str:
 
 def _completion_tokens(transcript: Mapping[str, Any]) -> float | None:
     """As sampled, else as the endpoint counted them, else unknown."""
-    sampled = sum(sum(segment.get("loss_mask") or ()) for segment in transcript["segments"])
-    return float(sampled) if sampled else (transcript.get("usage") or {}).get("completion_tokens")
+    tokens = sum(sum(segment.get("loss_mask") or ()) for segment in transcript["segments"])
+    return float(tokens) if tokens else (transcript.get("usage") or {}).get("completion_tokens")

@@ -106,17 +106,17 @@ class Scatter:
         """The smallest difference that these queries show with this power, to a twentieth of a
         point; None where they show none that there can be. With one sample each and up to
         MOST_SEARCHED queries by the exact test, else by the formula."""
-        shown = (
+        is_shown = (
             self._shown_exactly
             if self.one_sample and self.queries <= MOST_SEARCHED
             else self._shown_by_formula
         )
-        if not self.largest or not shown(self.largest, power, alpha):
+        if not self.largest or not is_shown(self.largest, power, alpha):
             return None
         low, high = 0.0, self.largest
         while high - low > RESOLUTION:
             middle = (low + high) / 2
-            low, high = (low, middle) if shown(middle, power, alpha) else (middle, high)
+            low, high = (low, middle) if is_shown(middle, power, alpha) else (middle, high)
         return high
 
     def _shown_exactly(self, difference: float, power: float, alpha: float) -> bool:
@@ -184,13 +184,13 @@ def _rejects(discordant: int, up: float, alpha: float) -> float:
 @lru_cache(maxsize=100_000)
 def _critical(discordant: int, alpha: float) -> int:
     """The largest i with 2 · P(X ≤ i) ≤ α for X binomial(discordant, ½); −1 where there is none."""
-    tail, found = 0.0, -1
+    tail, largest = 0.0, -1
     for i in range(discordant // 2):
         tail += _binomial(discordant, i, 0.5)
         if 2 * tail > alpha:
             break
-        found = i
-    return found
+        largest = i
+    return largest
 
 
 def _binomial(n: int, k: int, p: float) -> float:

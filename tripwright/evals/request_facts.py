@@ -20,7 +20,7 @@ def request_facts(record: Mapping[str, Any]) -> list[list[str]]:
     domain, request = domains().get(record["domain"]), record["request"]
     # wishes, in an object of their own
     inner = [value for value in request.values() if isinstance(value, Mapping)]
-    given = {
+    values = {
         key: value
         for fields in (request, *inner)
         for key, value in fields.items()
@@ -28,20 +28,20 @@ def request_facts(record: Mapping[str, Any]) -> list[list[str]]:
     }
     labels = domain.labels if domain is not None else {}
     labels = labels or {
-        key: key.replace("_", " ").capitalize() for key in given if key not in UNSAID
+        key: key.replace("_", " ").capitalize() for key in values if key not in UNSAID
     }
-    return [[label, text] for field, label in labels.items() if (text := _words(field, given))]
+    return [[label, text] for field, label in labels.items() if (text := _words(field, values))]
 
 
-def _words(field: str, given: Mapping[str, Any]) -> str:
-    value = given.get(field)
+def _words(field: str, values: Mapping[str, Any]) -> str:
+    value = values.get(field)
     if value in (None, "", "-", [], ()):
         return ""
     if field == "date" and isinstance(value, Sequence) and not isinstance(value, str):
         return printable(f"{value[0]} to {value[-1]}")
     if isinstance(value, list | tuple):
         return printable(", ".join(str(part) for part in value))
-    money = f" {given.get('currency') or 'USD'}" if field in MONEY else ""
+    money = f" {values.get('currency') or 'USD'}" if field in MONEY else ""
     return (
         printable(
             f"{value:,.12g}"

@@ -89,8 +89,8 @@ def run(
     Raises CostLimitReached, a UserError, when `spending` is used up.
     """
     spending = spending or Spending()
-    wanted = list(tasks)
-    if len({task.id for task in wanted}) < len(wanted):
+    task_list = list(tasks)
+    if len({task.id for task in task_list}) < len(task_list):
         raise ValueError("two tasks of a run have the same id")
     calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
     card = _settled(out, card or {}, faults)
@@ -100,21 +100,23 @@ def run(
         calls.take_up(scored.keys(), sum_usage(earlier.usage for earlier in scored.values()))
         if isinstance(policy, KeepsCalls):
             policy.keep(calls)
-        remaining = [task for task in wanted if task.id not in scored]
-        before = [scored[task.id].passed for task in wanted if task.id in scored]
+        remaining = [task for task in task_list if task.id not in scored]
+        before = [scored[task.id].passed for task in task_list if task.id in scored]
 
-        def played(again: list[Task]) -> Iterator[Episode]:
+        def play_tasks(again: list[Task]) -> Iterator[Episode]:
             return play(policy, again, dialect, chat, rules, emptied_tools, faults, tools)
 
         if remaining:  # a score of fewer episodes must not stand beside those that come now
             (out / SCORE).unlink(missing_ok=True)
-        with ProgressLine(len(wanted), before, calls, silent=not progress) as line:
+        with ProgressLine(len(task_list), before, calls, silent=not progress) as line:
             try:
-                left = _play_rounds(played, remaining, journal, calls, line, spending.rounds)
+                unfinished = _play_rounds(
+                    play_tasks, remaining, journal, calls, line, spending.rounds
+                )
             except BaseException:
                 _leave(policy, calls, line)
                 raise
-        calls.close(all_done=not left)
+        calls.close(all_done=not unfinished)
     usage: Counter[str] = Counter()
     lines = (line.read(_readable) for line in episode_lines(path))
     score = scorer(adding_usage(lines, usage), rules, card)
@@ -133,7 +135,7 @@ def _readable(record: Record) -> Record:
 
 
 def _play_rounds(
-    played: Callable[[list[Task]], Iterator[Episode]],
+    play_tasks: Callable[[list[Task]], Iterator[Episode]],
     remaining: list[Task],
     journal: Journal,
     calls: PaidCalls,
@@ -144,7 +146,7 @@ def _play_rounds(
     for number in range(1, rounds + 1):
         unscored: set[str] = set()
         # a generator: given up at once when the run is, not when memory is cleaned
-        with closing(cast(Any, played(remaining))) as episodes:
+        with closing(cast(Any, play_tasks(remaining))) as episodes:
             for episode in episodes:
                 count(episode.transcript, **calls.unused(episode.task.id))
                 journal.append(episode.record())
@@ -177,11 +179,11 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
 
 def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str, Any]:
     """The folder's card. Episodes on clean tools and on faulty ones are never counted together."""
-    asked = json.loads(json.dumps(asdict(faults))) if faults else None
-    settled = settle_card(out, {**card, "faults": asked} if asked else card)
-    if settled.get("faults") != asked:
+    settings = json.loads(json.dumps(asdict(faults))) if faults else None
+    settled = settle_card(out, {**card, "faults": settings} if settings else card)
+    if settled.get("faults") != settings:
         there, here = (
-            json.dumps(found) if found else "no faults" for found in (settled.get("faults"), asked)
+            json.dumps(each) if each else "no faults" for each in (settled.get("faults"), settings)
         )
         raise UserError(
             f"'{out}' holds another run: tools with {there} there and with {here} here. Choose a"
@@ -192,11 +194,11 @@ def _settled(out: Path, card: dict[str, Any], faults: Faults | None) -> dict[str
 
 def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """How many calls of how many were hit, by kind."""
-    made = [
+    faults = [
         segment["call"].get("fault")
         for line in lines
         for segment in line["transcript"]["segments"]
         if segment.get("call")
     ]
-    kinds = Counter(fault_kind(fault) for fault in made if fault)
-    return {"calls": len(made), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
+    kinds = Counter(fault_kind(fault) for fault in faults if fault)
+    return {"calls": len(faults), "hit": kinds.total(), "kinds": dict(kinds.most_common())}

@@ -158,10 +158,10 @@ def git_state(folder: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=True
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def model_fingerprint(folder: str | Path) -> str | None:
@@ -209,16 +209,16 @@ def settle_card(out: Path, card: dict[str, Any]) -> dict[str, Any]:
 
 
 def differences_in(
-    found: Mapping[str, Any],
-    asked: Mapping[str, Any],
+    earlier: Mapping[str, Any],
+    present: Mapping[str, Any],
     entries: Iterable[str] = IDENTITY,
     there: str = "there",
     here: str = "here",
 ) -> list[str]:
     """One phrase for each entry that differs, or for each part of it."""
-    told = []
+    phrases = []
     for entry in entries:
-        before, after = what_matters(found.get(entry)), what_matters(asked.get(entry))
+        before, after = what_matters(earlier.get(entry)), what_matters(present.get(entry))
         if before == after:
             continue
         if isinstance(before, dict) and isinstance(after, dict):
@@ -229,13 +229,13 @@ def differences_in(
             ]
             # another name explains all the rest
             for key in [key for key in differing if key in ("kind", "name")] or differing:
-                told.append(
+                phrases.append(
                     f"{entry} {key} is {shown(before.get(key))} {there} and {shown(after.get(key))}"
                     f" {here}"
                 )
         else:
-            told.append(f"{entry} is {shown(before)} {there} and {shown(after)} {here}")
-    return told
+            phrases.append(f"{entry} is {shown(before)} {there} and {shown(after)} {here}")
+    return phrases
 
 
 def _is_newer(key: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -59,11 +59,11 @@ class ProgressLine:
             else:
                 self.scored += 1
                 self.passed += episode.verdict.final
-            done = self.scored + self.unscored
+            episodes = self.scored + self.unscored
             if (
                 self._in_place
-                or done == self.total
-                or 10 * done // self.total > 10 * (done - 1) // self.total
+                or episodes == self.total
+                or 10 * episodes // self.total > 10 * (episodes - 1) // self.total
             ):
                 self._show()
 
@@ -85,14 +85,14 @@ class ProgressLine:
         self._shown = False
 
     def text(self) -> str:
-        done = self.scored + self.unscored
+        episodes = self.scored + self.unscored
         seconds = max(time.monotonic() - self._started, 1e-9)
-        per_second = (done - self._earlier) / seconds
-        left = f", {_clock((self.total - done) / per_second)} left" if per_second else ""
+        per_second = (episodes - self._earlier) / seconds
+        remaining = f", {_clock((self.total - episodes) / per_second)} left" if per_second else ""
         unscored = f", {self.unscored} unscored" if self.unscored else ""
         return (
-            f"{done}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
-            f" {per_second:.2g}/s{left}"
+            f"{episodes}/{self.total} episodes, {self._pass()}{unscored}{self._paid()},"
+            f" {per_second:.2g}/s{remaining}"
         )
 
     def _pass(self) -> str:
@@ -133,9 +133,9 @@ class ProgressLine:
 
 
 def _clock(seconds: float) -> str:
-    minutes, left = divmod(round(seconds), 60)
+    minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def _short(count: float) -> str:

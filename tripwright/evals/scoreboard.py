@@ -67,7 +67,7 @@ def score_records(
         "metrics": with_intervals({**_rates(queries, facts, most), **means(queries)}),
         "constraints": with_intervals(constraints(queries, facts)),
         **{
-            name: {each: {"final": found} for each, found in with_intervals(section).items()}
+            name: {each: {"final": figure} for each, figure in with_intervals(section).items()}
             for name, section in divided.items()
         },
         "stop_reasons": dict(Counter(outcome.stop_reason for outcome in outcomes).most_common()),
@@ -83,13 +83,13 @@ def score_records(
 def _rates(queries: ByQuery, groups: Iterable[str], most: int) -> Section:
     """The metrics and, with several samples of a query, whether one of them passes, whether all do,
     and whether they agree."""
-    found = metrics(queries, groups)
+    section = metrics(queries, groups)
     if most > 1:
-        found |= {
+        section |= {
             name.replace("k", str(most)): figure for name, figure in chances(queries, most).items()
         }
-        found["flip_rate"] = flips(queries)
-    return found
+        section["flip_rate"] = flips(queries)
+    return section
 
 
 def _samples(queries: ByQuery, most: int) -> dict[str, Any]:

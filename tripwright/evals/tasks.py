@@ -29,7 +29,7 @@ def open_tasks(
     queries: Path,
     dialect: Dialect,
     options: PlaceOptions,
-    opened: ExitStack,
+    stack: ExitStack,
     samples: int = 1,
     limit: int | None = None,
     out: Path | None = None,
@@ -49,7 +49,7 @@ def open_tasks(
             " writes it."
         )
     options = replace(options, snapshot=options.snapshot or _day_of(out, options.store))
-    place = opened.enter_context(domain.open_place(options))
+    place = stack.enter_context(domain.open_place(options))
     domain.check_requests(requests, place, queries)
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     tasks = [
@@ -110,10 +110,10 @@ def _day_of(out: Path | None, store: str | None) -> str | None:
 def _refuse_other_domains(queries: Path, domain: Domain, dialect: Dialect) -> None:
     """A file of another domain, told by a field that only that one has, is a mistake of the
     dialect's and not of the file's first line."""
-    found = domain_of_file(queries)
-    if found is not None and found is not domain:
-        wanted = (
+    other = domain_of_file(queries)
+    if other is not None and other is not domain:
+        problem = (
             f"Dialect '{dialect.name}' takes {domain.title} of '{domain.made_by}', found"
-            f" {found.title}"
+            f" {other.title}"
         )
-        raise UserError(f"{wanted} in '{queries}'.")
+        raise UserError(f"{problem} in '{queries}'.")

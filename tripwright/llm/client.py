@@ -155,8 +155,8 @@ class ChatEndpoint:
             "max_tokens": self.max_tokens,
             "tools": tools or None,
         }
-        stated = {name: value for name, value in optional.items() if value is not None}
-        return {"model": self.model, "messages": list(messages), **stated, **self.extra_body}
+        settings = {name: value for name, value in optional.items() if value is not None}
+        return {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
 
     def _attempt(self, content: bytes) -> tuple[Completion | Fault, float | None]:
         """(outcome, seconds the server asks us to wait)."""
@@ -195,26 +195,27 @@ class ChatEndpoint:
             for header, name in ACCOUNT_HEADERS.items()
             if os.environ.get(name)
         }
-        named = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
-        return {"Authorization": f"Bearer {key}", **named, **account}
+        fixed = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
+        return {"Authorization": f"Bearer {key}", **fixed, **account}
 
     def _status_fault(self, response: httpx2.Response) -> Fault:
         status, (code, message) = response.status_code, _said_error(response.text)
-        said = f"{self._shown_url} answered {status}: {self._shown(message).rstrip('.')}."
+        answer = f"{self._shown_url} answered {status}: {self._shown(message).rstrip('.')}."
         if status == 401 or status == 403:
             state = "set" if os.environ.get(self.api_key_env) else "not set"
             raise UserError(
-                f"{said} The key is read from the environment variable {self.api_key_env}, which is"
-                f" {state}."
+                f"{answer} The key is read from the environment variable {self.api_key_env}, which"
+                f" is {state}."
             )
         if status in HOPELESS_STATUS or code == "insufficient_quota":
             raise UserError(
-                f"{said} Check the model '{self.model}', the account, and that the URL ends in /v1."
+                f"{answer} Check the model '{self.model}', the account, and that the URL ends in"
+                " /v1."
             )
         if status == 429:
-            return Fault("rate_limit", said)
+            return Fault("rate_limit", answer)
         if status >= 500 or status in (408, 409):
-            return Fault("server_error", said)
+            return Fault("server_error", answer)
         words = f"{code} {message}".lower()
         overflow = (
             "context_length" in words
@@ -222,7 +223,7 @@ class ChatEndpoint:
             or "context window" in words
             or "maximum model length" in words
         )
-        return Fault("context_overflow" if overflow else "rejected", said)
+        return Fault("context_overflow" if overflow else "rejected", answer)
 
     def _read(self, body: str) -> Completion | Fault:
         try:
@@ -279,14 +280,14 @@ def _completion(body: Any) -> Completion:
         _requested_call(call, position)
         for position, call in enumerate(message.get("tool_calls") or ())
     )
-    counted = body.get("usage") or {}
+    counts = body.get("usage") or {}
     usage = {
-        name: float(counted[name])
+        name: float(counts[name])
         for name in ("prompt_tokens", "completion_tokens")
-        if isinstance(counted.get(name), int)
+        if isinstance(counts.get(name), int)
     }
-    cached = (counted.get("prompt_tokens_details") or {}).get(
-        "cached_tokens", counted.get("prompt_cache_hit_tokens")
+    cached = (counts.get("prompt_tokens_details") or {}).get(
+        "cached_tokens", counts.get("prompt_cache_hit_tokens")
     )  # OpenAI's, DeepSeek's
     if isinstance(cached, int):
         usage["cached_tokens"] = float(cached)
@@ -308,10 +309,10 @@ def _requested_call(call: Any, position: int) -> RequestedCall:
 def _said_error(body: str) -> tuple[str, str]:
     """(code, message) of a refusal, wherever the server puts them; else the body as it is."""
     try:
-        found = json.loads(body)
+        content = json.loads(body)
     except (ValueError, RecursionError):
         return "", body
-    error = found.get("error", found) if isinstance(found, dict) else found
+    error = content.get("error", content) if isinstance(content, dict) else content
     if not isinstance(error, dict):
         return "", str(error)
     return str(error.get("code") or ""), str(error.get("message") or error.get("detail") or body)

@@ -66,12 +66,12 @@ def allow_open_files(count: int) -> None:
     """Raises this process's limit of open files so far that `count` more fit. Raises UserError
     where the system does not let it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count + SPARE_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
+    limit = count + SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= limit:
         return
-    if hard != resource.RLIM_INFINITY and hard < wanted:
+    if hard != resource.RLIM_INFINITY and hard < limit:
         raise UserError(
-            f"So many episodes at once need some {wanted} open files, and this system allows {hard}"
+            f"So many episodes at once need some {limit} open files, and this system allows {hard}"
             " a process ('ulimit -Hn'). Raise that limit, or choose a lower --concurrency."
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

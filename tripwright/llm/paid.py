@@ -50,8 +50,8 @@ class Request:
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
     ) -> Request:
-        asked = json.dumps([messages, tools], sort_keys=True)
-        return cls(episode, str(step), hashlib.sha256(asked.encode()).hexdigest())
+        content = json.dumps([messages, tools], sort_keys=True)
+        return cls(episode, str(step), hashlib.sha256(content.encode()).hexdigest())
 
 
 class PaidCalls:
@@ -112,13 +112,13 @@ class PaidCalls:
     def find(self, request: Request) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
         with self._lock:
-            found = next(
-                (kept for sha256, kept in self._at(request) if sha256 == request.sha256), None
+            completion = next(
+                (earlier for sha256, earlier in self._at(request) if sha256 == request.sha256), None
             )
-            if found is not None:
+            if completion is not None:
                 self.replayed += 1
                 self._use(request)
-        return found
+        return completion
 
     def ask(self, request: Request, send: Callable[[], Completion | Fault]) -> Completion | Fault:
         """Sends a request and keeps its completion. Raises CostLimitReached instead of sending."""
@@ -161,10 +161,10 @@ class PaidCalls:
         episode's transcript, once for each play."""
         usage: dict[str, float] = {}
         with self._lock:
-            used = self._used.pop(episode, set())
-            for step, kept in self._known.get(episode, {}).items():
-                for sha256, completion in kept:
-                    if (step, sha256) not in used:
+            given_out = self._used.pop(episode, set())
+            for step, completions in self._known.get(episode, {}).items():
+                for sha256, completion in completions:
+                    if (step, sha256) not in given_out:
                         _discard(usage, completion)
         return usage
 
@@ -248,7 +248,7 @@ def _discard(usage: dict[str, float], lost: Completion) -> None:
 
 
 def _record(request: Request, completion: Completion) -> dict[str, Any]:
-    made = {
+    answer = {
         "text": completion.text,
         "tool_calls": [[call.id, call.name, call.arguments] for call in completion.tool_calls],
         "finish_reason": completion.finish_reason,
@@ -258,12 +258,14 @@ def _record(request: Request, completion: Completion) -> dict[str, Any]:
         "episode": request.episode,
         "step": request.step,
         "sha256": request.sha256,
-        "completion": made,
+        "completion": answer,
     }
 
 
 def _read(record: Any) -> tuple[Request, Completion]:
-    made = record["completion"]
-    calls = tuple(RequestedCall(*map(str, call)) for call in made["tool_calls"])
-    completion = Completion(str(made["text"]), calls, made["finish_reason"], dict(made["usage"]))
+    answer = record["completion"]
+    calls = tuple(RequestedCall(*map(str, call)) for call in answer["tool_calls"])
+    completion = Completion(
+        str(answer["text"]), calls, answer["finish_reason"], dict(answer["usage"])
+    )
     return Request(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion

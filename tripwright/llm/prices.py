@@ -56,17 +56,17 @@ def read_prices(path: Path, model: str) -> Prices:
             f"'{path}' has no prices of model '{model}'. It has:"
             f" {', '.join(map(str, table)) or 'none'}."
         )
-    found = table[model]
-    names = found.keys() if isinstance(found, dict) else set()
-    numbers = isinstance(found, dict) and all(
-        isinstance(price, int | float) and not isinstance(price, bool) for price in found.values()
+    entry = table[model]
+    names = entry.keys() if isinstance(entry, dict) else set()
+    numbers = isinstance(entry, dict) and all(
+        isinstance(price, int | float) and not isinstance(price, bool) for price in entry.values()
     )
     if not numbers or not names >= set(REQUIRED) or not names <= {*REQUIRED, *OPTIONAL}:
         raise UserError(
             f"'{path}': prices of '{model}' are numbers in USD per million tokens, as in:"
-            f" {EXAMPLE}; found {found}."
+            f" {EXAMPLE}; found {entry}."
         )
-    return Prices(**found)
+    return Prices(**entry)
 
 
 def _table(path: Path) -> dict[str, Any]:

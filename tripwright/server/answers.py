@@ -53,11 +53,11 @@ class AnswerCache:
         self._answers: OrderedDict[Key, Answered] = OrderedDict()
 
     def get(self, key: Key) -> Answered | None:
-        found = self._answers.get(key)
-        if found is not None:
+        answer = self._answers.get(key)
+        if answer is not None:
             self._answers.move_to_end(key)
             self.hits += 1
-        return found
+        return answer
 
     def put(self, key: Key, answered: Answered) -> None:
         """`key` is not in the cache."""
@@ -112,8 +112,8 @@ class Served(ABC):
     def call(self, tool: str, body: bytes, query: bytes = b"") -> Answered:
         """`body` holds the arguments, meant to be JSON."""
         key = (tool, query, body)
-        if (known := self.cache.get(key)) is not None:
-            return known
+        if (cached := self.cache.get(key)) is not None:
+            return cached
         answered = self._answer(self.toolbox(query), tool, _text(body))
         self.cache.put(key, answered)
         return answered
@@ -122,8 +122,8 @@ class Served(ABC):
         """The same with the tool's name in the body: {"name": …, "arguments": …}. Any JSON value
         may be either."""
         key = (None, query, body)
-        if (known := self.cache.get(key)) is not None:
-            return known
+        if (cached := self.cache.get(key)) is not None:
+            return cached
         try:
             call = json.loads(_text(body).removeprefix("\ufeff"))
             name, arguments = call["name"], call["arguments"]
@@ -166,13 +166,18 @@ class Answers(Served):
     )
 
     def __init__(
-        self, domain: Domain, place: Place, default_face: str, cache_bytes: int, opened: ExitStack
+        self,
+        domain: Domain,
+        place: Place,
+        default_face: str,
+        cache_bytes: int,
+        resources: ExitStack,
     ):
         self._domains = alike(domain)
         super().__init__(
             faces({each.name: each for each in self._domains}), default_face, cache_bytes
         )
-        self._place, self._opened = place, opened
+        self._place, self._opened = place, resources
         self.content_hash, self.what = (
             str(place.identity.get("content_hash", "")),
             f"world '{place.where}'",
@@ -180,12 +185,12 @@ class Answers(Served):
 
     @property
     def manifest(self) -> Json:
-        told = (
+        identity = (
             self._place.source.manifest
             if isinstance(self._place.source, World)
             else self._place.identity
         )
-        return {"name": self._place.where, **told, "content_hash": self.content_hash}
+        return {"name": self._place.where, **identity, "content_hash": self.content_hash}
 
     @cached_property
     def samples(self) -> dict[str, Json]:
@@ -212,8 +217,8 @@ def core_tools(faces: Mapping[str, Face]) -> list[str]:
 
 def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int | None]:
     """(face, page_rows) of a URL's query, None where it does not say."""
-    asked = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    for name, values in asked.items():
+    parameters = parse_qs(query.decode("latin-1"), keep_blank_values=True)
+    for name, values in parameters.items():
         if name not in WORDING_PARAMETERS:
             raise UserError(
                 f"Unknown parameter '{name}'. The parameters are"
@@ -221,10 +226,10 @@ def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int |
             )
         if len(values) > 1:
             raise UserError(f"Parameter '{name}' is given {len(values)} times, expected once.")
-    face = face_named(asked["face"][0], faces).name if "face" in asked else None
-    if "page_rows" not in asked:
+    face = face_named(parameters["face"][0], faces).name if "face" in parameters else None
+    if "page_rows" not in parameters:
         return face, None
-    text = asked["page_rows"][0]
+    text = parameters["page_rows"][0]
     if not re.fullmatch("[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_PAGE_ROWS:
         raise UserError(
             f"Parameter 'page_rows' must be a whole number from 1 to {MAX_PAGE_ROWS:,}, found"

@@ -35,12 +35,12 @@ def ignore_new_connections(listener: socket.socket) -> None:
     if sys.platform != "linux":
         return
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in _IGNORE_NEW)
-    kept = ctypes.create_string_buffer(program, len(program))
+    buffer = ctypes.create_string_buffer(program, len(program))
     try:
         listener.setsockopt(
             socket.SOL_SOCKET,
             _SO_ATTACH_FILTER,
-            struct.pack("HP", len(_IGNORE_NEW), ctypes.addressof(kept)),
+            struct.pack("HP", len(_IGNORE_NEW), ctypes.addressof(buffer)),
         )
     except OSError:
         # a sandbox that has none: then a connection that is made in the very last moment can still

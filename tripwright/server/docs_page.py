@@ -21,12 +21,13 @@ code, pre { font: .88rem ui-monospace, monospace } ul { margin: .3rem 0 } .faces
 def docs_page(document: dict[str, Any], base_url: str) -> str:
     """HTML of an OpenAPI document; the commands in it go to `base_url`."""
     operations = [
-        (path, method, found)
+        (path, method, operation)
         for path, methods in document["paths"].items()
-        for method, found in methods.items()
+        for method, operation in methods.items()
     ]
     sections = "\n".join(
-        _section(path, method, found, base_url.rstrip("/")) for path, method, found in operations
+        _section(path, method, operation, base_url.rstrip("/"))
+        for path, method, operation in operations
     )
     info = document["info"]
     about = "".join(
@@ -54,8 +55,8 @@ def _section(path: str, method: str, operation: dict[str, Any], base_url: str) -
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     for schema in content.get("schema", {}).get("anyOf", [content.get("schema", {})]):
         rows = [
-            _argument(name, found, schema["required"])
-            for name, found in schema.get("properties", {}).items()
+            _argument(name, argument, schema["required"])
+            for name, argument in schema.get("properties", {}).items()
         ]
         parts += [f"<ul>{''.join(rows)}</ul>"] if rows else []
     for face, example in content.get("examples", {}).items():

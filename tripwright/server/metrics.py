@@ -121,14 +121,14 @@ class Metrics:
                 [tool, OUTCOMES[error]], list(zip(bounds, accumulate(counts), strict=True)), elapsed
             )
         yield seconds
-        refused = CounterMetricFamily(
+        refusals = CounterMetricFamily(
             "tripwright_refused_requests",
             "Requests that reached no tool, by status.",
             labels=["status"],
         )
         for status, cell in self._refused.items():
-            refused.add_metric([str(status)], total[cell])
-        yield refused
+            refusals.add_metric([str(status)], total[cell])
+        yield refusals
         yield CounterMetricFamily(
             "tripwright_server_faults",
             "Calls that failed for a fault of the server.",

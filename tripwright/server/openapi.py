@@ -121,11 +121,11 @@ def openapi_document(served: Served) -> Json:
 
 def _offered(faces: Mapping[str, Face]) -> dict[str, list[Face]]:
     """Name of a tool → the faces that call a tool so."""
-    found: dict[str, list[Face]] = {}
+    by_tool: dict[str, list[Face]] = {}
     for face in faces.values():
         for schema in face.schemas():
-            found.setdefault(schema["function"]["name"], []).append(face)
-    return found
+            by_tool.setdefault(schema["function"]["name"], []).append(face)
+    return by_tool
 
 
 def _call_tool(name: str, faces: Sequence[Face], served: Served) -> Json:
@@ -196,22 +196,24 @@ def _list_tools(served: Served) -> Json:
 
 def _wording_parameters(faces: list[str], served: Served) -> list[Json]:
     face: Json = {"type": "string", "enum": faces}
-    known = served.default_face in faces
-    if known:
+    has_default = served.default_face in faces
+    if has_default:
         face["default"] = served.default_face
     parameters = [
         {
             "name": "face",
             "in": "query",
-            "required": not known,
+            "required": not has_default,
             "schema": face,
             "description": "How tools are called and answers written.",
         }
     ]
     if not served.live:
         rows = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE_ROWS}
-        said = "Gives long answers in pages; searches then take `page`."
-        parameters.append({"name": "page_rows", "in": "query", "schema": rows, "description": said})
+        about = "Gives long answers in pages; searches then take `page`."
+        parameters.append(
+            {"name": "page_rows", "in": "query", "schema": rows, "description": about}
+        )
     return parameters
 
 
@@ -242,7 +244,7 @@ def _page(
     schema: str | None = None,
     media: str = "application/json",
 ) -> Json:
-    shown = (
+    content_schema = (
         {"$ref": schema}
         if schema
         else {"type": "string"}
@@ -253,7 +255,7 @@ def _page(
         "operationId": operation,
         "summary": summary,
         "tags": ["server"],
-        "responses": {"200": _content(title, shown, media)},
+        "responses": {"200": _content(title, content_schema, media)},
     }
 
 

@@ -56,14 +56,14 @@ HEADERS = {
 def make_app(study: str, local_only: bool = True) -> ASGIApp:
     """What a worker runs. `local_only`: refuse pages of other sites that give their own name to
     this machine's address."""
-    found = StudyPages(Study.open(Path(study)))
+    pages = StudyPages(Study.open(Path(study)))
     return Starlette(
         routes=[
-            *(Route(f"/{path}", found.page) for path in PAGE),
-            Route("/api/study", found.about),
-            Route("/api/rater", found.rater),
-            Route("/api/items/{item}", found.item),
-            Route("/api/labels", found.label, methods=["PUT"]),
+            *(Route(f"/{path}", pages.page) for path in PAGE),
+            Route("/api/study", pages.about),
+            Route("/api/rater", pages.rater),
+            Route("/api/items/{item}", pages.item),
+            Route("/api/labels", pages.label, methods=["PUT"]),
         ],
         middleware=[Middleware(_Guard, local_only=local_only)],
         exception_handlers={HTTPException: _problem, UserError: _refused},
@@ -110,16 +110,16 @@ class StudyPages:
     async def label(self, request: Request) -> Response:
         """Takes {"rater", "item", "values", "note"}, all that the rater says of the item; answers
         when it is on disk."""
-        said = _object(await _body(request))
+        fields = _object(await _body(request))
         label = checked(
             self.study,
-            said.get("item"),
-            said.get("rater"),
-            said.get("values"),
-            said.get("note", ""),
+            fields.get("item"),
+            fields.get("rater"),
+            fields.get("values"),
+            fields.get("note", ""),
         )
-        written = await run_in_threadpool(append, self.study, label)
-        return JSONResponse({"saved": written.at})
+        label_on_disk = await run_in_threadpool(append, self.study, label)
+        return JSONResponse({"saved": label_on_disk.at})
 
 
 class _Guard:
@@ -175,12 +175,12 @@ async def _body(request: Request) -> bytes:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        found = read_json(body)
+        record = read_json(body)
     except NotJson as problem:
         raise HTTPException(400, f"Not JSON: {problem}.") from None
-    if not isinstance(found, dict):
-        raise HTTPException(400, f"Expected an object, found {json.dumps(found)[:80]}.")
-    return found
+    if not isinstance(record, dict):
+        raise HTTPException(400, f"Expected an object, found {json.dumps(record)[:80]}.")
+    return record
 
 
 def _said(label: Label) -> dict[str, Any]:

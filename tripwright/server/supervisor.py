@@ -126,9 +126,9 @@ class Supervisor:
                     for key, _ in self._selector.select(self._next_restart_seconds()):
                         if key.fileobj is signals:
                             return 130 if signals.recv(1)[0] == signal.SIGINT else 0
-                        failed = self._hear(self._workers[key.fd])
-                        if failed is not None:
-                            return failed
+                        exit_code = self._hear(self._workers[key.fd])
+                        if exit_code is not None:
+                            return exit_code
                     self._restart_due()
                     if (
                         not self._announced
@@ -209,8 +209,8 @@ class Supervisor:
         for worker in self._workers.values():
             worker.process.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + GRACE_SECONDS + 2
-        while self._workers and (left := deadline - time.monotonic()) > 0:
-            for key, _ in self._selector.select(left):
+        while self._workers and (seconds := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(seconds):
                 if key.fileobj is signals:
                     deadline = 0.0
                 elif not _received(self._workers[key.fd].channel):

@@ -47,9 +47,9 @@ Send = Callable[[Message], Awaitable[None]]
 
 def make_app(world: str, face: str, cache_bytes: int, metrics_folder: str) -> ToolsApp:
     """What a worker runs: the tools of the world in a folder."""
-    opened = ExitStack()
-    domain, place = opened.enter_context(open_folder(Path(world), domain_of_face(face)))
-    app = ToolsApp(Answers(domain, place, face, cache_bytes, opened), Path(metrics_folder))
+    resources = ExitStack()
+    domain, place = resources.enter_context(open_folder(Path(world), domain_of_face(face)))
+    app = ToolsApp(Answers(domain, place, face, cache_bytes, resources), Path(metrics_folder))
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again
     return app

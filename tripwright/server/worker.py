@@ -99,12 +99,12 @@ def main(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     module, _, function = app.partition(":")
     try:
-        made = getattr(importlib.import_module(module), function)(**arguments)
+        asgi_app = getattr(importlib.import_module(module), function)(**arguments)
     except UserError as error:
         say(f"tripwright: {error}")
         sys.exit(2)
     config = uvicorn.Config(
-        made,
+        asgi_app,
         http=_Connection,
         loop="uvloop",
         ws="none",

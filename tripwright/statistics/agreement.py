@@ -42,13 +42,16 @@ def cohens_kappa(pairs: Sequence[Pair]) -> float | None:
 
 
 def _kappa(cells: Mapping[Pair, float]) -> float | None:
-    judged, reference = defaultdict[Hashable, float](float), defaultdict[Hashable, float](float)
+    by_judge, by_reference = (
+        defaultdict[Hashable, float](float),
+        defaultdict[Hashable, float](float),
+    )
     for (judge, truth), count in cells.items():
-        judged[judge] += count
-        reference[truth] += count
+        by_judge[judge] += count
+        by_reference[truth] += count
     n = sum(cells.values())
     observed = sum(count for (judge, truth), count in cells.items() if judge == truth) * n
-    by_chance = sum(judged[label] * reference[label] for label in judged)
+    by_chance = sum(by_judge[label] * by_reference[label] for label in by_judge)
     # Whole numbers throughout: (p_o - p_e) / (1 - p_e), each times n².
     return (observed - by_chance) / (n * n - by_chance) if n * n > by_chance else None
 
@@ -64,20 +67,20 @@ def agreement(
 
     Raises ValueError for a label that is not in `labels`.
     """
-    counted = [item for item in items if item]
-    pairs = [pair for item in counted for pair in item]
+    nonempty = [item for item in items if item]
+    pairs = [pair for item in nonempty for pair in item]
     places = {label: place for place, label in enumerate(labels)}
     if strange := [label for pair in pairs for label in pair if label not in places]:
         raise ValueError(f"{strange[0]!r} is none of the labels {list(labels)}")
     confusion = [[0] * len(labels) for _ in labels]
     for judge, truth in pairs:
         confusion[places[truth]][places[judge]] += 1
-    low, high, undefined = _interval(counted, seed, n)
-    right = [(sum(judge == truth for judge, truth in item), len(item)) for item in counted]
+    low, high, undefined = _interval(nonempty, seed, n)
+    right = [(sum(judge == truth for judge, truth in item), len(item)) for item in nonempty]
     # then items are independent trials, and Wilson's interval is theirs
     alone = all(of == 1 for _, of in right)
     return {
-        "items": len(counted),
+        "items": len(nonempty),
         "n": len(pairs),
         "labels": [_word(label) for label in labels],
         "confusion": confusion,

@@ -89,15 +89,16 @@ def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDEN
         )
     if n == 0:
         return Interval(-1.0, 1.0)
-    z, found = NormalDist().inv_cdf(0.5 + confidence / 2), (gained - lost) / n
+    z, estimate = NormalDist().inv_cdf(0.5 + confidence / 2), (gained - lost) / n
     return Interval(
-        _score_end(gained, lost, n, found, -1.0, z), _score_end(gained, lost, n, found, 1.0, z)
+        _score_end(gained, lost, n, estimate, -1.0, z),
+        _score_end(gained, lost, n, estimate, 1.0, z),
     )
 
 
-def _score_end(gained: int, lost: int, n: int, found: float, end: float, z: float) -> float:
+def _score_end(gained: int, lost: int, n: int, estimate: float, end: float, z: float) -> float:
     """Where the statistic crosses z between what was found and ±1; it grows on the way."""
-    inside, outside = found, end
+    inside, outside = estimate, end
     for _ in range(BISECTIONS):
         middle = (inside + outside) / 2
         if abs(_score(gained, lost, n, middle)) < z:

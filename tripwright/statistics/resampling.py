@@ -84,7 +84,7 @@ def seed_draws(seeds: int, seed: int, n: int = RESAMPLES) -> list[list[int]]:
     return [rng.choices(range(seeds), k=seeds) for _ in range(n)]
 
 
-def over_seeds(rates: Sequence[float], drawn: Sequence[int]) -> float:
+def over_seeds(rates: Sequence[float], places: Sequence[int]) -> float:
     """One resample of the mean over seeds, from every seed's rate on the queries of that resample:
     the upper of two levels.
 
@@ -96,5 +96,5 @@ def over_seeds(rates: Sequence[float], drawn: Sequence[int]) -> float:
     count, centre = len(rates), math.fsum(rates) / len(rates)
     if count == 1:
         return centre
-    deviation = math.fsum(rates[place] for place in drawn) / count - centre
+    deviation = math.fsum(rates[place] for place in places) / count - centre
     return centre + math.sqrt(count / (count - 1)) * deviation

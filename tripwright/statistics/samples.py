@@ -13,18 +13,18 @@ from fractions import Fraction
 from math import comb
 
 
-def pass_at_k(n: int, passed: int, k: int) -> Fraction:
+def pass_at_k(n: int, passes: int, k: int) -> Fraction:
     """Chance that at least one of k samples passes, where `passed` of n did:  1 − C(n − passed, k)
     / C(n, k)  (Chen et al. 2021, eq. 1)."""
-    _check(n, passed, k)
-    return 1 - Fraction(comb(n - passed, k), comb(n, k))
+    _check(n, passes, k)
+    return 1 - Fraction(comb(n - passes, k), comb(n, k))
 
 
-def pass_hat_k(n: int, passed: int, k: int) -> Fraction:
+def pass_hat_k(n: int, passes: int, k: int) -> Fraction:
     """Chance that all of k samples pass, pass^k:  C(passed, k) / C(n, k)  (Yao et al. 2024,
     τ-bench, section 4)."""
-    _check(n, passed, k)
-    return Fraction(comb(passed, k), comb(n, k))
+    _check(n, passes, k)
+    return Fraction(comb(passes, k), comb(n, k))
 
 
 def expected_best(values: Sequence[Fraction], k: int) -> Fraction:
@@ -43,9 +43,9 @@ def expected_worst(values: Sequence[Fraction], k: int) -> Fraction:
     return -expected_best([-value for value in values], k)
 
 
-def _check(n: int, passed: int, k: int) -> None:
-    if not 0 <= passed <= n or not 1 <= k <= n:
+def _check(n: int, passes: int, k: int) -> None:
+    if not 0 <= passes <= n or not 1 <= k <= n:
         raise ValueError(
             f"k samples of n need 1 <= k <= n and 0 <= passed <= n, found k = {k}, n = {n}, passed"
-            f" = {passed}"
+            f" = {passes}"
         )

@@ -119,7 +119,7 @@ def test_verdicts_of_verify_are_held_against_people(labelled: Study, tmp_path: P
     found = summary(
         labelled,
         read(labelled),
-        written=written_verdicts(labelled, [f"patient={good}", f"hasty={bad}"]),
+        verdicts=written_verdicts(labelled, [f"patient={good}", f"hasty={bad}"]),
     )["verdicts"]
     assert list(found)[4:] == ["judge: joint", "judge: trajectory", "judge: rubric logic"]
     assert (
@@ -137,7 +137,7 @@ def test_verdicts_of_verify_are_held_against_people(labelled: Study, tmp_path: P
         found["judge: trajectory"]["too_strict"],
     ) == (1, 0)
     figures = summary(
-        labelled, read(labelled), written=written_verdicts(labelled, [f"hasty={bad}"])
+        labelled, read(labelled), verdicts=written_verdicts(labelled, [f"hasty={bad}"])
     )
     assert "judge: rubric logic" in summary_text(labelled, figures)
 

@@ -34,8 +34,8 @@ def fleiss_kappa(items: Iterable[Item]) -> float | None:
     totals = Counter(label for row in rows for label in row)
     every = sum(totals.values())
     observed = sum(map(_agreeing_pairs, rows)) / len(rows)
-    expected = sum((count / every) ** 2 for count in totals.values())
-    return None if expected >= 1 else (observed - expected) / (1 - expected)
+    by_chance = sum((count / every) ** 2 for count in totals.values())
+    return None if by_chance >= 1 else (observed - by_chance) / (1 - by_chance)
 
 
 def krippendorff_alpha(items: Iterable[Item]) -> float | None:
@@ -48,8 +48,8 @@ def krippendorff_alpha(items: Iterable[Item]) -> float | None:
     # n·D_o counts the ordered pairs of an item that differ, each over m − 1; n·D_e those of all
     # labels together, over n − 1.
     observed = sum(len(row) * (1 - _agreeing_pairs(row)) for row in rows)
-    expected = (n * n - sum(count * count for count in totals.values())) / (n - 1)
-    return 1 - observed / expected
+    by_chance = (n * n - sum(count * count for count in totals.values())) / (n - 1)
+    return 1 - observed / by_chance
 
 
 def pairs_of(items: Iterable[Item], first: str, second: str) -> list[tuple[Hashable, Hashable]]:
@@ -64,8 +64,8 @@ def rater_pairs(items: Iterable[Item]) -> list[tuple[str, str]]:
 
 def majority(item: Iterable[bool]) -> bool | None:
     """TRUE or FALSE as more than half of the labels say; None on a tie or without labels."""
-    said = Counter(item)
-    return None if said[True] == said[False] else said[True] > said[False]
+    votes = Counter(item)
+    return None if votes[True] == votes[False] else votes[True] > votes[False]
 
 
 def _agreeing_pairs(labels: Sequence[Hashable]) -> float:

@@ -50,7 +50,7 @@ def _calls(transcript: Transcript) -> Iterator[dict[str, Any]]:
             continue
         call = segment.call
         after = segments[place + 1] if place + 1 < len(segments) else None
-        told = (
+        answer = (
             segment
             if segment.role == "tool"
             else after
@@ -65,6 +65,6 @@ def _calls(transcript: Transcript) -> Iterator[dict[str, Any]]:
             "rows": rows,
             "error": call.error,
         }
-        if told is not None and call.result not in told.text:
-            content["shown"] = told.text
+        if answer is not None and call.result not in answer.text:
+            content["shown"] = answer.text
         yield content

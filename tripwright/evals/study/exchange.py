@@ -42,8 +42,8 @@ def exported(study: Study, labels: Labels, run: str | None = None) -> list[dict[
     """A line for each rater and item, by item; `run` keeps those of one run alone."""
     lines = []
     for item in _items(study, run):
-        for rater, said in sorted(labels.items()):
-            if label := said.get(item):
+        for rater, by_item in sorted(labels.items()):
+            if label := by_item.get(item):
                 about = {
                     "item": item,
                     "rater": rater,
@@ -71,12 +71,12 @@ def merged(study: Study, labels: Labels, run: str | None = None) -> list[dict[st
         if None not in values.values():
             raters = sorted({rater for key in study.keys for rater in votes[key][item]})
             passes = all(values.values())
-            asked = {
+            dimension_of = {
                 name.removeprefix(RUBRIC): key
                 for name, key in counterparts().items()
                 if name.startswith(RUBRIC)
             }
-            rubrics = {rubric: values[key] for rubric, key in asked.items() if key in values}
+            rubrics = {rubric: values[key] for rubric, key in dimension_of.items() if key in values}
             about = {
                 "item": item,
                 **_origin(study, item),
@@ -108,8 +108,8 @@ def write_export(study: Study, lines: list[dict[str, Any]], out: Path) -> None:
     writer.writerow([*others[:place], *study.keys, *others[place:]])
     for line in lines:
         cells = [line["dimensions"][key] for key in study.keys]
-        written = [_csv_cell(line[name]) for name in others]
-        writer.writerow([*written[:place], *map(_csv_cell, cells), *written[place:]])
+        others_cells = [_csv_cell(line[name]) for name in others]
+        writer.writerow([*others_cells[:place], *map(_csv_cell, cells), *others_cells[place:]])
     write_atomically(out, text.getvalue())
 
 
@@ -125,37 +125,39 @@ def import_labels(study: Study, path: Path) -> list[Label]:
     if path.suffix not in FORMATS:
         raise UserError(f"'{path}' is no file ending in {' or '.join(FORMATS)}.")
     moment, problems = now(), []
-    found: dict[tuple[str, str], Label] = {}
+    imports: dict[tuple[str, str], Label] = {}
     for number, line in _lines(path):
         try:
             if isinstance(line, str):
                 raise LabelProblem(line)
             label = _label(study, line, moment)
-            if (label.rater, label.item) in found:
+            if (label.rater, label.item) in imports:
                 raise LabelProblem(f"'{label.rater}' has labelled {label.item} on an earlier line.")
-            found[label.rater, label.item] = label
+            imports[label.rater, label.item] = label
         except LabelProblem as problem:
             problems.append(f"{path}:{number}: {problem}")
     if problems:
         more = f" ({len(problems) - 1} more lines are bad.)" if len(problems) > 1 else ""
         raise UserError(f"{problems[0]}{more} Nothing was imported.")
-    if not found:
+    if not imports:
         raise UserError(f"'{path}' holds no labels.")
-    text = "".join(json.dumps(asdict(label), ensure_ascii=False) + "\n" for label in found.values())
+    text = "".join(
+        json.dumps(asdict(label), ensure_ascii=False) + "\n" for label in imports.values()
+    )
     folder = study.folder / LABELS / IMPORTS
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(
         folder / f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}.jsonl", text
     )
-    return list(found.values())
+    return list(imports.values())
 
 
 def _label(study: Study, line: Mapping[str, Any], moment: str) -> Label:
     values = line.get("dimensions")
     if values is None:  # CSV: a column each
-        if missing := [key for key in study.keys if key not in line]:
+        if absent := [key for key in study.keys if key not in line]:
             raise LabelProblem(
-                f"no '{missing[0]}': expected item, rater and {', '.join(study.keys)}."
+                f"no '{absent[0]}': expected item, rater and {', '.join(study.keys)}."
             )
         if strange := [name for name in line if name not in (*OWN_FIELDS, *study.keys)]:
             raise LabelProblem(
@@ -176,10 +178,10 @@ def _label(study: Study, line: Mapping[str, Any], moment: str) -> Label:
     return replace(label, at=label.at or moment)
 
 
-def _read_word(key: str, said: Any) -> bool | None:
-    word = str("" if said is None else said).strip().casefold()
+def _read_word(key: str, cell: Any) -> bool | None:
+    word = str("" if cell is None else cell).strip().casefold()
     if word not in _WORDS:
-        raise LabelProblem(f"'{key}' must be TRUE, FALSE or empty, found {shown(said)}.")
+        raise LabelProblem(f"'{key}' must be TRUE, FALSE or empty, found {shown(cell)}.")
     return _WORDS[word]
 
 
@@ -190,8 +192,8 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         for number, line in enumerate(content.splitlines(), start=1):
             if line.strip():
                 try:
-                    found = read_json(line)
-                    yield number, found if isinstance(found, dict) else "expected an object."
+                    record = read_json(line)
+                    yield number, record if isinstance(record, dict) else "expected an object."
                 except NotJson as problem:
                     yield number, f"not JSON ({problem})."
         return

@@ -64,14 +64,14 @@ class Study:
             raise UserError(
                 f"No study in '{folder}': expected a folder that 'tripwright study make' wrote."
             )
-        found = json_object(path) or {}
-        if found.get("schema") != SCHEMA:
+        header = json_object(path) or {}
+        if header.get("schema") != SCHEMA:
             raise UserError(
-                f"'{path}' has schema {found.get('schema')!r}; this version reads {SCHEMA}."
+                f"'{path}' has schema {header.get('schema')!r}; this version reads {SCHEMA}."
             )
         try:
-            dimensions = [Dimension(**entry) for entry in found["dimensions"]]
-            seed = int(found["seed"])
+            dimensions = [Dimension(**entry) for entry in header["dimensions"]]
+            seed = int(header["seed"])
         except (KeyError, TypeError, ValueError) as problem:
             raise UserError(
                 f"'{path}' cannot be read: {type(problem).__name__} {problem}."
@@ -134,10 +134,10 @@ def create(
 def _lines(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         raise UserError(f"The study lacks '{path}'.")
-    found = []
+    records = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            found.append(dict(read_json(line)))
+            records.append(dict(read_json(line)))
         except (NotJson, TypeError, ValueError):
             raise UserError(f"{path}:{number}: expected a JSON object.") from None
-    return found
+    return records

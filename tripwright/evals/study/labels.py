@@ -43,16 +43,16 @@ class Label:
 
     def passes(self, keys: tuple[str, ...]) -> bool | None:
         """All TRUE; False as soon as one is FALSE, None while that is open."""
-        said = [self.values.get(key) for key in keys]
-        return False if False in said else None if None in said else True
+        values = [self.values.get(key) for key in keys]
+        return False if False in values else None if None in values else True
 
 
-def rater_name(said: Any) -> str:
+def rater_name(value: Any) -> str:
     """The name as files and orders know it: "  Ann  Lee" and "ann lee" are one rater. Raises
     LabelProblem."""
     name = (
-        unicodedata.normalize("NFC", " ".join(said.split())).casefold()
-        if isinstance(said, str)
+        unicodedata.normalize("NFC", " ".join(value.split())).casefold()
+        if isinstance(value, str)
         else ""
     )
     if (
@@ -62,7 +62,7 @@ def rater_name(said: Any) -> str:
     ):
         raise LabelProblem(
             f"A rater's name begins with a letter or digit and has at most {LONGEST_NAME} letters,"
-            f" digits, spaces and .'-_; found {shown(said)}."
+            f" digits, spaces and .'-_; found {shown(value)}."
         )
     return name
 
@@ -95,9 +95,9 @@ def checked(
     )
 
 
-def shown(said: Any) -> str:
+def shown(value: Any) -> str:
     """A value as a message repeats it, however long it is."""
-    return repr(said)[:LONGEST_SHOWN]
+    return repr(value)[:LONGEST_SHOWN]
 
 
 def now() -> str:
@@ -119,19 +119,19 @@ def append(study: Study, label: Label) -> Label:
         "not a label.",
         wait=True,
     ) as journal:
-        written = Label(label.item, label.rater, label.values, label.note, _after(last))
-        journal.append(asdict(written))
+        stamped = Label(label.item, label.rater, label.values, label.note, _after(last))
+        journal.append(asdict(stamped))
         journal.sync()
-    return written
+    return stamped
 
 
 def read(study: Study) -> dict[str, dict[str, Label]]:
     """Rater → item → what counts. Items of `labels/` that the study does not have are somebody's
     mistake: UserError."""
     folder = study.folder / LABELS
-    found = [label for path in sorted(folder.rglob("*.jsonl")) for label in _labels(study, path)]
+    labels = [label for path in sorted(folder.rglob("*.jsonl")) for label in _labels(study, path)]
     latest: dict[str, dict[str, Label]] = {}
-    for label in sorted(found, key=lambda each: each.at):
+    for label in sorted(labels, key=lambda each: each.at):
         latest.setdefault(label.rater, {})[label.item] = label
     return latest
 
@@ -139,16 +139,16 @@ def read(study: Study) -> dict[str, dict[str, Label]]:
 def _labels(study: Study, path: Path) -> Iterator[Label]:
     for line in whole_lines(path):
         try:
-            found = read_json(line.text)
-            if not isinstance(found, dict):
+            record = read_json(line.text)
+            if not isinstance(record, dict):
                 raise LabelProblem("expected an object.")
             yield checked(
                 study,
-                found.get("item"),
-                found.get("rater"),
-                found.get("values"),
-                found.get("note", ""),
-                str(found.get("at", "")),
+                record.get("item"),
+                record.get("rater"),
+                record.get("values"),
+                record.get("note", ""),
+                str(record.get("at", "")),
             )
         except (NotJson, LabelProblem) as problem:
             raise UserError(f"{path}:{line.number}: {problem}") from None

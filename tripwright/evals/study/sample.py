@@ -73,7 +73,7 @@ def sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def make_study(
-    found: Sequence[Source],
+    runs: Sequence[Source],
     out: Path,
     dimensions: Sequence[Dimension],
     per_run: int = PER_RUN,
@@ -83,22 +83,22 @@ def make_study(
     equal studies."""
     indexes: dict[str, dict[str, list[Scored]]] = {}
     unscored = 0
-    for source in found:
+    for source in runs:
         indexes[source.run], left_out = _index(source.path)
         unscored += left_out
     rng = Random(seed)
-    wanted = _preference(indexes, rng)
-    drawn = [
+    requests = _preference(indexes, rng)
+    choices = [
         (source, each)
-        for source in found
-        for each in _draw(indexes[source.run], wanted, per_run, rng)
+        for source in runs
+        for each in _draw(indexes[source.run], requests, per_run, rng)
     ]
-    if not drawn:
+    if not choices:
         raise UserError("No transcript to label: all are unscored, or the files are empty.")
-    rng.shuffle(drawn)
+    rng.shuffle(choices)
     items, key = [], []
-    width = len(str(len(drawn)))
-    for number, (source, each) in enumerate(drawn, start=1):
+    width = len(str(len(choices)))
+    for number, (source, each) in enumerate(choices, start=1):
         record = record_at(source.path, each.place)
         name = f"item-{number:0{width}d}"
         items.append(
@@ -106,12 +106,12 @@ def make_study(
         )
         key.append(KeyEntry(name, source.run, each.id, verdicts_of(record)))
     create(out, seed, dimensions, items, key)
-    times = Counter(each.request for _, each in drawn)
+    times = Counter(each.request for _, each in choices)
     return Made(
         len(items),
         sum(count > 1 for count in times.values()),
         unscored,
-        tuple(source.run for source in found),
+        tuple(source.run for source in runs),
     )
 
 
@@ -125,11 +125,12 @@ def _preference(indexes: Mapping[str, Mapping[str, list[Scored]]], rng: Random) 
 
 
 def _draw(
-    index: Mapping[str, list[Scored]], wanted: Sequence[str], per_run: int, rng: Random
+    index: Mapping[str, list[Scored]], requests: Sequence[str], per_run: int, rng: Random
 ) -> list[Scored]:
     """One transcript of each of the first wanted requests that this run answers."""
     return [
-        rng.choice(index[request]) for request in [one for one in wanted if one in index][:per_run]
+        rng.choice(index[request])
+        for request in [one for one in requests if one in index][:per_run]
     ]
 
 
@@ -138,11 +139,11 @@ def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
     index: dict[str, list[Scored]] = {}
     unscored = 0
     for line in episode_lines(path):
-        found = _scored(line)
-        if found is None:
+        candidate = _scored(line)
+        if candidate is None:
             unscored += 1
         else:
-            index.setdefault(found.request, []).append(found)
+            index.setdefault(candidate.request, []).append(candidate)
     return index, unscored
 
 
@@ -163,9 +164,9 @@ def _scored(line: EpisodeLine) -> Scored | None:
         ) from None
     if transcript.stop_reason is StopReason.UNSCORED:
         return None
-    asked = str(request.get("query") or json.dumps(request, sort_keys=True))
+    words = str(request.get("query") or json.dumps(request, sort_keys=True))
     id = line.place.id or str(line.place.number)
-    return Scored(id, hashlib.sha256(" ".join(asked.split()).encode()).hexdigest(), line.place)
+    return Scored(id, hashlib.sha256(" ".join(words.split()).encode()).hexdigest(), line.place)
 
 
 def _stem(path: Path) -> str:

@@ -9,7 +9,7 @@ together and are not independent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tripwright.evals.study.agreement import (
@@ -32,32 +32,32 @@ Verdicts = Mapping[str, Mapping[str, bool]]  # item → verdict → whether it p
 
 
 def summary(
-    study: Study, labels: Labels, unblind: bool = False, written: Verdicts | None = None
+    study: Study, labels: Labels, unblind: bool = False, verdicts: Verdicts | None = None
 ) -> dict[str, Any]:
     """All figures as JSON values. Runs are named only where it is `unblind`. `written` are verdicts
     beside those that transcripts carry."""
     votes = {name: votes_on(study, labels, name) for name in (*study.keys, ALL)}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "items": len(study.items),
         "raters": {
-            rater: _progress(study, said.values()) for rater, said in sorted(labels.items())
+            rater: _progress(study, by_item.values()) for rater, by_item in sorted(labels.items())
         },
         "dimensions": {name: dimension_figures(votes[name]) for name in (*study.keys, ALL)},
-        "verdicts": verdict_figures(study, votes, written or {}),
+        "verdicts": verdict_figures(study, votes, verdicts or {}),
     }
     if unblind:
-        found["runs"] = {
+        figures["runs"] = {
             run: _run_figures(study, votes, run)
             for run in dict.fromkeys(entry.run for entry in study.key.values())
         }
-    return found
+    return figures
 
 
 def votes_on(study: Study, labels: Labels, name: str) -> Votes:
     """Item → rater → label on one dimension, or on ALL of them; only labels that were given."""
     votes: dict[str, dict[str, bool]] = {item: {} for item in study.items}
-    for rater, said in labels.items():
-        for item, label in said.items():
+    for rater, by_item in labels.items():
+        for item, label in by_item.items():
             value = label.passes(study.keys) if name == ALL else label.values.get(name)
             if value is not None:
                 votes[item][rater] = value
@@ -70,12 +70,12 @@ def dimension_figures(votes: Votes) -> dict[str, Any]:
     items = [vote for vote in votes.values() if vote]
     raters = {rater for vote in items for rater in vote}
     complete = [vote for vote in items if len(vote) == len(raters)]
-    said = [value for vote in items for value in vote.values()]
+    values = [value for vote in items for value in vote.values()]
     pairs = {f"{a} · {b}": cohens_kappa(pairs_of(items, a, b)) for a, b in rater_pairs(items)}
     return {
         "true": _share(items),
         "tied": sum(majority(vote.values()) is None for vote in items),
-        "labels": {"true": sum(said), "n": len(said)},
+        "labels": {"true": sum(values), "n": len(values)},
         "agreement": percent_agreement(items),
         "compared": sum(len(vote) > 1 for vote in items),
         "cohen_kappa": next(iter(pairs.values())) if len(pairs) == 1 else None,
@@ -86,29 +86,29 @@ def dimension_figures(votes: Votes) -> dict[str, Any]:
     }
 
 
-def verdict_figures(study: Study, votes: Mapping[str, Votes], written: Verdicts) -> dict[str, Any]:
+def verdict_figures(study: Study, votes: Mapping[str, Votes], more: Verdicts) -> dict[str, Any]:
     """Verdict → the dimension it is held against and how often it says what most raters say; items
     on which they are tied have no say."""
-    found = {}
-    verdicts = {
-        item: {**entry.verdicts, **written.get(item, {})} for item, entry in study.key.items()
-    }
+    figures = {}
+    verdicts = {item: {**entry.verdicts, **more.get(item, {})} for item, entry in study.key.items()}
     for name in verdict_names(verdicts.values()):
         if (against := counterpart(name)) not in votes:
             continue
-        said = {item: each[name] for item, each in verdicts.items() if name in each}
+        machine = {item: each[name] for item, each in verdicts.items() if name in each}
         people = {
-            item: majority(votes[against][item].values()) for item in said if item in votes[against]
+            item: majority(votes[against][item].values())
+            for item in machine
+            if item in votes[against]
         }
-        pairs = [(said[item], vote) for item, vote in people.items() if vote is not None]
-        found[name] = {
+        pairs = [(machine[item], vote) for item, vote in people.items() if vote is not None]
+        figures[name] = {
             "against": against,
             "agreement": rate(sum(a == b for a, b in pairs), len(pairs)),
             "cohen_kappa": cohens_kappa(pairs),
             "too_strict": pairs.count((False, True)),
             "too_lenient": pairs.count((True, False)),
         }
-    return found
+    return figures
 
 
 def _run_figures(study: Study, votes: Mapping[str, Votes], run: str) -> dict[str, Any]:
@@ -123,8 +123,7 @@ def _share(items: Sequence[Mapping[str, bool]]) -> Any:
     return rate(sum(majority(vote.values()) is True for vote in items), len(items))
 
 
-def _progress(study: Study, said: Iterable[Label]) -> dict[str, int]:
-    labels = list(said)
+def _progress(study: Study, labels: Collection[Label]) -> dict[str, int]:
     return {
         "begun": sum(bool(label.values) for label in labels),
         "done": sum(len(label.values) == len(study.keys) for label in labels),

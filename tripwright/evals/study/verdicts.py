@@ -43,12 +43,12 @@ def counterparts() -> dict[str, str]:
     }
 
 
-def verdict_names(found: Iterable[Mapping[str, bool]]) -> Iterator[str]:
+def verdict_names(items: Iterable[Mapping[str, bool]]) -> Iterator[str]:
     """In the order of first appearance."""
-    yield from dict.fromkeys(name for verdicts in found for name in verdicts)
+    yield from dict.fromkeys(name for verdicts in items for name in verdicts)
 
 
-def written_verdicts(study: Study, given: Sequence[str]) -> dict[str, dict[str, bool]]:
+def written_verdicts(study: Study, files: Sequence[str]) -> dict[str, dict[str, bool]]:
     """Item → verdicts of `tripwright verify --out`. Each of `given` is FILE, or RUN=FILE where the
     study has several runs.
 
@@ -56,35 +56,34 @@ def written_verdicts(study: Study, given: Sequence[str]) -> dict[str, dict[str, 
     none of its verdicts is of an item.
     """
     runs = list(dict.fromkeys(entry.run for entry in study.key.values()))
-    found: dict[str, dict[str, bool]] = {item: {} for item in study.key}
-    for each in given:
+    by_item: dict[str, dict[str, bool]] = {item: {} for item in study.key}
+    for each in files:
         run, path = _run_and_path(each, runs)
         of_id = {entry.id: entry.item for entry in study.key.values() if entry.run == run}
-        said = _read(path)
-        if not said.keys() & of_id.keys():
-            ids = ", ".join(repr(id) for id in list(said)[:3])
+        by_id = _read(path)
+        if not by_id.keys() & of_id.keys():
+            ids = ", ".join(repr(id) for id in list(by_id)[:3])
             raise UserError(
                 f"No verdict in '{path}' is of an item from run '{run}': the file has"
                 f" {ids or 'none'}, the items are {', '.join(map(repr, list(of_id)[:3]))}."
             )
-        for id, verdicts in said.items():
+        for id, verdicts in by_id.items():
             if id in of_id:
-                found[of_id[id]] |= {
+                by_item[of_id[id]] |= {
                     f"{path.stem}{OF_FILE}{name}": passes for name, passes in verdicts.items()
                 }
-    return found
+    return by_item
 
 
-def _run_and_path(given: str, runs: Sequence[str]) -> tuple[str, Path]:
+def _run_and_path(text: str, runs: Sequence[str]) -> tuple[str, Path]:
     """RUN=FILE, where RUN may itself hold a "=" and FILE may too: a run of the study decides."""
     for run in sorted(runs, key=len, reverse=True):
-        if given.startswith(f"{run}="):
-            return run, Path(given[len(run) + 1 :])
+        if text.startswith(f"{run}="):
+            return run, Path(text[len(run) + 1 :])
     if len(runs) == 1:
-        return runs[0], Path(given)
+        return runs[0], Path(text)
     raise UserError(
-        f"Of which run are the verdicts '{given}'? Give RUN=FILE, with RUN one of"
-        f" {', '.join(runs)}."
+        f"Of which run are the verdicts '{text}'? Give RUN=FILE, with RUN one of {', '.join(runs)}."
     )
 
 
@@ -94,15 +93,15 @@ def _read(path: Path) -> dict[str, dict[str, bool]]:
         raise UserError(
             f"No verdicts at '{path}': expected a file that 'tripwright verify --out' wrote."
         )
-    found: dict[str, dict[str, bool]] = {}
+    by_id: dict[str, dict[str, bool]] = {}
     for number, record in json_lines(path):
         if not isinstance(record, dict) or "id" not in record or "reward" not in record:
             raise UserError(
                 f"{path}:{number}: expected a verdict of 'tripwright verify --out', an object"
                 ' with "id" and "reward".'
             )
-        found[str(record["id"])] = _written(record)
-    return found
+        by_id[str(record["id"])] = _written(record)
+    return by_id
 
 
 def _written(verdict: Mapping[str, Any]) -> dict[str, bool]:

@@ -73,12 +73,12 @@ def _table(rows: Rows) -> dict[str, Any]:
 def _beside(rows: Rows) -> str:
     """What an answer says of all its rows."""
     about = [f"{name}: {_cell(value)}" for name, value in rows.about.items()]
-    counted = (
+    count = (
         []
         if rows.total in (None, len(rows.values))
         else [f"{len(rows.values)} of {rows.total} rows"]
     )
-    return "\n".join([*about, *counted, *([rows.note] if rows.note else [])])
+    return "\n".join([*about, *count, *([rows.note] if rows.note else [])])
 
 
 def _cell(value: Any) -> str:
