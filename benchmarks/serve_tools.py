@@ -58,7 +58,7 @@ from starlette.routing import Route
 from tripwright.domains import face_named
 from tripwright.evals.report.charts import Frame, Line, line_chart, still
 from tripwright.evals.report.charts import picture as draw_panels
-from tripwright.server.answers import Answered, Answers
+from tripwright.server.answers import Answers, EncodedAnswer
 from tripwright.server.metrics import metrics_folder
 from tripwright.server.supervisor import Supervisor, open_port
 from tripwright.server.tools_api import ToolsApp
@@ -149,11 +149,11 @@ class Constant(Answers):
 
     def __init__(self, world: World, size: int):
         super().__init__(world, FACES[0], cache_bytes=0)
-        self._constant = Answered(
+        self._constant = EncodedAnswer(
             json.dumps({"text": "x" * (size - 26), "error": False}).encode(), "calculator", False
         )
 
-    def call(self, tool: str, body: bytes, query: bytes = b"") -> Answered:
+    def call(self, tool: str, body: bytes, query: bytes = b"") -> EncodedAnswer:
         return self._constant
 
 

@@ -87,7 +87,7 @@ class Run:
             )
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """Where an episode's line begins: its number from 1, and the byte. `id` is None where the line
     does not say one."""
 
@@ -101,7 +101,7 @@ class EpisodeLine:
     """The line of one episode, read when it is asked for."""
 
     path: Path
-    place: Place
+    place: LinePlace
     text: bytes
     older: Upgrade | None = None
 
@@ -154,21 +154,21 @@ def transcripts_at(path: Path, what: str = "transcripts") -> Path:
     return file
 
 
-def places(path: Path, tries_again: bool = True) -> list[Place]:
+def places(path: Path, tries_again: bool = True) -> list[LinePlace]:
     """Where the latest line of each episode is, in the order of the file. A line without an id is
     an episode of its own, and so is every line of a file where no id means another try
     (`tries_again`), as where people put training data together."""
-    latest: dict[str | int, Place] = {}
+    latest: dict[str | int, LinePlace] = {}
     for number, offset, text in whole_lines(path):
         id = _id_of(text)
         key = id if id is not None and tries_again else number
         latest.pop(key, None)  # so that it comes where its latest line is
-        latest[key] = Place(id, number, offset)
+        latest[key] = LinePlace(id, number, offset)
     return list(latest.values())
 
 
 def episode_lines(
-    path: Path, at: Iterable[Place] | None = None, older: Upgrade | None = None
+    path: Path, at: Iterable[LinePlace] | None = None, older: Upgrade | None = None
 ) -> Iterator[EpisodeLine]:
     """The latest line of each episode, in the order of the file; with `at`, the lines in these
     places and this order. `older` reads records of older versions (`evals/older.py`)."""
@@ -186,13 +186,13 @@ def episodes(path: Path, older: Upgrade | None = None) -> Iterator[Record]:
         yield line.record()
 
 
-def record_at(path: Path, place: Place, older: Upgrade | None = None) -> Record:
+def record_at(path: Path, place: LinePlace, older: Upgrade | None = None) -> Record:
     """For readers that come back to an episode."""
     (line,) = episode_lines(path, [place], older)
     return line.record()
 
 
-class Scored(NamedTuple):
+class ScoredEpisode(NamedTuple):
     """What is remembered of an episode that has its verdict; `usage` as in its transcript."""
 
     passed: bool
@@ -204,7 +204,7 @@ class TranscriptJournal(Journal):
     need not be played again, by id."""
 
     def __init__(self, path: Path):
-        self.scored: dict[str, Scored] = {}
+        self.scored: dict[str, ScoredEpisode] = {}
         super().__init__(
             path,
             self._take,
@@ -218,7 +218,7 @@ class TranscriptJournal(Journal):
         id, verdict = id_in(record), record["verdict"]
         self.scored.pop(id, None)
         if verdict is not None:
-            self.scored[id] = Scored(
+            self.scored[id] = ScoredEpisode(
                 bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {}
             )
 

@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.llm.client import Completion
-from tripwright.llm.paid import PaidCalls, Request
+from tripwright.llm.paid import CallKey, PaidCalls
 
 
 def command(folder: Path, out: Path, url: str, *words: str) -> list[str]:
@@ -79,7 +79,7 @@ def test_the_score_counts_what_an_earlier_play_paid_for_steps_that_the_last_one_
     (tmp_path / "b").mkdir()
     earlier = PaidCalls(tmp_path / "b" / "calls.jsonl")
     lost = Completion("More.", (), "stop", {"prompt_tokens": 400.0, "completion_tokens": 40.0})
-    earlier.keep(Request.of(json.loads(line)["id"], 99, []), lost)
+    earlier.keep(CallKey.of(json.loads(line)["id"], 99, []), lost)
     earlier.close(all_done=False)
     assert main(command(nano_folder, tmp_path / "b", paid_expert.url, *words)) == 0
     before, after = score_of(tmp_path / "a")["usage"], score_of(tmp_path / "b")["usage"]

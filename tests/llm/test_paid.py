@@ -13,7 +13,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import Completion, Fault, RequestedCall
-from tripwright.llm.paid import CostLimitReached, PaidCalls, Request, counted
+from tripwright.llm.paid import CallKey, CostLimitReached, PaidCalls, counted
 from tripwright.llm.prices import Prices
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
@@ -32,8 +32,8 @@ def says(
     )
 
 
-def request(episode: str = "q1", step: int = 2, messages: Any = MESSAGES) -> Request:
-    return Request.of(episode, step, messages)
+def request(episode: str = "q1", step: int = 2, messages: Any = MESSAGES) -> CallKey:
+    return CallKey.of(episode, step, messages)
 
 
 def calls_at(
@@ -61,14 +61,14 @@ def test_what_was_answered_is_found_again_after_a_restart(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "other", [request("q2"), request(step=3), request(messages=[*MESSAGES, *MESSAGES])]
 )
-def test_another_request_is_not_answered_by_it(tmp_path: Path, other: Request) -> None:
+def test_another_request_is_not_answered_by_it(tmp_path: Path, other: CallKey) -> None:
     calls = calls_at(tmp_path)
     calls.keep(request(), says())
     assert calls.find(other) is None
 
 
 def test_tools_are_part_of_a_request() -> None:
-    assert Request.of("q1", 0, MESSAGES, [{"type": "function"}]) != Request.of("q1", 0, MESSAGES)
+    assert CallKey.of("q1", 0, MESSAGES, [{"type": "function"}]) != CallKey.of("q1", 0, MESSAGES)
 
 
 def test_a_line_is_there_before_the_completion_is_used(tmp_path: Path) -> None:

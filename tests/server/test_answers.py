@@ -16,8 +16,8 @@ from tripwright.server.answers import (
     ENTRY_BYTES,
     LONGEST_BODY_BYTES,
     AnswerCache,
-    Answered,
     Answers,
+    EncodedAnswer,
 )
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -28,7 +28,7 @@ SIZE = ENTRY_BYTES + 100 + 2
 def filled(*names: str) -> AnswerCache:
     cache = AnswerCache(3 * SIZE)
     for name in names:
-        cache.put((name, b"", b"{"), Answered(b"x" * 100, "calculator", False))
+        cache.put((name, b"", b"{"), EncodedAnswer(b"x" * 100, "calculator", False))
     return cache
 
 
@@ -41,7 +41,7 @@ def test_the_least_recently_used_goes_first() -> None:
     cache = filled("a", "b", "c")
     assert cache.bytes == 3 * SIZE
     assert cache.get(("a", b"", b"{")) is not None
-    cache.put(("d", b"", b"{"), Answered(b"x" * 100, "calculator", False))
+    cache.put(("d", b"", b"{"), EncodedAnswer(b"x" * 100, "calculator", False))
     assert [cache.get((name, b"", b"{")) is not None for name in "abcd"] == [
         True,
         False,
@@ -53,8 +53,8 @@ def test_the_least_recently_used_goes_first() -> None:
 
 def test_what_is_too_large_or_too_long_is_not_kept() -> None:
     cache = filled("a", "b")
-    cache.put(("c", b"", b"{"), Answered(b"x" * 3 * SIZE, "calculator", False))
-    cache.put(("c", b"", b"x" * (LONGEST_BODY_BYTES + 1)), Answered(b"", "calculator", False))
+    cache.put(("c", b"", b"{"), EncodedAnswer(b"x" * 3 * SIZE, "calculator", False))
+    cache.put(("c", b"", b"x" * (LONGEST_BODY_BYTES + 1)), EncodedAnswer(b"", "calculator", False))
     assert cache.get(("a", b"", b"{")) is not None and cache.bytes == 2 * SIZE
 
 

@@ -21,7 +21,16 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains import dialects, domain_named, domain_of
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError, first_problem
-from tripwright.runs import CARD, SCORE, TRANSCRIPTS, EpisodeLine, Place, Run, episode_lines, places
+from tripwright.runs import (
+    CARD,
+    SCORE,
+    TRANSCRIPTS,
+    EpisodeLine,
+    LinePlace,
+    Run,
+    episode_lines,
+    places,
+)
 from tripwright.transcript import Transcript
 from tripwright.verdict import Verdict
 
@@ -58,7 +67,7 @@ class SourceRun(Run):
     label: str
     dialect: Dialect
     page_rows: int | None
-    places: dict[str, Place]  # id → where its line is
+    places: dict[str, LinePlace]  # id → where its line is
 
     @property
     def rules(self) -> str:

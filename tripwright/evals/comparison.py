@@ -18,7 +18,7 @@ from itertools import combinations
 from statistics import stdev
 from typing import Any
 
-from tripwright.evals.comparison_read import Group, common_queries, query_id
+from tripwright.evals.comparison_read import SeedGroup, common_queries, query_id
 from tripwright.evals.figures import (
     SCALE,
     SEED,
@@ -54,7 +54,7 @@ Key = tuple[str, str]  # table, row
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedFigure:
     """One figure of every run on the same queries. `plain` of each group: is it one yes or no of
     each query and run?"""
 
@@ -83,14 +83,14 @@ class Row:
 class Comparison:
     """`resampled` is what each group's figure is in every resample of queries and seeds."""
 
-    def __init__(self, groups: Sequence[Group]):
+    def __init__(self, groups: Sequence[SeedGroup]):
         self.groups = list(groups)
         runs = [run for group in groups for run in group.runs]
         self.queries = common_queries(runs)
         self.rows = self._rows()
         self.resampled = self._resample()
 
-    def _rows(self) -> dict[Key, Row]:
+    def _rows(self) -> dict[Key, ComparedFigure]:
         figures = [
             [_figures({q: run.scored[q] for q in self.queries}) for run in group.runs]
             for group in self.groups
@@ -320,7 +320,7 @@ def changed_marks(query: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _ends(row: Row, resampled: Sequence[float]) -> dict[str, float | None]:
+def _ends(row: ComparedFigure, resampled: Sequence[float]) -> dict[str, float | None]:
     """Where no query differs, or all of them wholly, a bootstrap has no spread; then it is the
     interval of as many pairs."""
     if not resampled:
@@ -385,7 +385,7 @@ def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
 
 def _row(
     per_query: list[list[PerQuery]], samples: list[list[dict[str, int]]], queries: tuple[str, ...]
-) -> Row:
+) -> ComparedFigure:
     """Parts and wholes summed over samples become those of a mean sample; what has one value of a
     query has it already, as a flip rate."""
     kind = per_query[0][0].kind
@@ -401,7 +401,9 @@ def _row(
     runs = tuple(
         tuple(map(pairs, group, counts)) for group, counts in zip(per_query, samples, strict=True)
     )
-    return Row(kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain)
+    return ComparedFigure(
+        kind, queries, runs, tuple(tuple(map(_rate, group)) for group in runs), plain
+    )
 
 
 def _over(value: Fraction | int, samples: int) -> Fraction | int:

@@ -65,7 +65,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class Group:
+class SeedGroup:
     """Runs that differ only by their seed, under one name; mostly a single run."""
 
     name: str
@@ -188,7 +188,7 @@ def query_id(outcome: Outcome) -> str:
     return re.sub(r"-s\d+$", "", outcome.id)
 
 
-def group_seeds(runs: Sequence[ComparedRun]) -> list[Group]:
+def group_seeds(runs: Sequence[ComparedRun]) -> list[SeedGroup]:
     """Runs that are alike but for different seeds, together. Where that would leave nothing to
     compare, each run stands alone."""
     together: dict[str, list[ComparedRun]] = {}
@@ -199,15 +199,15 @@ def group_seeds(runs: Sequence[ComparedRun]) -> list[Group]:
         for same in together.values()
         if len(same) > 1
     ):
-        return [Group(run.name, (run,)) for run in runs]
+        return [SeedGroup(run.name, (run,)) for run in runs]
     return [named_group(same) for same in together.values()]
 
 
-def named_group(runs: Sequence[ComparedRun]) -> Group:
+def named_group(runs: Sequence[ComparedRun]) -> SeedGroup:
     """One group of runs that differ in their seed alone, named after the first without its seed."""
     if len(runs) == 1:
-        return Group(runs[0].name, tuple(runs))
-    return Group(
+        return SeedGroup(runs[0].name, tuple(runs))
+    return SeedGroup(
         (
             f"{runs[0].name} and {len(runs) - 1} more seeds"
             if len(runs) > 2
@@ -217,7 +217,7 @@ def named_group(runs: Sequence[ComparedRun]) -> Group:
     )
 
 
-def check_group(group: Group) -> None:
+def check_group(group: SeedGroup) -> None:
     """Raises UserError where runs given as seeds of one another differ in more than that."""
     first, *others = group.runs
     if odd := [run.name for run in others if run.alike != first.alike]:

@@ -13,7 +13,7 @@ from tripwright.evals.comparison import FINAL, Comparison
 from tripwright.evals.comparison_cards import notes, unlike
 from tripwright.evals.comparison_read import (
     ComparedRun,
-    Group,
+    SeedGroup,
     check_group,
     check_world,
     common_queries,
@@ -80,9 +80,9 @@ def refusal(differing: Sequence[str], rules: str | None = None) -> str:
 
 def _groups(
     folders: Sequence[Sequence[Path]], runs: Sequence[ComparedRun], apart: bool, allow_unlike: bool
-) -> list[Group]:
+) -> list[SeedGroup]:
     if all(len(several) == 1 for several in folders):
-        return [Group(run.name, (run,)) for run in runs] if apart else group_seeds(runs)
+        return [SeedGroup(run.name, (run,)) for run in runs] if apart else group_seeds(runs)
     rest, groups = iter(runs), []
     for several in folders:
         groups.append(named_group([next(rest) for _ in several]))
@@ -91,7 +91,7 @@ def _groups(
     return groups
 
 
-def compared(groups: Sequence[Group]) -> dict[str, Any]:
+def compared(groups: Sequence[SeedGroup]) -> dict[str, Any]:
     """Everything that is said about these groups; the first is what the others are compared
     with."""
     runs = [run for group in groups for run in group.runs]
@@ -126,7 +126,7 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
     return record
 
 
-def _about(group: Group) -> dict[str, Any]:
+def _about(group: SeedGroup) -> dict[str, Any]:
     return {
         "name": group.name,
         "folders": [str(run.folder) for run in group.runs],
@@ -178,7 +178,7 @@ def _power(comparison: Comparison, group: int) -> dict[str, Any] | None:
     }
 
 
-def worst_case(groups: Sequence[Group]) -> dict[str, Any]:
+def worst_case(groups: Sequence[SeedGroup]) -> dict[str, Any]:
     """Final pass over all queries that every run played, with what was unscored counted as failed
     (law 4); and between which ends the differences from the first run lie, whatever the unscored
     episodes would have done."""
@@ -202,7 +202,7 @@ def worst_case(groups: Sequence[Group]) -> dict[str, Any]:
     }
 
 
-def _mean_pass(group: Group, queries: set[str], unscored_passes: bool) -> float:
+def _mean_pass(group: SeedGroup, queries: set[str], unscored_passes: bool) -> float:
     rates = []
     for run in group.runs:
         for query in queries:

@@ -35,7 +35,7 @@ class CostLimitReached(UserError):
 
 
 @dataclass(frozen=True)
-class Request:
+class CallKey:
     """What a completion answers. `step` tells the requests of one episode apart."""
 
     episode: str
@@ -49,7 +49,7 @@ class Request:
         step: object,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
-    ) -> Request:
+    ) -> CallKey:
         content = json.dumps([messages, tools], sort_keys=True)
         return cls(episode, str(step), hashlib.sha256(content.encode()).hexdigest())
 
@@ -109,7 +109,7 @@ class PaidCalls:
             "not a kept completion. Remove this line, or choose a new folder for --out.",
         )
 
-    def find(self, request: Request) -> Completion | None:
+    def find(self, request: CallKey) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
         with self._lock:
             completion = next(
@@ -120,7 +120,7 @@ class PaidCalls:
                 self._use(request)
         return completion
 
-    def ask(self, request: Request, send: Callable[[], Completion | Fault]) -> Completion | Fault:
+    def ask(self, request: CallKey, send: Callable[[], Completion | Fault]) -> Completion | Fault:
         """Sends a request and keeps its completion. Raises CostLimitReached instead of sending."""
         with self._lock:
             self._check_cost()
@@ -137,7 +137,7 @@ class PaidCalls:
             self.faults += isinstance(outcome, Fault) and outcome.kind != "context_overflow"
         return outcome
 
-    def keep(self, request: Request, completion: Completion) -> None:
+    def keep(self, request: CallKey, completion: Completion) -> None:
         """Writes a completion down. One that answered the same step when other messages led to it
         is paid for and lost: said in `usage`."""
         with self._lock:
@@ -207,13 +207,13 @@ class PaidCalls:
                 "Nothing is lost: the same command with a higher limit goes on where it stopped."
             )
 
-    def _use(self, request: Request) -> None:
+    def _use(self, request: CallKey) -> None:
         self._used.setdefault(request.episode, set()).add((request.step, request.sha256))
 
-    def _at(self, request: Request) -> list[tuple[str, Completion]]:
+    def _at(self, request: CallKey) -> list[tuple[str, Completion]]:
         return self._known.get(request.episode, {}).get(request.step, [])
 
-    def _remember(self, request: Request, completion: Completion) -> None:
+    def _remember(self, request: CallKey, completion: Completion) -> None:
         at_step = self._known.setdefault(request.episode, {}).setdefault(request.step, [])
         if completion.usage.get("discarded_requests"):  # it accounts for those before it
             at_step.clear()
@@ -247,7 +247,7 @@ def _discard(usage: dict[str, float], lost: Completion) -> None:
             usage[f"discarded_{name}"] = usage.get(f"discarded_{name}", 0) + amount
 
 
-def _record(request: Request, completion: Completion) -> dict[str, Any]:
+def _record(request: CallKey, completion: Completion) -> dict[str, Any]:
     answer = {
         "text": completion.text,
         "tool_calls": [[call.id, call.name, call.arguments] for call in completion.tool_calls],
@@ -262,10 +262,10 @@ def _record(request: Request, completion: Completion) -> dict[str, Any]:
     }
 
 
-def _read(record: Any) -> tuple[Request, Completion]:
+def _read(record: Any) -> tuple[CallKey, Completion]:
     answer = record["completion"]
     calls = tuple(RequestedCall(*map(str, call)) for call in answer["tool_calls"])
     completion = Completion(
         str(answer["text"]), calls, answer["finish_reason"], dict(answer["usage"])
     )
-    return Request(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion
+    return CallKey(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion

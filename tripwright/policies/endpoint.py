@@ -23,7 +23,7 @@ from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.connections import allow_open_files
-from tripwright.llm.paid import PaidCalls, Request, counted
+from tripwright.llm.paid import CallKey, PaidCalls, counted
 from tripwright.llm.threads import MOST_FAULTS, map_unordered
 from tripwright.transcript import Transcript
 
@@ -92,7 +92,7 @@ class EndpointPolicy:
             schemas if how == "native" else None,
         )
         request = (
-            Request.of(session.id, session.transcript.turns, sent, offered)
+            CallKey.of(session.id, session.transcript.turns, sent, offered)
             if self._calls and session.id is not None
             else None
         )

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from tripwright.agent.session import Session
 from tripwright.llm.client import Completion
-from tripwright.llm.paid import PaidCalls, Request
+from tripwright.llm.paid import CallKey, PaidCalls
 from tripwright.policies.base import say
 from tripwright.policies.person_words import Mistyped, call_of, readable, tool_list
 
@@ -69,7 +69,7 @@ class PersonPolicy:
     def _take_turn(self, session: Session) -> None:
         transcript = session.transcript
         said = [{"role": segment.role, "content": segment.text} for segment in transcript.segments]
-        request = Request.of(session.id or "", transcript.turns, said)
+        request = CallKey.of(session.id or "", transcript.turns, said)
         kept = self._calls.find(request) if self._calls else None
         text = kept.text if kept else self._turn(session)
         if self._calls and not kept:

@@ -39,7 +39,7 @@ Json = dict[str, Any]
 Key = tuple[str | None, bytes, bytes]  # tool (None: it is in the body), query, body
 
 
-class Answered(NamedTuple):
+class EncodedAnswer(NamedTuple):
     body: bytes  # {"text": …, "error": …, "rows": …, "row_ends": …}
     tool: str  # by the core's name, whatever the face calls it; UNKNOWN_TOOL where there is none
     error: bool
@@ -50,16 +50,16 @@ class AnswerCache:
 
     def __init__(self, max_bytes: int):
         self.max_bytes, self.bytes, self.hits = max_bytes, 0, 0
-        self._answers: OrderedDict[Key, Answered] = OrderedDict()
+        self._answers: OrderedDict[Key, EncodedAnswer] = OrderedDict()
 
-    def get(self, key: Key) -> Answered | None:
+    def get(self, key: Key) -> EncodedAnswer | None:
         answer = self._answers.get(key)
         if answer is not None:
             self._answers.move_to_end(key)
             self.hits += 1
         return answer
 
-    def put(self, key: Key, answered: Answered) -> None:
+    def put(self, key: Key, answered: EncodedAnswer) -> None:
         """`key` is not in the cache."""
         size = _size(key, answered)
         if len(key[2]) > LONGEST_BODY_BYTES or size > self.max_bytes:
@@ -70,11 +70,11 @@ class AnswerCache:
             self.bytes -= _size(*self._answers.popitem(last=False))
 
 
-def _size(key: Key, answered: Answered) -> int:
+def _size(key: Key, answered: EncodedAnswer) -> int:
     return len(key[0] or "") + len(key[1]) + len(key[2]) + len(answered.body) + ENTRY_BYTES
 
 
-class Served(ABC):
+class ServedTools(ABC):
     """The tools of a server, for callers who choose the wording with each call. Raises UserError
     for a wording that does not exist.
 
@@ -109,7 +109,7 @@ class Served(ABC):
     def close(self) -> None:
         """When the server ends."""
 
-    def call(self, tool: str, body: bytes, query: bytes = b"") -> Answered:
+    def call(self, tool: str, body: bytes, query: bytes = b"") -> EncodedAnswer:
         """`body` holds the arguments, meant to be JSON."""
         key = (tool, query, body)
         if (cached := self.cache.get(key)) is not None:
@@ -118,7 +118,7 @@ class Served(ABC):
         self.cache.put(key, answered)
         return answered
 
-    def call_named(self, body: bytes, query: bytes = b"") -> Answered:
+    def call_named(self, body: bytes, query: bytes = b"") -> EncodedAnswer:
         """The same with the tool's name in the body: {"name": …, "arguments": …}. Any JSON value
         may be either."""
         key = (None, query, body)
@@ -147,15 +147,15 @@ class Served(ABC):
             self._boxes[query] = box
         return box
 
-    def _answer(self, box: Tools, tool: Any, arguments: Any) -> Answered:
+    def _answer(self, box: Tools, tool: Any, arguments: Any) -> EncodedAnswer:
         answer = box.call(tool, arguments)
         body = json.dumps(answer.to_json(), separators=(",", ":"))
-        return Answered(
+        return EncodedAnswer(
             body.encode("ascii"), box.face.offer.core_name(tool) or UNKNOWN_TOOL, answer.error
         )
 
 
-class Answers(Served):
+class Answers(ServedTools):
     """The tools of a closed world, in the faces of all domains that live in such a one. `opened` is
     closed when the server ends."""
 

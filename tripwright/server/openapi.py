@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripwright import __version__
-from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Json, Served, core_tools
+from tripwright.server.answers import MAX_BODY_BYTES, MAX_PAGE_ROWS, Json, ServedTools, core_tools
 from tripwright.tools.face import Face
 
 _CALLS = """A call that a tool cannot serve (an unknown city, a wrong or missing argument, a body that is no JSON) is answered with status
@@ -89,7 +89,7 @@ _CALL = {
 }
 
 
-def openapi_document(served: Served) -> Json:
+def openapi_document(served: ServedTools) -> Json:
     paths: Json = {
         "/tools": {"get": _list_tools(served), "post": _call_by_body(served)},
         **{
@@ -128,7 +128,7 @@ def _offered(faces: Mapping[str, Face]) -> dict[str, list[Face]]:
     return by_tool
 
 
-def _call_tool(name: str, faces: Sequence[Face], served: Served) -> Json:
+def _call_tool(name: str, faces: Sequence[Face], served: ServedTools) -> Json:
     schemas: list[Json] = []
     samples = served.samples
     examples: Json = {}
@@ -158,7 +158,7 @@ def _call_tool(name: str, faces: Sequence[Face], served: Served) -> Json:
     }
 
 
-def _call_by_body(served: Served) -> Json:
+def _call_by_body(served: ServedTools) -> Json:
     offer, samples = served.faces[served.default_face].offer, served.samples
     faced = core_tools({served.default_face: served.faces[served.default_face]})
     core = next(
@@ -181,7 +181,7 @@ def _call_by_body(served: Served) -> Json:
     }
 
 
-def _list_tools(served: Served) -> Json:
+def _list_tools(served: ServedTools) -> Json:
     return {
         "operationId": "list_tools",
         "summary": "The tools of a face, with the schemas of their arguments.",
@@ -194,7 +194,7 @@ def _list_tools(served: Served) -> Json:
     }
 
 
-def _wording_parameters(faces: list[str], served: Served) -> list[Json]:
+def _wording_parameters(faces: list[str], served: ServedTools) -> list[Json]:
     face: Json = {"type": "string", "enum": faces}
     has_default = served.default_face in faces
     if has_default:
@@ -224,7 +224,7 @@ def _body(schema: Json, examples: Json) -> Json:
     }
 
 
-def _responses(served: Served) -> Json:
+def _responses(served: ServedTools) -> Json:
     silent = "A live service did not answer; the call may be made again."
     return {
         "200": _content("The tool's answer, errors for the agent included.", _reference("Answer")),

@@ -29,7 +29,13 @@ from starlette.routing import Route
 from tripwright.domains import domain_of_face
 from tripwright.domains.folders import open_folder
 from tripwright.errors import UserError
-from tripwright.server.answers import MAX_BODY_BYTES, Answered, Answers, Served, core_tools
+from tripwright.server.answers import (
+    MAX_BODY_BYTES,
+    Answers,
+    EncodedAnswer,
+    ServedTools,
+    core_tools,
+)
 from tripwright.server.docs_page import docs_page
 from tripwright.server.log import say_traceback
 from tripwright.server.metrics import CONTENT_TYPE, Metrics
@@ -65,7 +71,7 @@ class _Disconnected(Exception):
 
 
 class ToolsApp:
-    def __init__(self, answers: Served, metrics_folder: Path | None = None):
+    def __init__(self, answers: ServedTools, metrics_folder: Path | None = None):
         self.answers = answers
         self.metrics = Metrics(core_tools(answers.faces), metrics_folder)
         self._world_header = (WORLD_HEADER.encode(), answers.content_hash.encode())
@@ -136,7 +142,7 @@ class ToolsApp:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _answered(self, path: str, request: bytes, query: bytes) -> Answered:
+    def _answered(self, path: str, request: bytes, query: bytes) -> EncodedAnswer:
         return (
             self.answers.call(path[7:], request, query)
             if len(path) > 6

@@ -37,7 +37,7 @@ from tripwright.episode import Task, close_session, open_session
 from tripwright.llm.paid import counted
 from tripwright.policies.base import Policy
 from tripwright.policies.endpoint import EndpointPolicy, Notation, count, turn_text
-from tripwright.runs import Place, record_at
+from tripwright.runs import LinePlace, record_at
 from tripwright.transcript import Transcript
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
@@ -167,7 +167,7 @@ class Recorded:
     """A transcripts.jsonl and where in it each episode is, by id."""
 
     path: Path
-    places: Mapping[str, Place]
+    places: Mapping[str, LinePlace]
 
     def record(self, id: str) -> dict[str, Any]:
         return record_at(self.path, self.places[id])

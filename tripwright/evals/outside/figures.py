@@ -19,7 +19,7 @@ from tripwright.evals.scoreboard import MOST_UNSCORED, unscored_warning
 
 
 @dataclass(frozen=True)
-class Outcome:
+class QuestionOutcome:
     """One line: what every score reads of it (`base`), and what a benchmark's own score does.
     `details` are the grader's, empty where the episode is unscored."""
 
@@ -30,7 +30,7 @@ class Outcome:
     details: Mapping[str, Any]
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Outcome:
+    def of(cls, record: Mapping[str, Any]) -> QuestionOutcome:
         verdict, request = record["verdict"], record["request"]
         details = record.get("outside") or {}
         return cls(
@@ -59,21 +59,21 @@ class Outcome:
         return self.base.final
 
 
-def outcomes_of(records: Iterable[Mapping[str, Any]]) -> list[Outcome]:
+def outcomes_of(records: Iterable[Mapping[str, Any]]) -> list[QuestionOutcome]:
     """One per episode, in the order of their ids. `records` is read once and may be a stream."""
-    latest = {str(record["id"]): Outcome.of(record) for record in records}
+    latest = {str(record["id"]): QuestionOutcome.of(record) for record in records}
     return [latest[key] for key in sorted(latest)]
 
 
-def by_question(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
-    groups: dict[str, list[Outcome]] = defaultdict(list)
+def by_question(outcomes: Iterable[QuestionOutcome]) -> dict[str, list[QuestionOutcome]]:
+    groups: dict[str, list[QuestionOutcome]] = defaultdict(list)
     for each in outcomes:
         groups[each.question].append(each)
     return dict(groups)
 
 
 def share_of(
-    outcomes: Iterable[Outcome], counted: Callable[[Outcome], tuple[int, int]]
+    outcomes: Iterable[QuestionOutcome], counted: Callable[[QuestionOutcome], tuple[int, int]]
 ) -> PerQuery:
     """`counted` says of one sample how many of how many checks passed; a question without a check
     has no say."""
@@ -85,14 +85,16 @@ def share_of(
     return PerQuery("share", found)
 
 
-def rate_of(outcomes: Iterable[Outcome], holds: Callable[[Outcome], bool]) -> dict[str, Any]:
+def rate_of(
+    outcomes: Iterable[QuestionOutcome], holds: Callable[[QuestionOutcome], bool]
+) -> dict[str, Any]:
     """Wilson's interval for one sample per question; with several, whole questions are
     resampled."""
     return _figure(share_of(outcomes, lambda each: (int(holds(each)), 1)))
 
 
 def mean_of(
-    outcomes: Iterable[Outcome], value: Callable[[Outcome], float | None]
+    outcomes: Iterable[QuestionOutcome], value: Callable[[QuestionOutcome], float | None]
 ) -> dict[str, Any]:
     """The mean over questions of the mean over their samples; samples without a value have no
     say."""
@@ -104,7 +106,7 @@ def mean_of(
     return _figure(PerQuery("mean", found))
 
 
-def samples_of(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def samples_of(outcomes: Iterable[QuestionOutcome]) -> dict[str, Any]:
     """pass@k, pass^k and the share of questions whose samples disagree, for the k that nine in ten
     questions have; {} for k = 1."""
     groups = {
@@ -126,10 +128,10 @@ def _figure(figure: PerQuery) -> dict[str, Any]:
 
 
 def score_of(
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[QuestionOutcome],
     rules: str,
     card: Mapping[str, Any],
-    rates: Callable[[Sequence[Outcome]], dict[str, Any]],
+    rates: Callable[[Sequence[QuestionOutcome]], dict[str, Any]],
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """score.json with `rates` of the scored outcomes as its metrics, and of all of them as its

@@ -24,7 +24,7 @@ from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.markup import esc, number, plain, plural
 from tripwright.evals.report.results import evaluation_words
 from tripwright.evals.request_facts import request_facts
-from tripwright.runs import Place, record_at
+from tripwright.runs import LinePlace, record_at
 from tripwright.transcript import Segment, ToolCall, Transcript
 from tripwright.verdict import Fact, State, Verdict
 
@@ -44,7 +44,7 @@ _SPECIAL = re.compile(r"<\|[a-z_]+\|>")
 class Candidate:
     """Where one episode lies in the file, and the two facts the choice is made by."""
 
-    place: Place
+    place: LinePlace
     passed: bool
     kind: str  # as its level of difficulty
 

@@ -22,7 +22,7 @@ from tripwright.evals.study.verdicts import verdicts_of
 from tripwright.runs import (
     TRANSCRIPTS,
     EpisodeLine,
-    Place,
+    LinePlace,
     episode_lines,
     record_at,
     transcripts_at,
@@ -33,7 +33,7 @@ PER_RUN = 50  # as the paper's study
 
 
 @dataclass(frozen=True)
-class Source:
+class StudyRun:
     """A file of transcripts under the name of its run."""
 
     run: str
@@ -41,16 +41,16 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Scored:
+class Candidate:
     """One scored transcript: its id, what it asks (a hash), and where its line is."""
 
     id: str
     request: str
-    place: Place
+    place: LinePlace
 
 
 @dataclass(frozen=True)
-class Made:
+class StudyCounts:
     """What was drawn: items, requests that several runs answer; and how many transcripts were
     unscored (our side failed: law 4)."""
 
@@ -60,28 +60,28 @@ class Made:
     runs: tuple[str, ...]
 
 
-def sources(paths: Sequence[Path]) -> list[Source]:
+def sources(paths: Sequence[Path]) -> list[StudyRun]:
     """Run folders or .jsonl files, each with a name of its own. Raises UserError."""
     files = [transcripts_at(path) for path in paths]
     if len({file.resolve() for file in files}) < len(files):
         raise UserError("The same transcripts were named twice.")
     names = [path.resolve().name if path.is_dir() else _stem(path) for path in paths]
     return [
-        Source(name if names.count(name) == 1 else str(path), file)
+        StudyRun(name if names.count(name) == 1 else str(path), file)
         for name, path, file in zip(names, paths, files, strict=True)
     ]
 
 
 def make_study(
-    runs: Sequence[Source],
+    runs: Sequence[StudyRun],
     out: Path,
     dimensions: Sequence[Dimension],
     per_run: int = PER_RUN,
     seed: int = 0,
-) -> Made:
+) -> StudyCounts:
     """Draws at most `per_run` items of each run and writes the study. Equal files and seeds give
     equal studies."""
-    indexes: dict[str, dict[str, list[Scored]]] = {}
+    indexes: dict[str, dict[str, list[Candidate]]] = {}
     unscored = 0
     for source in runs:
         indexes[source.run], left_out = _index(source.path)
@@ -107,7 +107,7 @@ def make_study(
         key.append(KeyEntry(name, source.run, each.id, verdicts_of(record)))
     create(out, seed, dimensions, items, key)
     times = Counter(each.request for _, each in choices)
-    return Made(
+    return StudyCounts(
         len(items),
         sum(count > 1 for count in times.values()),
         unscored,
@@ -115,7 +115,7 @@ def make_study(
     )
 
 
-def _preference(indexes: Mapping[str, Mapping[str, list[Scored]]], rng: Random) -> list[str]:
+def _preference(indexes: Mapping[str, Mapping[str, list[Candidate]]], rng: Random) -> list[str]:
     """All requests at random, those that more runs answer first: every run draws from the front, so
     the runs draw the same."""
     answered = Counter(request for index in indexes.values() for request in index)
@@ -125,8 +125,8 @@ def _preference(indexes: Mapping[str, Mapping[str, list[Scored]]], rng: Random) 
 
 
 def _draw(
-    index: Mapping[str, list[Scored]], requests: Sequence[str], per_run: int, rng: Random
-) -> list[Scored]:
+    index: Mapping[str, list[Candidate]], requests: Sequence[str], per_run: int, rng: Random
+) -> list[Candidate]:
     """One transcript of each of the first wanted requests that this run answers."""
     return [
         rng.choice(index[request])
@@ -134,9 +134,9 @@ def _draw(
     ]
 
 
-def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
+def _index(path: Path) -> tuple[dict[str, list[Candidate]], int]:
     """Request → its transcripts, and how many are unscored."""
-    index: dict[str, list[Scored]] = {}
+    index: dict[str, list[Candidate]] = {}
     unscored = 0
     for line in episode_lines(path):
         candidate = _scored(line)
@@ -147,7 +147,7 @@ def _index(path: Path) -> tuple[dict[str, list[Scored]], int]:
     return index, unscored
 
 
-def _scored(line: EpisodeLine) -> Scored | None:
+def _scored(line: EpisodeLine) -> Candidate | None:
     """Raises UserError for a line that raters could not make sense of."""
     record = line.record()
     request = record.get("request")
@@ -166,7 +166,7 @@ def _scored(line: EpisodeLine) -> Scored | None:
         return None
     words = str(request.get("query") or json.dumps(request, sort_keys=True))
     id = line.place.id or str(line.place.number)
-    return Scored(id, hashlib.sha256(" ".join(words.split()).encode()).hexdigest(), line.place)
+    return Candidate(id, hashlib.sha256(" ".join(words.split()).encode()).hexdigest(), line.place)
 
 
 def _stem(path: Path) -> str:

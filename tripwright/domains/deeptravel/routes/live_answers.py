@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_sou
 from tripwright.domains.deeptravel.tools.samples import Json, live_samples, sample_arguments
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.server.answers import Served
+from tripwright.server.answers import ServedTools
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
@@ -108,7 +108,7 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveSettings:
     )
 
 
-class LiveAnswers(Served):
+class LiveAnswers(ServedTools):
     """Threads may share one."""
 
     live = True

@@ -16,7 +16,13 @@ from statistics import fmean
 from typing import Any
 
 from tripwright.evals.figures import SEED
-from tripwright.evals.outside.figures import Outcome, by_question, outcomes_of, rate_of, score_of
+from tripwright.evals.outside.figures import (
+    QuestionOutcome,
+    by_question,
+    outcomes_of,
+    rate_of,
+    score_of,
+)
 from tripwright.evals.outside.multi_if.conversations import MOST_TURNS
 from tripwright.evals.outside.multi_if.following import UNKNOWN
 from tripwright.statistics.rates import wilson
@@ -65,7 +71,7 @@ def score(
     return score_of(outcomes, rules, card, _metrics, own)
 
 
-def _metrics(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _metrics(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     return {**_figures(outcomes), "final": rate_of(outcomes, lambda each: each.final)}
 
 
@@ -76,7 +82,7 @@ def _means_alone(figures: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _figures(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """turn_1_prompt_strict and so on, turn_1, and `mean` over the turns' scores. A turn that nobody
     has is left out."""
     rows = [
@@ -111,7 +117,7 @@ def _figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return figures
 
 
-def _row(outcome: Outcome) -> list[int]:
+def _row(outcome: QuestionOutcome) -> list[int]:
     """The counts of one conversation; of one that is unscored, with nothing followed."""
     asked, graded = outcome.request["instructions"], outcome.details.get("turns")
     row = []

@@ -13,7 +13,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import WHOLE_TEXT
 from tripwright.errors import UserError
-from tripwright.evals.outside.figures import Outcome, outcomes_of, rate_of, score_of
+from tripwright.evals.outside.figures import QuestionOutcome, outcomes_of, rate_of, score_of
 from tripwright.evals.outside.natural_plan.examples import Examples, Kind, Prompt
 from tripwright.evals.outside.task import Grade, NoTools, OutsideTask
 from tripwright.transcript import Transcript
@@ -109,7 +109,7 @@ def score(
     return score_of(outcomes, rules, card, _rates, {"official_errors": dict(errors.most_common())})
 
 
-def _rates(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _rates(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     return {
         "final": rate_of(outcomes, lambda o: o.final),
         "official": rate_of(outcomes, lambda o: bool(o.details.get("official"))),

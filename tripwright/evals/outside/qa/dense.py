@@ -30,7 +30,7 @@ MAX_TOKENS = 256
 BATCH = 256  # texts encoded at once
 
 
-class Encoder(Protocol):
+class TextEncoder(Protocol):
     """Texts to rows of a float32 array, each of length 1."""
 
     @property
@@ -65,7 +65,7 @@ class SentenceEncoder:
             )
 
 
-def add_vectors(store: PassageStore, encoder: Encoder) -> dict[str, Any]:
+def add_vectors(store: PassageStore, encoder: TextEncoder) -> dict[str, Any]:
     """Encodes every passage into the index's folder and returns the new manifest. All vectors are
     in memory once: 4 bytes × dimensions × passages. Vectors of the same encoder that are there
     already are left alone."""
@@ -92,7 +92,7 @@ def add_vectors(store: PassageStore, encoder: Encoder) -> dict[str, Any]:
     return _keep(store, encoder, index)
 
 
-def take_vectors(store: PassageStore, encoder: Encoder, path: Path) -> dict[str, Any]:
+def take_vectors(store: PassageStore, encoder: TextEncoder, path: Path) -> dict[str, Any]:
     """Copies a faiss index of the same passages, in the same order, made by the same encoder. What
     can be checked of that is checked."""
     faiss = import_module("faiss")
@@ -112,7 +112,7 @@ def take_vectors(store: PassageStore, encoder: Encoder, path: Path) -> dict[str,
     return _keep(store, encoder, index)
 
 
-def _keep(store: PassageStore, encoder: Encoder, index: Any) -> dict[str, Any]:
+def _keep(store: PassageStore, encoder: TextEncoder, index: Any) -> dict[str, Any]:
     partial = store.folder / f"{DENSE}.partial"
     import_module("faiss").write_index(index, str(partial))
     os.replace(partial, store.folder / DENSE)
@@ -133,7 +133,7 @@ class DenseRetriever:
     """Raises UserError for an index without vectors. `encoder` is loaded by the name in the index
     unless it is given."""
 
-    def __init__(self, store: PassageStore, encoder: Encoder | None = None):
+    def __init__(self, store: PassageStore, encoder: TextEncoder | None = None):
         dense = store.manifest.get("dense")
         if not dense or not (store.folder / DENSE).is_file():
             add = (

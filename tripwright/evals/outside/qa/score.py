@@ -13,7 +13,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tripwright.evals.outside.figures import Outcome, mean_of, outcomes_of, rate_of, score_of
+from tripwright.evals.outside.figures import (
+    QuestionOutcome,
+    mean_of,
+    outcomes_of,
+    rate_of,
+    score_of,
+)
 from tripwright.evals.outside.qa.questions import SETS
 
 MEASURES = ("exact_match", "sub_exact_match", "f1")
@@ -43,7 +49,7 @@ def score_questions(
     )
 
 
-def measures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def measures(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """An episode without a grade (unscored, in a worst case) has matched nothing."""
     return {
         "exact_match": rate_of(outcomes, lambda o: bool(o.details.get("exact_match"))),

@@ -18,7 +18,7 @@ from tripwright.agent.turn import TALK_TURNS
 from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.evals.figures import PerQuery, most_samples, with_intervals
 from tripwright.evals.outside.figures import (
-    Outcome,
+    QuestionOutcome,
     by_question,
     mean_of,
     outcomes_of,
@@ -168,7 +168,7 @@ def score_retail(
     return score_of(outcomes, rules, card, _rates, {"pass^k": pass_hat(scored)})
 
 
-def pass_hat(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def pass_hat(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """For every k up to the samples that nine in ten tasks have; pass^1 is the final rate."""
     groups = by_question(outcomes)
     most = most_samples({task: [each.base for each in samples] for task, samples in groups.items()})
@@ -185,7 +185,7 @@ def pass_hat(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {"1": rate_of(outcomes, lambda o: o.final), **with_intervals(further)}
 
 
-def _rates(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _rates(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     return {
         "final": rate_of(outcomes, lambda o: o.final),
         "ended_by_customer": rate_of(outcomes, lambda o: bool(o.details.get("ended_by_customer"))),

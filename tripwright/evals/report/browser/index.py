@@ -16,7 +16,7 @@ from tripwright.evals.outcome import Outcome, mark_words
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
-from tripwright.runs import TRANSCRIPTS, Place, episode_lines
+from tripwright.runs import TRANSCRIPTS, LinePlace, episode_lines
 from tripwright.verdict import State, Verdict
 
 Json = dict[str, Any]
@@ -44,7 +44,7 @@ class Entry:
     trained on, 0 where there are no ids."""
 
     source: int
-    place: Place  # of its line
+    place: LinePlace  # of its line
     id: str
     query: int
     verdict: int
@@ -108,7 +108,9 @@ def index_of(sources: list[Source]) -> Index:
     return index
 
 
-def _entry(record: Json, source: int, place: Place, index: Index, places: dict[Any, int]) -> Entry:
+def _entry(
+    record: Json, source: int, place: LinePlace, index: Index, places: dict[Any, int]
+) -> Entry:
     segments, outcome = record["transcript"]["segments"], Outcome.of(record)
     verdict = Verdict.from_record(record["verdict"]) if outcome.scored else None
     query, question = _query(record, outcome), record["request"].get("question")
