@@ -79,7 +79,7 @@ def test_two_steps_are_those_of_the_industrial_loop(
     teach.reward = reward
     recipe = load_recipe(ROOT / "recipes" / "nano" / "grpo.toml")
     assert recipe.rl is not None
-    settings = replace(recipe.rl.settings, prompts=3, group=4, dtype="float32")
+    settings = replace(recipe.rl.settings, prompts_per_step=3, group_size=4, dtype="float32")
     taught, trained = copy.deepcopy(talker), copy.deepcopy(talker)
     options = argparse.Namespace(
         steps=2,
