@@ -16,7 +16,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from tripwright.errors import UserError
 from tripwright.rl.algorithms import ALGORITHMS
@@ -65,8 +65,7 @@ def load_recipe(path: str | Path) -> Recipe:
         raise UserError(f"{path}: not TOML ({error}).") from None
     tables = {name: algorithm.settings for name, algorithm in ALGORITHMS.items()}
     values = _values(
-        {name: hint for name, hint in typing.get_type_hints(Recipe).items() if name != "rl"}
-        | tables,
+        {name: hint for name, hint in _hints(Recipe).items() if name != "rl"} | tables,
         data,
         str(path),
     )
@@ -111,11 +110,16 @@ def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
 def _build(kind: Any, data: Any, where: str) -> Any:
     if not isinstance(data, dict):
         raise UserError(f"{where}: expected a table of settings, found {data!r}.")
-    values = _values(typing.get_type_hints(kind), data, where)
+    values = _values(_hints(kind), data, where)
     try:
         return kind(**values)
     except UserError as error:  # settings that check themselves
         raise UserError(f"{where}: {error}") from None
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a table's settings, with the ranges that stand beside them."""
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _values(hints: dict[str, Any], data: dict[str, Any], where: str) -> dict[str, Any]:
@@ -138,9 +142,8 @@ def _values(hints: dict[str, Any], data: dict[str, Any], where: str) -> dict[str
         # as JSON, where "strict" takes an array for a tuple and a whole number for a fraction, but
         # no "3" and no true for a number
         try:
-            values[key] = TypeAdapter(hints[key]).validate_json(
-                json.dumps(value, default=str), strict=True
-            )
+            adapter = TypeAdapter(hints[key], config=ConfigDict(allow_inf_nan=False))
+            values[key] = adapter.validate_json(json.dumps(value, default=str), strict=True)
         except ValidationError as error:
             raise UserError(
                 f"{where}: setting '{key}': {error.errors()[0]['msg']} (found {value!r})."

@@ -15,13 +15,11 @@ from tripwright.rewards.named import check_named
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.settings import RolloutSettings
 from tripwright.training.loggers import LOGGERS, check_loggers
-from tripwright.training.recipe_ranges import check_ranges
 from tripwright.training.recipe_tables import Recipe
 
 
 def check(recipe: Recipe) -> None:
     """Raises UserError for the first thing that cannot work."""
-    check_ranges(recipe)
     _dialect(recipe)
     _model(recipe)
     _data(recipe)
