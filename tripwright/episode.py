@@ -1,9 +1,8 @@
-"""The product in one small file: a request, tools and limits in; a transcript and a verdict out.
+"""An episode: a request, tools and limits go in; a transcript and a verdict come out.
 
 Training, evaluation, serving and every bridge open their episodes here and have them judged here.
 What a request is, which tools there are and how an answer is read and judged, a domain says with
-its `Task`. What an episode is *worth* is not said here: a trainer weighs the verdict it gets back
-(law 2).
+its `Task`. What an episode is *worth* is not said here: a trainer weighs the verdict it gets back.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Task(Protocol):
         ...
 
     def unscored(self, transcript: Transcript) -> Episode:
-        """The episode where our side failed (law 4)."""
+        """The episode where our side failed."""
         ...
 
     def asked(self, transcript: Transcript) -> Asked:
@@ -166,9 +165,9 @@ def open_session(
     faults: Faults | None = None,
     tools: Tools | None = None,
 ) -> Session:
-    """`faults` makes the tools fail on purpose (row S9), in ways that depend on its seed and the
-    task's id alone. `tools` are those of a server that has the task's world, in the dialect's face
-    and pages; without them the world at hand answers."""
+    """`faults` makes the tools fail on purpose (Agent-STAR; row S9), in ways that depend on its seed
+    and the task's id alone. `tools` are those of a server that has the task's world, in the
+    dialect's face and pages; without them the world at hand answers."""
     tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:
         tools = FaultyTools(tools, faults, key=task.id)
@@ -181,7 +180,7 @@ def close_session(session: Session, rules: str = "official") -> Episode:
     if session.transcript.stop_reason is StopReason.UNSCORED:
         return task.unscored(session.transcript)
     episode = task.judged(session.transcript, session.dialect.plan_format, rules)
-    # whatever should have judged it failed, and the transcript says so (law 4)
+    # whatever should have judged it failed, and the transcript says so
     if not episode.scored:
         episode.transcript.stop_reason = StopReason.UNSCORED
         episode.transcript.fault = episode.transcript.fault or "the task gave no verdict"

@@ -1,5 +1,5 @@
-"""Files that a killed process leaves whole: written beside their place and moved into it, or
-appended to line by line (`Journal`) and taken up again. Every room may import this."""
+"""Reading and writing files so that a killed process leaves them whole: written beside their place
+and moved into it, or appended to line by line (`Journal`) and taken up again."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@ written.
 
 `transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it
 is read. A torn last line is no line yet. An id that comes again is the same episode, tried again:
-its latest line counts. An unscored episode (law 4) stays among the others, with a verdict of null:
+its latest line counts. An unscored episode (our side failed) stays among the others, with a verdict of null:
 the next start of the run tries it again, and whoever computes a rate leaves it out.
 
 Token ids make the files large, so a first look keeps of each line only its id and its place, and
@@ -171,7 +171,7 @@ def episode_lines(
     path: Path, at: Iterable[LinePlace] | None = None, older: Upgrade | None = None
 ) -> Iterator[EpisodeLine]:
     """The latest line of each episode, in the order of the file; with `at`, the lines in these
-    places and this order. `older` reads records of older versions (`evals/older.py`)."""
+    places and this order. `older` reads records of older versions (`evals/version_1.py`)."""
     at = places(path) if at is None else at
     with path.open("rb", buffering=1 << 16) as lines:
         for place in at:

@@ -1,5 +1,5 @@
-"""What judging yields: facts about an answer in named groups, never numbers to learn from (rewards
-weigh them elsewhere).
+"""A verdict: what judging an answer yields, facts in named groups. Never numbers to learn from, for
+rewards weigh the facts elsewhere.
 
 A verdict is an ordered list of groups, and each group stands behind a gate: what has to pass before
 it is looked at.

@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.llm.client import Completion
-from tripwright.llm.paid import CallKey, PaidCalls
+from tripwright.llm.paid_calls import CallKey, PaidCalls
 
 
 def command(folder: Path, out: Path, url: str, *words: str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.evals.comparison_whole import compare_folders
+from tripwright.evals.comparison_record import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
 

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.evals.run import run
-from tripwright.llm.paid import PaidCalls
+from tripwright.llm.paid_calls import PaidCalls
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.person_words import Mistyped, call_of, table, tool_list
 from tripwright.tools.toolbox import ToolBox

@@ -11,7 +11,7 @@ import typer
 from tripwright.cli.compare_tables import comparison_text
 from tripwright.domains import domains, own_domains
 from tripwright.errors import UserError
-from tripwright.evals.comparison_whole import compare_folders
+from tripwright.evals.comparison_record import compare_folders
 from tripwright.world.store import World
 
 RULES = tuple(dict.fromkeys(rules for domain in own_domains().values() for rules in domain.rules))

@@ -10,7 +10,7 @@ import typer
 
 from tripwright.cli.compare_tables import aligned
 from tripwright.errors import UserError
-from tripwright.evals.comparison_whole import compare_folders
+from tripwright.evals.comparison_record import compare_folders
 from tripwright.evals.power import (
     MOST_EXACT,
     Scatter,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tripwright.errors import UserError
-from tripwright.evals.comparison_read import run_names
+from tripwright.evals.compared_runs import run_names
 from tripwright.evals.report import write_report, write_together
 from tripwright.evals.report.export import check_export_folder, export_page
 

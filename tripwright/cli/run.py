@@ -19,7 +19,7 @@ from tripwright.evals.run import Spending
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.tasks import open_tasks, served_tools, settled_rules
-from tripwright.llm.paid import CostLimitReached
+from tripwright.llm.paid_calls import CostLimitReached
 from tripwright.llm.prices import Prices, read_prices
 from tripwright.llm.urls import shown_url
 from tripwright.policies.decoding import PRESETS, decoding_of

@@ -1,5 +1,5 @@
-"""Two or more runs on the queries that all of them played (rows B5, T4): figures with intervals,
-differences from the first with a test, and which queries were gained and lost.
+"""Two or more runs on the queries that all of them played: figures with intervals, differences from
+the first with a test, and which queries were gained and lost.
 
 The subtle things. Samples of a query are averaged first, so a query weighs the same however many
 samples of it were scored. A difference is taken query by query; the intervals of two runs may
@@ -18,7 +18,7 @@ from itertools import combinations
 from statistics import stdev
 from typing import Any
 
-from tripwright.evals.comparison_read import SeedGroup, common_queries, query_id
+from tripwright.evals.compared_runs import SeedGroup, common_queries, query_id
 from tripwright.evals.figures import (
     SCALE,
     SEED,

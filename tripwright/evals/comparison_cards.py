@@ -1,5 +1,4 @@
-"""May these runs be compared? What their cards must have in common, in words where they do not (row
-B5).
+"""May these runs be compared? What their cards must have in common, in words where they do not.
 
 A policy is what is compared, so it may differ; so may seeds. World, queries, rules, prompt, tools,
 limits, decoding and what was done to the tools must be alike, or the difference of two figures is

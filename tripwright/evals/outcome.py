@@ -1,4 +1,5 @@
-"""One line of a transcripts.jsonl as every figure reads it, whatever its domain."""
+"""What became of an episode, read from its line of transcripts.jsonl: the form that every figure is
+made of, whatever the domain."""
 
 from __future__ import annotations
 

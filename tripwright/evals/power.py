@@ -1,5 +1,5 @@
-"""How many queries it takes to see a difference, before a run and after it (row B5). All tests are
-two-sided; rates are shares from 0 to 1.
+"""How many queries it takes to see a difference between two runs, before they are played and after.
+All tests are two-sided; rates are shares from 0 to 1.
 
 On the same queries (paired) what matters is the *discordance*: the share of queries that one run
 passes and the other does not. Two checkpoints of one training agree on most queries, so a

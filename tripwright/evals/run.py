@@ -1,10 +1,10 @@
-"""A run: episodes → RUN/transcripts.jsonl → RUN/score.json, killed at any moment and taken up again
-by the same call.
+"""Plays the tasks of a run and scores it: RUN/transcripts.jsonl, then RUN/score.json. It may be
+killed at any moment, and the same call goes on with it.
 
 transcripts.jsonl is only ever appended to, one flushed line per finished episode; what a kill left
-half written is cut off at the next start. Scored episodes are not played again; unscored ones are
-(law 4: our fault is tried again), and their later line counts. What an endpoint answered in an
-episode that did not come to its end is in calls.jsonl, and is not asked again (`llm/paid.py`).
+half written is cut off at the next start. Scored episodes are not played again; unscored ones, in
+which our side failed, are, and their later line counts. What an endpoint answered in an episode
+that did not come to its end is in calls.jsonl, and is not asked again (`llm/paid_calls.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tripwright.evals.run_progress import ProgressLine
 from tripwright.evals.run_usage import adding_usage, sum_usage, usage_entry
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import Journal, write_atomically
-from tripwright.llm.paid import PaidCalls
+from tripwright.llm.paid_calls import PaidCalls
 from tripwright.llm.prices import Prices
 from tripwright.policies.base import KeepsCalls, Policy
 from tripwright.policies.endpoint import count
@@ -84,8 +84,8 @@ def run(
     says what makes the episodes; `scorer` reads their lines, for kinds of jobs that have other
     metrics than T4's.
 
-    With `faults` (row S9) the card and the score say so, and the score counts the calls that were
-    hit. `tools` as in `open_session`. A run that asked an endpoint has its `usage` in the score.
+    With `faults` (tools that fail on purpose) the card and the score say so, and the score counts
+    the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its `usage` in the score.
     Raises CostLimitReached, a UserError, when `spending` is used up.
     """
     spending = spending or Spending()

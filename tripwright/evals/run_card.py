@@ -1,5 +1,5 @@
-"""The run card: what produced a set of figures (row B5), written before the first episode and kept
-for good.
+"""The run card: what produced a set of figures, written before the first episode and kept for
+good.
 
 Only part of it identifies the run (IDENTITY): episodes made under one such part must never be
 counted together with episodes made under another, so a folder is continued only if that part is

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from tripwright.episode import Episode
-from tripwright.llm.paid import PaidCalls
+from tripwright.llm.paid_calls import PaidCalls
 from tripwright.statistics.rates import wilson
 
 TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines while no episode ends

@@ -1,8 +1,8 @@
-"""transcripts.jsonl → score.json: every figure of a run from its lines alone, whatever worlds and
-policies they come from.
+"""The figures of a run, for its score.json: computed from the lines of transcripts.jsonl alone,
+whatever worlds and policies they come from.
 
 The subtle things: a line may be the second try of an episode that was unscored, so the later line
-of an id wins; unscored episodes are out of every rate (law 4) and come back in `worst_case` once
+of an id wins; unscored episodes (our side failed) are out of every rate and come back in `worst_case` once
 they are more than 1%; figures do not depend on the order of the lines, because an interrupted run
 finishes in another order; several samples of one query count as one query in every interval.
 """
@@ -98,7 +98,7 @@ def _samples(queries: ByQuery, most: int) -> dict[str, Any]:
 
 
 def unscored_warning(outcomes: Sequence[Outcome]) -> str:
-    """What a score says where more than MOST_UNSCORED of its episodes are unscored (law 4)."""
+    """What a score says where more than MOST_UNSCORED of its episodes are unscored."""
     faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
     return (
         f"{faults.total()} of {len(outcomes)} episodes are unscored because of faults on our side;"

@@ -2,7 +2,7 @@
 
 Three kinds of trouble, three ways out: what may pass (timeouts, refused connections, 5xx, 429,
 rubbish bodies) is retried and then returned as a `Fault`, so that a rollout becomes unscored
-instead of a reward of 0 (law 4); what will never pass (wrong key, unknown model, no credit) raises
+instead of a reward of 0; what will never pass (wrong key, unknown model, no credit) raises
 UserError at once; everything the model wrote, however odd, is a `Completion`. Requests are sent and
 bodies are read by us and not by the openai package: it builds its objects without checking them, so
 that a missing field would surface much later, and takes longer for each request than everything
@@ -91,7 +91,7 @@ class ChatEndpoint:
     max_tokens: int | None = None
     first_wait_s: float = 0.5  # doubles with each retry
     # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}}
-    # for vLLM (row P7: thinking off).
+    # for vLLM (Planner-R1 trains and tests without thinking; row P7).
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     requests_per_second: float | None = None  # over all threads, retries included
     _connections: Connections = field(init=False, repr=False, compare=False)

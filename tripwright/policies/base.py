@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.errors import UserError
-from tripwright.llm.paid import PaidCalls
+from tripwright.llm.paid_calls import PaidCalls
 from tripwright.tools.faults import FaultyTools
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World

@@ -5,7 +5,7 @@ The transcript stays the only record of the conversation: the messages of every 
 from its segments, and a native tool call is written into it as the text of row P2, so that every
 policy's episodes read the same. A fault of the endpoint makes its session unscored and never puts
 words into the model's mouth (law 4). In a run every completion is kept in calls.jsonl before it is
-used, and an episode that is played again takes its turns from there (`llm/paid.py`).
+used, and an episode that is played again takes its turns from there (`llm/paid_calls.py`).
 
 A model without the tools at hand natively is told of them in the notation of Hermes and Qwen; a
 dialect that shows no schemas (its models learned the tools) is sent as it is.
@@ -23,7 +23,7 @@ from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.connections import allow_open_files
-from tripwright.llm.paid import CallKey, PaidCalls, counted
+from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
 from tripwright.llm.threads import MOST_FAULTS, map_unordered
 from tripwright.transcript import Transcript
 

@@ -3,8 +3,8 @@ answers.
 
 The person has the model's tools and limits, and what becomes of a turn is the session's affair, as
 for everybody. Two things are easier: a line that is no command is not a turn, and rows of JSON are
-shown as a table. Turns are kept as paid calls are (`llm/paid.py`): who leaves in the middle of a
-trip finds it there the next time.
+shown as a table. Turns are kept as paid calls are (`llm/paid_calls.py`): who leaves in
+the middle of a trip finds it there the next time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from tripwright.agent.session import Session
 from tripwright.llm.client import Completion
-from tripwright.llm.paid import CallKey, PaidCalls
+from tripwright.llm.paid_calls import CallKey, PaidCalls
 from tripwright.policies.base import say
 from tripwright.policies.person_words import Mistyped, call_of, readable, tool_list
 

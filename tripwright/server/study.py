@@ -1,4 +1,4 @@
-"""The labelling page of a human study and what it asks: the ASGI app of one worker (row D10).
+"""The labelling page of a human study and what it asks: the ASGI app of one worker.
 
 Raters are blind: nothing here reads the study's key, and no answer says what another rater said.
 The page is for people one trusts, on this machine: there are no passwords. Text from transcripts

@@ -1,22 +1,25 @@
-"""How far a judge can be trusted: its agreement with a reference (the rule form, or people's
-labels), beyond what chance gives.
+"""How far people, or a judge and a reference, agree beyond what chance gives.
 
-Cohen's kappa is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters with these habits
-would reach by luck. A judge that passes everything agrees with a file of nine passes in ten in 90%
-and has a kappa of 0. The interval resamples whole items (transcripts), because the turns of one
-transcript stand and fall together. No I/O.
+Cohen's kappa of two raters is (p_o − p_e) / (1 − p_e): observed agreement, less what two raters
+with these habits would reach by luck. A judge that passes everything agrees with a file of nine
+passes in ten in 90% and has a kappa of 0. Fleiss' kappa (1971) is for a fixed number of raters an
+item, with one habit for all: (P̄ − Σ_c p_c²) / (1 − Σ_c p_c²). Krippendorff's alpha (nominal) takes
+any number of labels an item and is corrected for small samples: 1 − D_o / D_e. A figure is None
+where there is nothing to compare, or where nobody ever chose a second label: then chance explains
+everything.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from tripwright.statistics.rates import Rate, clustered_rate, rate
 from tripwright.statistics.resampling import RESAMPLES, percentiles, resampled_sums
 
 Pair = tuple[Hashable, Hashable]  # what the judge says, what the reference says
+Item = Mapping[str, Hashable]  # rater → label; a label that is missing is not there
 
 
 class Agreement(TypedDict):
@@ -54,6 +57,46 @@ def _kappa(cells: Mapping[Pair, float]) -> float | None:
     by_chance = sum(by_judge[label] * by_reference[label] for label in by_judge)
     # Whole numbers throughout: (p_o - p_e) / (1 - p_e), each times n².
     return (observed - by_chance) / (n * n - by_chance) if n * n > by_chance else None
+
+
+def percent_agreement(items: Iterable[Item]) -> float | None:
+    """Of each item with two labels or more the share of its pairs that agree; the mean over those
+    items."""
+    shares = [_agreeing_pairs(labels) for item in items if len(labels := list(item.values())) > 1]
+    return sum(shares) / len(shares) if shares else None
+
+
+def fleiss_kappa(items: Iterable[Item]) -> float | None:
+    """Raises ValueError where the items do not have equally many labels."""
+    rows = [list(item.values()) for item in items]
+    if not rows or len(rows[0]) < 2:
+        return None
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise ValueError("Fleiss' kappa needs equally many labels of each item")
+    totals = Counter(label for row in rows for label in row)
+    every = sum(totals.values())
+    observed = sum(map(_agreeing_pairs, rows)) / len(rows)
+    by_chance = sum((count / every) ** 2 for count in totals.values())
+    return None if by_chance >= 1 else (observed - by_chance) / (1 - by_chance)
+
+
+def krippendorff_alpha(items: Iterable[Item]) -> float | None:
+    """Items with fewer than two labels say nothing about agreement and are left out."""
+    rows = [labels for item in items if len(labels := list(item.values())) > 1]
+    totals = Counter(label for row in rows for label in row)
+    n = sum(totals.values())
+    if len(totals) < 2:
+        return None
+    # n·D_o counts the ordered pairs of an item that differ, each over m − 1; n·D_e those of all
+    # labels together, over n − 1.
+    observed = sum(len(row) * (1 - _agreeing_pairs(row)) for row in rows)
+    by_chance = (n * n - sum(count * count for count in totals.values())) / (n - 1)
+    return 1 - observed / by_chance
+
+
+def _agreeing_pairs(labels: Sequence[Hashable]) -> float:
+    m = len(labels)
+    return sum(count * (count - 1) for count in Counter(labels).values()) / (m * (m - 1))
 
 
 def agreement(
@@ -97,7 +140,8 @@ def agreement(
 def _interval(
     items: Sequence[Sequence[Pair]], seed: int, n: int
 ) -> tuple[float | None, float | None, float]:
-    """Percentile bootstrap over items: (low, high, share of resamples without a kappa)."""
+    """Percentile bootstrap over items, because the turns of one transcript stand and fall together:
+    (low, high, share of resamples without a kappa)."""
     if len(items) < 2:
         return None, None, 0.0
     pairs = list({pair for item in items for pair in item})

@@ -1,4 +1,4 @@
-"""Tests of two runs on the same queries (row B5). All are two-sided.
+"""Tests of two runs on the same queries. All are two-sided.
 
 One test serves every figure: if the two runs were equally good, each query's difference could as
 well have had the other sign. Counting the choices of signs that give a sum at least as far from

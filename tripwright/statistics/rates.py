@@ -1,5 +1,4 @@
-"""Intervals and tests for every number we print: a rate without its interval is an anecdote (row
-B5).
+"""Rates and means with their intervals: a rate without its interval is an anecdote.
 
 The subtle thing: the unit is the *query*, not the check. Thirteen checks of one plan stand and fall
 together, so a micro rate gets its interval by resampling queries (`clustered_rate`), and two agents

@@ -1,9 +1,9 @@
 """What several samples of one query say: would one of k pass, would all of k, and do they agree at
-all (row B5)?
+all?
 
 Each estimator is unbiased for k samples drawn afresh, from all n ≥ k that there are; taking the
 first k of them would waste the others. One number per query; intervals come from resampling queries
-(`stats.mean`), because samples of a query are no evidence about others.
+(`rates.mean`), because samples of a query are no evidence about others.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from typing import Any
 from tripwright.agent.chat import ChatFormat
 from tripwright.episode import Task
 from tripwright.errors import UserError
-from tripwright.evals.comparison_whole import compare_folders
+from tripwright.evals.comparison_record import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tripwright.evals.study.agreement import (
+from tripwright.evals.study.raters import majority, pairs_of, rater_pairs
+from tripwright.statistics.agreement import (
+    cohens_kappa,
     fleiss_kappa,
     krippendorff_alpha,
-    majority,
-    pairs_of,
     percent_agreement,
-    rater_pairs,
 )
-from tripwright.statistics.agreement import cohens_kappa
 
 
 def items(*raters: str) -> list[dict[str, str]]:

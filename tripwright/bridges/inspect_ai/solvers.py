@@ -34,7 +34,7 @@ from tripwright.bridges.inspect_ai.messages import (
     tool_infos,
 )
 from tripwright.episode import Task, close_session, open_session
-from tripwright.llm.paid import counted
+from tripwright.llm.paid_calls import counted
 from tripwright.policies.base import Policy
 from tripwright.policies.endpoint import EndpointPolicy, Notation, count, turn_text
 from tripwright.runs import LinePlace, record_at

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
+from tripwright.evals.compared_runs import run_names
 from tripwright.evals.comparison_cards import ALIKE, TOLD, unlike
-from tripwright.evals.comparison_read import run_names
-from tripwright.evals.comparison_whole import compare_folders, refusal
+from tripwright.evals.comparison_record import compare_folders, refusal
 from tripwright.evals.report.bars import Bar, rate_bars
 from tripwright.evals.report.behaviour import behaviour_together
 from tripwright.evals.report.browser import Browser, Budget

@@ -17,13 +17,13 @@ from random import Random
 
 from tripwright.domains import domains
 from tripwright.evals.figures import slice_order
-from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome, mark_words
 from tripwright.evals.report.browser.index import PASSED, UNSCORED, Index
 from tripwright.evals.report.folder import Json, RunFolder
 from tripwright.evals.report.markup import esc, number, plain, plural
 from tripwright.evals.report.results import evaluation_words
 from tripwright.evals.request_facts import request_facts
+from tripwright.evals.version_1 import older_records
 from tripwright.runs import LinePlace, record_at
 from tripwright.transcript import Segment, ToolCall, Transcript
 from tripwright.verdict import Fact, State, Verdict

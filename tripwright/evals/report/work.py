@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains, faces
 from tripwright.domains.domain import Counts
-from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
+from tripwright.evals.version_1 import older_records
 from tripwright.runs import episode_lines
 from tripwright.transcript import StopReason, call_key
 

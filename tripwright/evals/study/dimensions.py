@@ -1,4 +1,5 @@
-"""The seven dimensions of row D10, from the data file beside this module."""
+"""The seven dimensions on which people label a transcript (DeepTravel, table 5; row D10), from the
+data file beside this module."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.evals.study.agreement import majority
 from tripwright.evals.study.folder import LABELS, Study
 from tripwright.evals.study.labels import Label, LabelProblem, checked, now, shown
+from tripwright.evals.study.raters import majority
 from tripwright.evals.study.summary import Labels, votes_on
 from tripwright.evals.study.verdicts import RUBRIC, counterparts
 from tripwright.files import write_atomically

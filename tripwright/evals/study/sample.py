@@ -52,7 +52,7 @@ class Candidate:
 @dataclass(frozen=True)
 class StudyCounts:
     """What was drawn: items, requests that several runs answer; and how many transcripts were
-    unscored (our side failed: law 4)."""
+    unscored (our side failed)."""
 
     items: int
     shared_requests: int

@@ -12,18 +12,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tripwright.evals.study.agreement import (
-    fleiss_kappa,
-    krippendorff_alpha,
-    majority,
-    pairs_of,
-    percent_agreement,
-    rater_pairs,
-)
 from tripwright.evals.study.folder import Study
 from tripwright.evals.study.labels import Label
+from tripwright.evals.study.raters import majority, pairs_of, rater_pairs
 from tripwright.evals.study.verdicts import ALL, counterpart, verdict_names
-from tripwright.statistics.agreement import cohens_kappa
+from tripwright.statistics.agreement import (
+    cohens_kappa,
+    fleiss_kappa,
+    krippendorff_alpha,
+    percent_agreement,
+)
 from tripwright.statistics.rates import rate
 
 Labels = Mapping[str, Mapping[str, Label]]  # rater → item → label

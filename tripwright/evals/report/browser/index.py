@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome, mark_words
 from tripwright.evals.report.folder import RunFolder
 from tripwright.evals.report.markup import number
 from tripwright.evals.report.results import BASELINES, evaluation_words
+from tripwright.evals.version_1 import older_records
 from tripwright.runs import TRANSCRIPTS, LinePlace, episode_lines
 from tripwright.verdict import State, Verdict
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from random import Random
 
 from tripwright.errors import UserError
-from tripwright.evals.older import older_records
 from tripwright.evals.report.browser.index import Index
 from tripwright.evals.report.browser.record import drawn
 from tripwright.evals.report.browser.words import TOKENIZER_FILE, TokenWords
+from tripwright.evals.version_1 import older_records
 from tripwright.runs import Run, episode_lines
 
 SEED = 0

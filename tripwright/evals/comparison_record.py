@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.evals.comparison import FINAL, Comparison
-from tripwright.evals.comparison_cards import notes, unlike
-from tripwright.evals.comparison_read import (
+from tripwright.evals.compared_runs import (
     ComparedRun,
     SeedGroup,
     check_group,
@@ -23,6 +21,8 @@ from tripwright.evals.comparison_read import (
     read_compared,
     run_names,
 )
+from tripwright.evals.comparison import FINAL, Comparison
+from tripwright.evals.comparison_cards import notes, unlike
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import Scatter
 from tripwright.evals.scoreboard import MOST_UNSCORED
@@ -179,8 +179,8 @@ def _power(comparison: Comparison, group: int) -> dict[str, Any] | None:
 
 
 def worst_case(groups: Sequence[SeedGroup]) -> dict[str, Any]:
-    """Final pass over all queries that every run played, with what was unscored counted as failed
-    (law 4); and between which ends the differences from the first run lie, whatever the unscored
+    """Final pass over all queries that every run played, with what was unscored counted as failed;
+    and between which ends the differences from the first run lie, whatever the unscored
     episodes would have done."""
     runs = [run for group in groups for run in group.runs]
     queries = set.intersection(*(set(run.scored) | set(run.unscored) for run in runs))

@@ -13,10 +13,10 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.report import write_report
 from tripwright.evals.scoreboard import score_records
+from tripwright.evals.version_1 import older_records
 from tripwright.runs import Run, episodes
 from tripwright.verdict import Verdict
 

@@ -13,7 +13,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import Completion, Fault, RequestedCall
-from tripwright.llm.paid import CallKey, CostLimitReached, PaidCalls, counted
+from tripwright.llm.paid_calls import CallKey, CostLimitReached, PaidCalls, counted
 from tripwright.llm.prices import Prices
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]

@@ -20,9 +20,9 @@ from tripwright.domains import domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison_cards import Card, but_for_seeds, seed_of
 from tripwright.evals.figures import by_query
-from tripwright.evals.older import older_records
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import judge_code, judge_version
+from tripwright.evals.version_1 import older_records
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
