@@ -42,7 +42,8 @@ from cpsat import solve_cpsat
 
 from tripwright.domains.travelplanner.oracle.planner import first_within_budget, solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.evals.report.charts import Frame, Line, line_chart, standalone
+from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.drawing import standalone
 from tripwright.files import write_atomically
 from tripwright.world.generator.scales import CUISINES
 from tripwright.world.store import World

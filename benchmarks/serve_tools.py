@@ -56,8 +56,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tripwright.domains import face_named
-from tripwright.evals.report.charts import Frame, Line, line_chart, still
-from tripwright.evals.report.charts import picture as draw_panels
+from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.drawing import picture as draw_panels
 from tripwright.server.answers import Answers, EncodedAnswer
 from tripwright.server.metrics import metrics_folder
 from tripwright.server.supervisor import Supervisor, open_port
@@ -388,18 +388,12 @@ def picture(slices: Sequence[dict[str, Any]]) -> str:
         ),
         ("Memory of all workers (PSS)", lines("memory_mb", names), "MB"),
     )
-    panels = []
-    for i, (title, drawn, unit) in enumerate(charts):
-        chart = line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220))
-        panels.append(f'<text class="title" x="16" y="{28 + 270 * i}">{title}</text>')
-        panels.append(
-            still(chart).replace(
-                "<svg ", f'<svg x="16" y="{40 + 270 * i}" width="640" height="220" ', 1
-            )
-        )
-    return draw_panels(
-        680, 820, "Requests a second, latency and memory of the served tools", "".join(panels)
-    )
+    panels = [
+        (title, line_chart(drawn, Frame(title, "seconds", unit, width=640, height=220)))
+        for title, drawn, unit in charts
+    ]
+    label = "Requests a second, latency and memory of the served tools"
+    return draw_panels(label, panels, columns=1)
 
 
 def table(found: dict[str, Any]) -> str:

@@ -55,7 +55,8 @@ from transformers.utils import logging
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
-from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
+from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.drawing import picture
 from tripwright.files import write_atomically
 from tripwright.learning.trips import GeneratedTrips, expert_sessions
 from tripwright.training.nano import NanoShape, new_model
@@ -359,24 +360,19 @@ def draw(rows: Sequence[dict[str, Any]], group: int, turns: int, threads: int) -
         ("Whole step", by_group, "group", cpu, lambda found: found["step"]["cpu"]),
         ("Peak memory", by_turns, "turns", "MB", lambda found: found["memory_mb"]["peak"]),
     )
-    body = []
-    for place, (title, shown, axis, unit, value) in enumerate(panels):
+    drawings = []
+    for title, shown, axis, unit, value in panels:
         lines = [
             Line(name, tuple((float(row[axis]), value(row[engine])) for row in shown), colour)
             for colour, (engine, name) in enumerate((("ours", "tripwright"), ("trl", "TRL")))
         ]
         label = "rollouts of a prompt" if axis == "group" else axis
-        chart = still(line_chart(lines, Frame(title, label, unit, width=480, height=240)))
-        x, y = 16 + place % 2 * 492, place // 2 * 290
-        body.append(f'<text class="title" x="{x}" y="{y + 28}">{title}, by {label}</text>')
-        body.append(
-            chart.replace("<svg ", f'<svg x="{x}" y="{y + 40}" width="480" height="240" ', 1)
-        )
+        chart = line_chart(lines, Frame(title, label, unit, width=480, height=240))
+        drawings.append((f"{title}, by {label}", chart))
     return picture(
-        1000,
-        590,
         "A GRPO step of tripwright and of TRL: time and memory by turns and group size",
-        "".join(body),
+        drawings,
+        columns=2,
     )
 
 

@@ -39,7 +39,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tripwright.evals.report.charts import Frame, Line, line_chart, standalone
+from tripwright.evals.report.charts import Frame, Line, line_chart
+from tripwright.evals.report.drawing import standalone
 from tripwright.world.folder import write_world
 from tripwright.world.generator.build import build_world
 from tripwright.world.records import Texts, WorldTables

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Self
 from tripwright.errors import NotJson, UserError, read_json
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Whoever reads `path` sees the old text or the new one, however this process ends."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Whoever reads `path` sees the old content or the new one, however this process ends."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
+    partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     os.replace(partial, path)
 
 

@@ -13,6 +13,7 @@ import typer
 from tripwright.errors import UserError
 from tripwright.evals.compared_runs import run_names
 from tripwright.evals.report import write_report, write_together
+from tripwright.evals.report.drawing import png_files
 from tripwright.evals.report.export import check_export_folder, export_page
 
 
@@ -76,18 +77,20 @@ def report(
             )
     exports = _export_folders(runs, export, together is not None)
     if together is not None:
-        target = write_together(runs, together, unlike, transcripts)
+        with png_files(export is not None) as pngs:
+            target = write_together(runs, together, unlike, transcripts)
         record: dict[str, object] = {
             "runs": [str(folder) for folder in runs],
             "report": str(target),
             "bytes": target.stat().st_size,
         }
-        _tell(target, record | _exported(target, exports[0]), as_json, open_page)
+        _tell(target, record | _exported(target, pngs, exports[0]), as_json, open_page)
         return
     for folder, place in zip(runs, exports, strict=True):
-        target = write_report(folder, transcripts)
+        with png_files(export is not None) as pngs:
+            target = write_report(folder, transcripts)
         record = {"run": str(folder), "report": str(target), "bytes": target.stat().st_size}
-        _tell(target, record | _exported(target, place), as_json, open_page)
+        _tell(target, record | _exported(target, pngs, place), as_json, open_page)
 
 
 def _export_folders(runs: list[Path], export: Path | None, together: bool) -> list[Path | None]:
@@ -102,20 +105,17 @@ def _export_folders(runs: list[Path], export: Path | None, together: bool) -> li
     return list(folders)
 
 
-def _exported(page: Path, folder: Path | None) -> dict[str, object]:
+def _exported(page: Path, pngs: dict[str, bytes], folder: Path | None) -> dict[str, object]:
     """Writes the files of --export and says what for the record."""
     if folder is None:
         return {}
-    done = export_page(page.read_text(encoding="utf-8"), folder)
-    if done.no_png:
-        print(done.no_png, file=sys.stderr)
+    done = export_page(page.read_text(encoding="utf-8"), pngs, folder)
     print(f"{done.figures} figures and {done.tables} tables in {folder}", file=sys.stderr)
     return {
         "export": {
             "folder": str(folder),
             "figures": done.figures,
             "tables": done.tables,
-            "png": not done.no_png,
         }
     }
 

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import struct
-import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -12,26 +11,28 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
+from tripwright.evals.report.drawing import png_files
 from tripwright.evals.report.export import INDEX, check_export_folder, export_page, parts_of
-from tripwright.evals.report.png import HOW_TO, png_maker
 
 
 def index_of(folder):
     return list(csv.DictReader(io.StringIO((folder / INDEX).read_text(encoding="utf-8"))))
 
 
+def page_of(run):
+    """The page, and its figures as PNG."""
+    with png_files() as pngs:
+        page = write_report(run).read_text(encoding="utf-8")
+    return page, pngs
+
+
 def read_csv(path):
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
-@pytest.fixture
-def no_resvg(monkeypatch):
-    monkeypatch.setitem(sys.modules, "resvg_py", None)
-
-
-def test_every_figure_and_table_of_the_page_is_a_file(run_folder, tmp_path, no_resvg):
-    page = write_report(run_folder()).read_text(encoding="utf-8")
-    done = export_page(page, tmp_path / "out")
+def test_every_figure_and_table_of_the_page_is_a_file(run_folder, tmp_path):
+    page, pngs = page_of(run_folder())
+    done = export_page(page, pngs, tmp_path / "out")
     listed = index_of(tmp_path / "out")
     before_episodes = page.partition('<section id="episodes"')[0]
     assert (
@@ -41,27 +42,26 @@ def test_every_figure_and_table_of_the_page_is_a_file(run_folder, tmp_path, no_r
         > 20
     )
     assert done.tables == sum(row["kind"] == "table" for row in listed) > 3
-    assert done.no_png == HOW_TO
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         INDEX,
-        *(row[kind] for row in listed for kind in ("svg", "csv") if row[kind]),
+        *(row[kind] for row in listed for kind in ("svg", "png", "csv") if row[kind]),
     }
     for row in listed:
         assert len(read_csv(tmp_path / "out" / row["csv"])) > 1, row["name"]
-        assert (row["png"], bool(row["svg"])) == ("", row["kind"] == "figure")
+        assert bool(row["svg"]) == bool(row["png"]) == (row["kind"] == "figure")
         if row["svg"]:
             drawn = (tmp_path / "out" / row["svg"]).read_text(encoding="utf-8")
             assert ElementTree.fromstring(drawn).get("width") and "var(--" not in drawn
 
 
-def test_intervals_stand_in_columns_of_their_own(tmp_path, no_resvg):
+def test_intervals_stand_in_columns_of_their_own(tmp_path):
     table = (
         '<main><section id="metrics"><h2>Metrics</h2><table><thead><tr><th></th><th class="num">After RL</th><th>empty</th></tr></thead>'
         "<tbody>"
         '<tr><th scope="row">Final<small>all hold</small></th><td class="num">73.3%<small>61.0–82.9%</small></td><td><svg></svg></td></tr>'
         '<tr><th scope="row">A &amp; B</th><td class=num>–</td><td></td></tr></tbody></table></section></main>'
     )
-    export_page(table, tmp_path)
+    export_page(table, {}, tmp_path)
     (row,) = index_of(tmp_path)
     assert (row["section"], row["title"], row["kind"]) == ("metrics", "Metrics", "table")
     assert read_csv(tmp_path / row["csv"]) == [
@@ -71,8 +71,8 @@ def test_intervals_stand_in_columns_of_their_own(tmp_path, no_resvg):
     ]
 
 
-def test_the_figures_in_a_file_are_those_of_the_run(run_folder, tmp_path, no_resvg):
-    export_page(write_report(run_folder()).read_text(encoding="utf-8"), tmp_path / "out")
+def test_the_figures_in_a_file_are_those_of_the_run(run_folder, tmp_path):
+    export_page(*page_of(run_folder()), tmp_path / "out")
     name = next(row["csv"] for row in index_of(tmp_path / "out") if row["title"] == "Memory")
     head, first, *_ = read_csv(tmp_path / "out" / name)
     assert head[:2] == ["RL step", "peak [MB, most so far]"] and first[:2] == ["1", "900"]
@@ -80,13 +80,13 @@ def test_the_figures_in_a_file_are_those_of_the_run(run_folder, tmp_path, no_res
 
 def test_transcripts_are_not_exported():
     parts = '<figure><svg class="chart" aria-label="x"></svg></figure><table><tr><td>1</td><td>2</td></tr></table></section></main>'
-    assert list(parts_of(f'<main><section id="episodes">{parts}')) == []
-    assert len(list(parts_of(f'<main><section id="card">{parts}'))) == 2
+    assert list(parts_of(f'<main><section id="episodes">{parts}', {})) == []
+    assert len(list(parts_of(f'<main><section id="card">{parts}', {}))) == 2
 
 
-def test_an_earlier_export_is_replaced_and_nothing_else_is_touched(run_folder, tmp_path, no_resvg):
-    page, out = write_report(run_folder()).read_text(encoding="utf-8"), tmp_path / "out"
-    export_page(page, out)
+def test_an_earlier_export_is_replaced_and_nothing_else_is_touched(run_folder, tmp_path):
+    (page, pngs), out = page_of(run_folder()), tmp_path / "out"
+    export_page(page, pngs, out)
     (out / "old.csv").write_text("old")
     (tmp_path / "outside.csv").write_text("keep")
     with (out / INDEX).open("a") as index:
@@ -96,7 +96,7 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is_touched(run_folder, t
         for path in out.iterdir()
         if path.name not in ("old.csv", INDEX)
     }
-    export_page(page, out)
+    export_page(page, pngs, out)
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.name != INDEX} == first
     assert (tmp_path / "outside.csv").read_text() == "keep"
 
@@ -110,17 +110,13 @@ def test_a_folder_of_other_files_is_refused_in_one_line(tmp_path):
     ):
         with pytest.raises(UserError, match=found) as refused:
             check_export_folder(place)
-            export_page("<main></main>", place)
+            export_page("<main></main>", {}, place)
         assert "\n" not in str(refused.value)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_png_files_are_drawn_where_the_library_is_there(run_folder, tmp_path):
-    pytest.importorskip("resvg_py")
-    if isinstance(png_maker(), str):
-        pytest.skip("no font on this machine")
-    done = export_page(write_report(run_folder()).read_text(encoding="utf-8"), tmp_path / "out")
-    assert done.no_png == ""
+def test_png_files_are_drawn_twice_as_large(run_folder, tmp_path):
+    export_page(*page_of(run_folder()), tmp_path / "out")
     row = next(row for row in index_of(tmp_path / "out") if row["title"] == "Memory")
     content = (tmp_path / "out" / row["png"]).read_bytes()
     assert content[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", content[16:24]) == (
@@ -129,7 +125,7 @@ def test_png_files_are_drawn_where_the_library_is_there(run_folder, tmp_path):
     )
 
 
-def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path, capsys, no_resvg):
+def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path, capsys):
     folder = run_folder()
     other = tmp_path / "other"
     other.mkdir()
@@ -143,6 +139,5 @@ def test_the_verb_exports_each_run_into_a_folder_of_its_own(run_folder, tmp_path
         str(tmp_path / "out" / "run"),
         str(tmp_path / "out" / "other"),
     ]
-    assert HOW_TO in said.err and not exported[0]["png"]
     assert (tmp_path / "out" / "other" / INDEX).is_file()
     assert main(["report", str(folder), "--export", str(tmp_path)]) == 2

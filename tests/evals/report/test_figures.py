@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tripwright.evals.report.axes import log_ticks
-from tripwright.evals.report.charts import Frame, Line, Rule, line_chart, smoothed, stacked_chart
+from tripwright.evals.report.charts import Frame, Level, Line, line_chart, smoothed, stacked_chart
 from tripwright.evals.report.drawing import csv_text, data_of, standalone, svg
 from tripwright.evals.report.efficiency import best, first_reached, frontier, frontier_figures
 from tripwright.evals.report.grids import Grid, shaded_grid
@@ -49,7 +48,7 @@ def test_a_chart_says_what_is_seen_to_whoever_does_not_see_it():
     chart = line_chart(
         [Line("pass", ((1.0, 0.2), (2.0, 0.9), (3.0, 0.8)))],
         Frame("T", "step", "share", percent=True),
-        [Rule(0.81, "goal")],
+        [Level(0.81, "goal")],
     )
     root = ElementTree.fromstring(chart)
     assert root.get("aria-label") == "T" and root.get("role") == "img"
@@ -95,10 +94,10 @@ def test_a_marked_level_and_a_marked_point_lie_at_the_same_height():
     chart = line_chart(
         [Line("a", ((1.0, 0.2), (2.0, 0.9)), ring=(1.5, 0.5))],
         Frame("T", "step", "share", percent=True),
-        [Rule(0.5, "half")],
+        [Level(0.5, "half")],
     )
-    level = re.search(r'stroke-dasharray="5 4" d="M48,([\d.]+)', chart)
-    ring = re.search(r'class="halo" cx="[\d.]+" cy="([\d.]+)"', chart)
+    level = re.search(r'd="M 48 ([\d.]+)\nL [\d.]+ \1\n" [^>]*stroke-dasharray: 5,4', chart)
+    ring = re.search(r'<use href="#\w+" x="[\d.]+" y="([\d.]+)"[^>]*/>(?!.*<use)', chart, re.S)
     assert level and ring and level[1] == ring[1]
 
 
@@ -108,8 +107,7 @@ def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
     )
     assert [row[0] for row in rows_of(chart)[1:]] == ["1e+09", "1e+12"]
     assert line_chart([Line("a", ((0.0, 0.1),))], Frame("T", "FLOPs", "share", log_x=True)) == ""
-    assert log_ticks(1e9, 2e10) == [1e9, 2e9, 5e9, 1e10, 2e10]
-    assert len(log_ticks(1.0, 1e20)) <= 8
+    assert re.findall(r">(\d+[GT])</text>", chart)[:4] == ["1G", "2G", "5G", "10G"]
 
 
 def test_the_frontier_is_what_was_reached_for_at_most_so_much():
@@ -146,7 +144,8 @@ def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make)
         "good, examined",
     ]
     assert [row for row in rows if row[-1]] == [["1e+13", *row_at(rows, "1e+13")]]
-    assert chart.count('class="halo" cx') == 2  # the poor run never reaches it
+    rings = re.findall(r"<use[^>]*stroke: var\(--panel\)", chart)
+    assert len(rings) == 2  # the poor run never reaches it
     assert "FLOPs since the start of RL" in chart
 
 
@@ -167,12 +166,12 @@ def test_darker_cells_hold_more_and_what_is_not_there_is_blank():
     drawn = shaded_grid(
         ["a", "b"], ["x", "y"], cells, Grid("T", "row", "column", "things"), {("b", "y")}
     )
-    opacity = [float(found) for found in re.findall(r"opacity:([\d.]+)", drawn)]
+    opacity = [float(found) for found in re.findall(r"fill-opacity: ([\d.]+)", drawn)]
     assert opacity == sorted(opacity) and len(set(opacity)) == 3
-    assert re.findall(r'text-anchor="middle"( style="font-weight:700")?>(\d+)<', drawn) == [
+    assert re.findall(r'style="(font-weight: 700)?[^"]*"[^>]*>(\d+)</text>', drawn) == [
         ("", "0"),
         ("", "50"),
-        (' style="font-weight:700"', "100"),
+        ("font-weight: 700", "100"),
     ]
     assert rows_of(drawn) == [
         ["row [share of things]", "x", "y"],

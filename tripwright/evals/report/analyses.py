@@ -17,9 +17,9 @@ from tripwright.evals.report.curves import (
     smoothing,
     thin,
 )
-from tripwright.evals.report.drawing import csv_text, svg
 from tripwright.evals.report.folder import Json
-from tripwright.evals.report.markup import constraint_words, esc, number, percent, plural, short
+from tripwright.evals.report.grids import Grid, shaded_grid
+from tripwright.evals.report.markup import constraint_words, number, plural, short
 from tripwright.evals.report.training_charts import STEP
 
 TOP_LINES, TOP_CELLS, MOST_COLUMNS = 5, 3, 40  # Planner-R1's figures 4 and A.2
@@ -97,52 +97,11 @@ def _heat_map(curves: dict[str, tuple[Point, ...]]) -> str:
             reverse=True,
         )
         cells |= {(name, x): y for y, name in there[:TOP_CELLS]}
-    names = [name for name in shared if any((name, x) in cells for x in steps)]
-    left, right, row, top = 190, 512, 20, 6
-    width = (right - left) / len(steps)
-    parts = []
-    for i, name in enumerate(names):
-        y = top + row * i
-        parts.append(
-            f'<text class="tick" x="{left - 8}" y="{y + 14}"'
-            f' text-anchor="end">{esc(constraint_words(name))}</text>'
-        )
-        parts.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y + row}" y2="{y + row}"/>')
-        for j, x in enumerate(steps):
-            if (found := cells.get((name, x))) is not None:
-                words = f"{STEP} {short(x)}: {constraint_words(name)} {percent(found)}"
-                parts.append(
-                    f'<rect class="bar s1" style="opacity:{0.12 + 0.88 * found:.2f}"'
-                    f' x="{left + j * width:.1f}" y="{y + 1}" width="{width:.1f}"'
-                    f' height="{row - 1}"><title>{esc(words)}</title></rect>'
-                )
-    floor = top + row * len(names)
-    for at, anchor, step in ((left, "start", steps[0]), (right, "end", steps[-1])):
-        parts.append(
-            f'<text class="tick" x="{at}" y="{floor + 15}"'
-            f' text-anchor="{anchor}">{short(step)}</text>'
-        )
-    parts.append(
-        f'<text class="unit" x="{(left + right) / 2}" y="{floor + 15}"'
-        f' text-anchor="middle">{STEP}</text>'
-    )
-    title = "The three commonest failures at each step"
-    data = csv_text(
-        [STEP, *map(constraint_words, names)],
-        ([x, *(cells.get((name, x)) for name in names)] for x in steps),
-    )
-    most = [
-        f"{constraint_words(name)} in {sum((name, x) in cells for x in steps)} of {len(steps)}"
-        " columns"
-        for name in names
-    ]
-    return svg(
-        "".join(parts),
-        520,
-        floor + 24,
-        title,
-        f"Among the three commonest: {'; '.join(most)}.",
-        data,
+    return shaded_grid(
+        [constraint_words(name) for name in shared if any((name, x) in cells for x in steps)],
+        [short(x) for x in steps],
+        {(constraint_words(name), short(x)): share for (name, x), share in cells.items()},
+        Grid("The three commonest failures", "constraint", STEP, "episodes", colour=1),
     )
 
 

@@ -1,5 +1,5 @@
-"""Call strips (row P14, figures A.11 and A.12 of Planner-R1): one row for each episode, one
-coloured cell for each call, sorted by outcome.
+"""Call strips (Planner-R1, figures A.11 and A.12; row P14): one row for each episode, one coloured
+cell for each call, sorted by outcome.
 
 What goes wrong is told by shape as well as by colour: a failed call is a low cell, a repeated one a
 thin one, and a cross ends an episode without an answer.
@@ -9,15 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from tripwright.evals.report.drawing import csv_text, svg
-from tripwright.evals.report.markup import esc, plain, plural
-from tripwright.evals.report.work import UNREADABLE, Step, Work
+from tripwright.evals.report.drawing import (
+    QUIET,
+    SERIES,
+    Spot,
+    csv_text,
+    finished,
+    new_axes,
+    styled,
+)
+from tripwright.evals.report.markup import plain, plural, printable
+from tripwright.evals.report.work import Step, Work
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 MOST_ROWS = 60
 TOOL_COLOURS = (0, 2, 4, 3, 6, 7, 5)  # 1 is for turns that cannot be read
 OTHER_TOOLS, MISTAKE_COLOUR = "other tools", 1
-LEFT, WIDTH, WIDEST_CELL, ROW = 96, 520, 30.0, 6.0
+LEFT, RIGHT, WIDTH, WIDEST_CELL, ROW = 96, 6, 520, 30.0, 6.0
+TOP, LEGEND_ROW = 16, 16
+HEIGHTS = {"error": 0.45, "fault": 0.45, "repeated": 0.2}  # of a cell, as a share of its row
 
 
 def tool_colours(tools: Sequence[str]) -> dict[str, int]:
@@ -46,43 +61,53 @@ def outcome_words(work: Work) -> str:
     return "passed" if work.passed else "failed" if work.answered else plain(work.stop)
 
 
+@styled
 def call_strips(works: Sequence[Work], colours: Mapping[str, int], title: str) -> str:
     """At most MOST_ROWS episodes, evenly spaced in their order, so that each outcome keeps its
     share."""
     in_order = ordered(works)
     if not in_order:
         return ""
-    shown = [
-        in_order[i * len(in_order) // min(len(in_order), MOST_ROWS)]
-        for i in range(min(len(in_order), MOST_ROWS))
-    ]
-    longest = max(1, max(len(work.steps) for work in shown) + 1)
-    cell = min(WIDEST_CELL, (WIDTH - LEFT - 6) / longest)
+    count = min(len(in_order), MOST_ROWS)
+    shown = [in_order[i * len(in_order) // count] for i in range(count)]
     counts = {words: len(list(each)) for words, each in groupby(in_order, outcome_words)}
-    parts, y = [f'<text class="unit" x="{LEFT}" y="10">calls in their order →</text>'], 18.0
+    bands, floor = [], 0.0  # outcome, its episodes, where its rows begin
     for words, group in groupby(shown, outcome_words):
         rows = list(group)
-        middle = y + max(ROW * len(rows), 12) / 2
-        parts.append(
-            f'<text class="tick" x="{LEFT - 8}" y="{middle:.1f}"'
-            f' text-anchor="end">{esc(words)}</text>'
-        )
-        parts.append(
-            f'<text class="tick" x="{LEFT - 8}" y="{middle + 11:.1f}"'
-            f' text-anchor="end">{counts[words]:,}</text>'
-        )
+        bands.append((words, rows, floor))
+        floor += max(ROW * len(rows), 26) + 5
+    legend = _legend(colours, shown)
+    legend_height = LEGEND_ROW * -(-len(legend) // 3) + 4
+    # one unit of the axes is one pixel; x counts from the first call
+    axes = new_axes(WIDTH, TOP + floor + legend_height, LEFT, RIGHT, TOP, legend_height)
+    axes.set_xlim(0, WIDTH - LEFT - RIGHT)
+    axes.set_ylim(floor, 0)
+    axes.set_axis_off()
+    axes.text(0, -5, "calls in their order →", **QUIET)
+    cell = min(WIDEST_CELL, (WIDTH - LEFT - RIGHT) / (max(len(w.steps) for w in shown) + 1))
+    spots: list[Spot] = []
+    cells: list[tuple[float, float, float, str]] = []  # top, height, left, colour
+    for outcome, rows, top in bands:
+        middle = top + max(ROW * len(rows), 12) / 2
+        axes.text(-8, middle, printable(outcome), ha="right", **QUIET)
+        axes.text(-8, middle + 11, f"{counts[outcome]:,}", ha="right", **QUIET)
         for i, work in enumerate(rows):
-            parts.append(_row(work, y + ROW * i, cell, colours))
-        y += max(ROW * len(rows), 26) + 5
-    legend, height = _legend(colours, shown, y + 12)
-    of = (
-        f"{len(shown)} of {plural(len(in_order), 'episode')}"
-        if len(shown) < len(in_order)
-        else plural(len(shown), "episode")
-    )
+            y = top + ROW * i
+            for j, step in enumerate(work.steps):
+                height = (ROW - 1) * HEIGHTS.get(step.kind, 1.0)
+                cells.append((y + ROW - 1 - height, height, cell * j, _colour(step, colours)))
+            _end(axes, cell * len(work.steps) + 4, y + ROW / 2, work.answered)
+            path = " → ".join([*map(step_words, work.steps), plain(work.stop)])
+            spots.append((0, WIDTH - LEFT - RIGHT, y, y + ROW, f"{work.id}, {outcome}: {path}"))
+    if cells:
+        tops, heights, lefts, inks = zip(*cells, strict=True)
+        wide = max(cell - 0.8, 0.6)
+        axes.barh(tops, wide, heights, lefts, align="edge", color=inks, alpha=0.85)
+    axes.figure.legend(*zip(*legend, strict=True), loc="lower left", ncols=3)
+    episodes = plural(len(in_order), "episode")
     words = (
-        f"One row for each of {of}, sorted by outcome:"
-        f" {', '.join(f'{name} {count:,}' for name, count in counts.items())}."
+        f"One row for each of {f'{count} of {episodes}' if count < len(in_order) else episodes},"
+        f" sorted by outcome: {', '.join(f'{name} {n:,}' for name, n in counts.items())}."
     )
     data = csv_text(
         ["episode", "outcome", "stop reason", "turns that were no answer, in order"],
@@ -96,81 +121,50 @@ def call_strips(works: Sequence[Work], colours: Mapping[str, int], title: str) -
             for work in shown
         ),
     )
-    return svg("".join(parts) + legend, WIDTH, height, title, words, data)
+    return finished(axes, title, words, data, spots)
 
 
 def step_words(step: Step) -> str:
     return step.tool if step.kind in ("fine", "unreadable") else f"{step.tool} ({step.kind})"
 
 
-def _row(work: Work, y: float, cell: float, colours: Mapping[str, int]) -> str:
-    parts = [
-        f"<title>{esc(f'{work.id}, {outcome_words(work)}: ' + ' → '.join([*map(step_words, work.steps), plain(work.stop)]))}</title>"  # noqa: E501
+def _colour(step: Step, colours: Mapping[str, int]) -> str:
+    return SERIES[MISTAKE_COLOUR if step.kind == "unreadable" else colours.get(step.tool, 5)]
+
+
+def _end(axes: Axes, x: float, y: float, answered: bool) -> None:
+    """A dot for an answer, a cross for an end without one."""
+    if answered:
+        axes.plot(x, y, "o", c=SERIES[2], ms=4.4)
+    else:
+        axes.plot(x, y, "x", c=SERIES[MISTAKE_COLOUR], ms=4)
+
+
+def _legend(colours: Mapping[str, int], works: Sequence[Work]) -> list[tuple[Artist, str]]:
+    """Marks with their words, of what is there."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    steps = {step for work in works for step in work.steps}
+    tools = [tool for tool in colours if any(step.tool == tool for step in steps)]
+    first, rest = tools[: len(TOOL_COLOURS) - 1], tools[len(TOOL_COLOURS) - 1 :]
+    entries: list[tuple[Artist, str]] = [
+        (Patch(color=SERIES[colours[tool]]), printable(tool))
+        for tool in (first + rest if len(rest) == 1 else first)
     ]
-    for i, step in enumerate(work.steps):
-        parts.append(
-            _cell(
-                step,
-                LEFT + cell * i,
-                y,
-                cell,
-                MISTAKE_COLOUR if step.kind == "unreadable" else colours.get(step.tool, 5),
-            )
-        )
-    x, middle = LEFT + cell * len(work.steps) + 4, y + ROW / 2
-    parts.append(_dot(x, middle) if work.answered else _cross(x, middle))
-    return f"<g>{''.join(parts)}</g>"
-
-
-def _cell(step: Step, x: float, y: float, width: float, colour: int) -> str:
-    height = ROW - 1
-    low = {"error": 0.45, "fault": 0.45, "repeated": 0.2}.get(step.kind, 1.0)
-    box = (
-        f'x="{x:.1f}" y="{y + height * (1 - low):.1f}" width="{max(width - 0.8, 0.6):.1f}"'
-        f' height="{height * low:.1f}"'
-    )
-    return f'<rect class="bar s{colour}" {box}/>'
-
-
-def _dot(x: float, y: float) -> str:
-    return f'<circle class="dot s2" cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>'
-
-
-def _cross(x: float, y: float) -> str:
-    return f'<path class="line s1" d="M{x - 2:.1f},{y - 2:.1f} l4,4 m0,-4 l-4,4"/>'
-
-
-def _legend(colours: Mapping[str, int], works: Sequence[Work], y: float) -> tuple[str, float]:
-    """Swatches with names in as many lines as they need, and where the picture ends."""
-    there = {step.tool for work in works for step in work.steps}
-    named = [(tool, colours[tool]) for tool in colours if tool in there]
-    head, rest = named[: len(TOOL_COLOURS) - 1], named[len(TOOL_COLOURS) - 1 :]
-    named = head + (rest if len(rest) == 1 else [(OTHER_TOOLS, TOOL_COLOURS[-1])] if rest else [])
-    kinds = {step.kind for work in works for step in work.steps}
-    entries = [(_cell(Step(name, "fine"), 0, 0, 10, colour), name) for name, colour in named]
-    if UNREADABLE in there:
-        entries.append(
-            (_cell(Step(UNREADABLE, "unreadable"), 0, 0, 10, MISTAKE_COLOUR), "unreadable turn")
-        )
-    for kind, words in (
-        ("error", "low: the call failed"),
-        ("fault", "low: made to fail"),
-        ("repeated", "thin: repeated call"),
-    ):
-        if kind in kinds and not (kind == "fault" and "error" in kinds):
-            entries.append((_cell(Step("", kind), 0, 0, 10, 5), words))
+    if len(rest) > 1:
+        entries.append((Patch(color=SERIES[TOOL_COLOURS[-1]]), OTHER_TOOLS))
+    kinds = {step.kind for step in steps}
+    if "unreadable" in kinds:
+        entries.append((Patch(color=SERIES[MISTAKE_COLOUR]), "unreadable turn"))
+    if failed := kinds & {"error", "fault"}:
+        words = "low: the call failed" if "error" in failed else "low: made to fail"
+        entries.append((Line2D([], [], c=SERIES[5], lw=4), words))
+    if "repeated" in kinds:
+        entries.append((Line2D([], [], c=SERIES[5], lw=1.5), "thin: repeated call"))
     if any(work.answered for work in works):
-        entries.append((_dot(4, 3), "answer"))
+        entries.append((Line2D([], [], ls="", marker="o", c=SERIES[2], ms=5), "answer"))
     if not all(work.answered for work in works):
-        entries.append((_cross(4, 3), "ended without one"))
-    parts, x = [], 8.0
-    for mark, words in entries:
-        wide = 20 + 6.2 * len(words) + 12
-        if x + wide > WIDTH and x > 8:
-            x, y = 8.0, y + 16
-        parts.append(
-            f'<g transform="translate({x:.1f} {y - 6:.1f})">{mark}<text class="tick" x="15"'
-            f' y="6.5">{esc(words)}</text></g>'
-        )
-        x += wide
-    return "".join(parts), y + 10
+        cross = Line2D([], [], ls="", marker="x", c=SERIES[MISTAKE_COLOUR], ms=5)
+        entries.append((cross, "ended without one"))
+    return entries

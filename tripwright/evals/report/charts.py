@@ -1,38 +1,34 @@
-"""Line charts and stacked areas as SVG text. Pure functions.
+"""Line charts and stacked areas.
 
-Colours are CSS variables (`--c0` … `--c7`), so one drawing serves the light and the dark page.
-Labels stand at the line's end, because a legend makes the reader match colours. Hover titles come
-from one invisible strip per step that names every series there.
+Labels stand at the line's end, because a legend makes the reader match colours. On hovering, one
+invisible strip per step names every series there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from tripwright.evals.report.axes import Frame, Scale, grid, scale_of, spread, ticks
-from tripwright.evals.report.drawing import csv_text, picture, standalone, still, svg
-from tripwright.evals.report.markup import esc, percent, short
+from tripwright.evals.report.drawing import (
+    QUIET,
+    SERIES,
+    Spot,
+    csv_text,
+    finished,
+    new_axes,
+    styled,
+)
+from tripwright.evals.report.markup import percent, printable, short
+from tripwright.evals.report.style import LIGHT
 
-__all__ = [
-    "Frame",
-    "Line",
-    "Rule",
-    "line_chart",
-    "picture",
-    "smoothed",
-    "spread",
-    "stacked_chart",
-    "standalone",
-    "still",
-    "svg",
-    "ticks",
-]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Point = tuple[float, float]
-COLOURS = 8
+COLOURS = len(SERIES)
 MAX_STRIPS = 200
 
 
@@ -48,11 +44,27 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A level across the chart, with its words above it."""
+class Level:
+    """A height across the chart, with its words above it."""
 
-    level: float
+    height: float
     words: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Size, axes and units of one chart; lengths are pixels where the page is wide enough."""
+
+    title: str
+    x_label: str
+    y_label: str
+    percent: bool = False  # values are shares; the axis runs from 0 to 100%
+    log: bool = False
+    log_x: bool = False
+    smooth: int = 1  # width, in points, of the centred mean drawn over the raw line
+    width: int = 520
+    height: int = 264
+    small: bool = False  # its caption names the one line: no label at the line's end
 
 
 @dataclass(frozen=True)
@@ -64,47 +76,111 @@ class _End:
     x: float
     y: float
     last: float
-    colour: int
+    colour: str
 
 
-def line_chart(lines: Sequence[Line], frame: Frame, rules: Sequence[Rule] = ()) -> str:
+@styled
+def line_chart(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ()) -> str:
     """Lines over a common x axis; "" where no line has a point."""
     lines = _drawable(lines, frame)
     if not lines:
         return ""
-    drawn_ends = [
-        (n, (n.points if n.dots else smoothed(n.points, frame.smooth))[-1]) for n in lines
+    curves = [n.points if n.dots else smoothed(n.points, frame.smooth) for n in lines]
+    colours = [SERIES[line.colour % COLOURS] for line in lines]
+    ends = [
+        _End(line.name, *curve[-1], curve[-1][1], colour)
+        for line, curve, colour in zip(lines, curves, colours, strict=True)
     ]
-    scale = _scale(lines, frame, _room({line.name: y for line, (_, y) in drawn_ends}, frame), rules)
-    parts = [grid(scale)]
-    for line in lines:
-        parts.append(_band(line, scale))
-    parts += [_rule(rule, scale) for rule in rules]
-    for line in lines:
-        colour = f"s{line.colour % COLOURS}"
-        if line.dots:
-            parts += [
-                f'<circle class="dot {colour}" cx="{scale.x(x):.1f}" cy="{scale.y(y):.1f}"'
-                ' r="3.2"/>'
-                for x, y in line.points
-            ]
-            continue
-        drawn = smoothed(line.points, frame.smooth)
-        if frame.smooth > 1:
-            parts.append(_path(line.points, scale, f"raw {colour}"))
-        parts.append(_path(drawn, scale, f"line {colour}"))
-    parts += [_ring(line.ring, f"s{line.colour % COLOURS}", scale) for line in lines if line.ring]
-    ends = [_End(n.name, x, y, y, n.colour) for n, (x, y) in drawn_ends]
-    parts.append(_end_labels(ends, scale))
-    parts.append(_strips([(n.name, dict(n.points)) for n in lines], scale))
-    return svg(
-        "".join(parts),
-        frame.width,
-        frame.height,
+    heights = [y for line in lines for _, y in line.points]
+    heights += [y for line in lines for edge in line.band for y in edge[1:]]
+    heights += [level.height for level in levels]
+    axes = _framed([x for line in lines for x, _ in line.points], heights, frame, ends)
+    for line, curve, colour in zip(lines, curves, colours, strict=True):
+        if len(line.band) > 1:
+            xs, low, high = zip(*line.band, strict=True)
+            axes.fill_between(xs, low, high, color=colour, alpha=0.13, lw=0)
+        if frame.smooth > 1 and not line.dots:
+            axes.plot(*zip(*line.points, strict=True), color=colour, lw=1, alpha=0.28)
+        alone = "o" if line.dots or len(curve) == 1 else ""
+        axes.plot(
+            *zip(*curve, strict=True),
+            marker=alone,
+            ls="" if alone else "-",
+            c=colour,
+            clip_on=False,
+        )
+    for level in levels:
+        axes.axhline(level.height, color=LIGHT["axis"], lw=1, dashes=(5, 4))
+        axes.annotate(
+            level.words, (0, level.height), (6, 4), ("axes fraction", "data"), "offset points"
+        )
+    for line, colour in zip(lines, colours, strict=True):
+        if line.ring:
+            axes.plot(*line.ring, "o", c=colour, ms=10, mec=LIGHT["panel"], mew=2, clip_on=False)
+    if not frame.small:
+        _end_labels(axes, ends, frame)
+    return finished(
+        axes,
         frame.title,
-        _in_words(lines, frame, rules),
+        _in_words(lines, frame, levels),
         _in_figures(lines, frame),
+        _strips(axes, lines, frame),
     )
+
+
+@styled
+def stacked_chart(lines: Sequence[Line], frame: Frame) -> str:
+    """Shares on top of each other, first line at the bottom. All lines share the same x values; a
+    missing share counts as none."""
+    xs = sorted({x for line in lines for x, _ in line.points})
+    if len(xs) < 2:
+        return ""
+    values = [dict(line.points) for line in lines]
+    shares = [[value.get(x, 0.0) for x in xs] for value in values]
+    colours = [SERIES[line.colour % COLOURS] for line in lines]
+    ends, below = [], 0.0
+    for line, share, colour in zip(lines, shares, colours, strict=True):
+        ends.append(_End(line.name, xs[-1], below + share[-1] / 2, share[-1], colour))
+        below += share[-1]
+    frame = replace(frame, percent=True, log=False)
+    axes = _framed(xs, [0.0, 1.0], frame, ends)
+    axes.stackplot(xs, shares, colors=colours, alpha=0.72, ec=LIGHT["panel"], lw=0.6)
+    _end_labels(axes, ends, frame)
+    return finished(
+        axes,
+        frame.title,
+        _in_words(lines, frame),
+        _in_figures(lines, frame),
+        _strips(axes, lines, frame),
+    )
+
+
+def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
+    """Mean over `width` points around each; near an end over those that exist, so that no line ends
+    in the hook of its last point."""
+    if width <= 1:
+        return tuple(points)
+    result = []
+    for i, (x, _) in enumerate(points):
+        window = [y for _, y in points[max(0, i - width // 2) : i + width // 2 + 1]]
+        result.append((x, sum(window) / len(window)))
+    return tuple(result)
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Heights as near as may be to the wanted ones, in their order, at least `gap` apart and
+    between low and high if they fit."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = [0.0] * len(wanted)
+    floor = low
+    for i in order:
+        placed[i] = max(wanted[i], floor)
+        floor = placed[i] + gap
+    ceiling = high
+    for i in reversed(order):
+        placed[i] = min(placed[i], ceiling)
+        ceiling = placed[i] - gap
+    return placed
 
 
 def _drawable(lines: Sequence[Line], frame: Frame) -> list[Line]:
@@ -123,102 +199,115 @@ def _drawable(lines: Sequence[Line], frame: Frame) -> list[Line]:
     return [line for line in lines if line.points]
 
 
-def stacked_chart(lines: Sequence[Line], frame: Frame) -> str:
-    """Shares on top of each other, first line at the bottom. All lines share the same x values; a
-    missing share counts as none."""
+def _framed(xs: Sequence[float], ys: Sequence[float], frame: Frame, ends: Sequence[_End]) -> Axes:
+    """Axes that show all of `xs` and `ys`; a linear y axis begins at 0 or below and ends at round
+    numbers."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    if frame.small:
+        axes = new_axes(frame.width, frame.height, 36, 8, 6, 20)
+    else:  # at the right, room for the labels
+        right = 28 + 7 * max(len(f"{end.name} {_value(end.last, frame)}") for end in ends)
+        axes = new_axes(frame.width, frame.height, 48, min(right, frame.width - 150), 22, 40)
+    low, high = min(xs), max(xs)
+    if low == high:
+        low, high = (low / 2, high * 2) if frame.log_x else (low - 0.5, high + 0.5)
+    if frame.log_x:
+        axes.set_xscale("log")
+    axes.set_xlim(low, high)
+    if frame.percent:
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_locator(MaxNLocator(2 if frame.small else 4, steps=[2.5, 5, 10]))
+    elif frame.log:
+        axes.set_yscale("log")
+        axes.set_ylim(min(ys) * 0.9, max(ys) * 1.1)
+    else:
+        floor, ceiling = min(0.0, *ys), max(0.0, *ys)
+        levels = MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(floor, ceiling or floor + 1)
+        axes.set_ylim(levels[0], levels[-1])
+        axes.set_yticks(levels)
+    for axis, is_log in ((axes.xaxis, frame.log_x), (axes.yaxis, frame.log)):
+        if is_log:
+            ends_at = axis.get_view_interval()
+            many = ends_at[1] > 1e4 * ends_at[0]
+            axis.set_major_locator(LogLocator(subs=(1,) if many else (1, 2, 5), numticks=7))
+            axis.set_minor_locator(LogLocator(subs=()))
+    if not frame.log_x:
+        axes.xaxis.set_major_locator(MaxNLocator(4 if frame.small else 6, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_formatter(lambda value, _: short(round(value, 9)))
+    axes.yaxis.set_major_formatter(
+        lambda value, _: percent(value, 0) if frame.percent else short(round(value, 12))
+    )
+    axes.grid(axis="y")
+    axes.set_xlabel(frame.x_label)
+    axes.figure.text(2 / frame.width, 1 - 11 / frame.height, frame.y_label, **QUIET)
+    return axes
+
+
+def _end_labels(axes: Axes, ends: Sequence[_End], frame: Frame) -> None:
+    """Names and last values: at the right edge, or, for a line that stops well before it, at that
+    line's own end."""
+    places = axes.transData.transform([(end.x, end.y) for end in ends])
+    edge, top = axes.bbox.x1, axes.bbox.y1
+    # of equal ends the first line's label is the highest
+    outer = [i for i in reversed(range(len(ends))) if places[i][0] > edge - 24]
+    heights = spread([places[i][1] for i in outer], 14, axes.bbox.y0, top + 14)
+    for i, height in zip(outer, heights, strict=True):
+        axes.annotate(
+            "",
+            (edge + 1, places[i][1]),
+            (edge + 11, height),
+            "figure pixels",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": ends[i].colour,
+                "alpha": 0.55,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+        )
+    at = dict(zip(outer, heights, strict=True))
+    for i, end in enumerate(ends):
+        x, y = (edge + 13, at[i]) if i in at else (places[i][0] + 5, min(places[i][1] + 9, top))
+        axes.annotate(
+            f"{printable(end.name)} {_value(end.last, frame)}",
+            (x, y),
+            xycoords="figure pixels",
+            va="center",
+            color=end.colour,
+            size=11.5,
+        )
+
+
+def _strips(axes: Axes, lines: Sequence[Line], frame: Frame) -> Iterator[Spot]:
     xs = sorted({x for line in lines for x, _ in line.points})
-    if len(xs) < 2:
-        return ""
-    values = {line.name: dict(line.points) for line in lines}
-    last = {name: points.get(xs[-1], 0.0) for name, points in values.items()}
-    frame_scale = Scale(replace(frame, log=False), _room(last, frame), xs[0], xs[-1], 0.0, 1.0)
-    below = dict.fromkeys(xs, 0.0)
-    areas, ends = [], []
-    for line in lines:
-        above = {x: below[x] + values[line.name].get(x, 0.0) for x in xs}
-        edge = [(x, min(above[x], 1.0)) for x in xs]
-        floor = [(x, min(below[x], 1.0)) for x in reversed(xs)]
-        outline = " ".join(
-            f"{frame_scale.x(x):.1f},{frame_scale.y(y):.1f}" for x, y in (*edge, *floor)
-        )
-        areas.append(f'<polygon class="area s{line.colour % COLOURS}" points="{outline}"/>')
-        ends.append(
-            _End(
-                line.name, xs[-1], (below[xs[-1]] + above[xs[-1]]) / 2, last[line.name], line.colour
-            )
-        )
-        below = above
-    body = "".join(areas) + grid(frame_scale) + _end_labels(ends, frame_scale)
-    body += _strips([(n.name, values[n.name]) for n in lines], frame_scale)
-    return svg(
-        body,
-        frame.width,
-        frame.height,
-        frame.title,
-        _in_words(lines, frame),
-        _in_figures(lines, frame),
-    )
+    if len(xs) > MAX_STRIPS:
+        xs = xs[:: math.ceil(len(xs) / MAX_STRIPS)]
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    values = [(line.name, dict(line.points)) for line in lines]
+    for x, edges in zip(
+        xs, pairwise([left, *((a + b) / 2 for a, b in pairwise(xs)), right]), strict=True
+    ):
+        words = [f"{frame.x_label or 'step'} {short(x)}"] + [
+            f"{name}: {_value(value[x], frame)}" for name, value in values if x in value
+        ]
+        yield (*edges, low, high, "\n".join(words))
 
 
-def smoothed(points: Sequence[Point], width: int) -> tuple[Point, ...]:
-    """Mean over `width` points around each; near an end over those that exist, so that no line ends
-    in the hook of its last point."""
-    if width <= 1:
-        return tuple(points)
-    result = []
-    for i, (x, _) in enumerate(points):
-        window = [y for _, y in points[max(0, i - width // 2) : i + width // 2 + 1]]
-        result.append((x, sum(window) / len(window)))
-    return tuple(result)
-
-
-def _scale(lines: Sequence[Line], frame: Frame, room: int, rules: Sequence[Rule]) -> Scale:
-    xs = [x for line in lines for x, _ in line.points]
-    ys = [y for line in lines for _, y in line.points] + [
-        v for line in lines for b in line.band for v in b[1:]
-    ]
-    return scale_of(xs, ys + [rule.level for rule in rules], frame, room)
-
-
-def _rule(rule: Rule, scale: Scale) -> str:
-    y, f = scale.y(rule.level), scale.frame
-    line = (
-        f'<path class="axis" stroke-dasharray="5 4" d="M{f.left},{y:.1f}'
-        f' H{f.width - scale.right}"/>'
-    )
-    words = esc(rule.words)
-    label = f'x="{f.left + 6}" y="{max(y - 5, f.top + 8):.1f}"'
-    return (
-        f'{line}<text class="label halo" {label}>{words}</text><text class="label"'
-        f" {label}>{words}</text>"
-    )
-
-
-def _ring(point: Point, colour: str, scale: Scale) -> str:
-    at = f'cx="{scale.x(point[0]):.1f}" cy="{scale.y(point[1]):.1f}"'
-    return f'<circle class="halo" {at} r="4.5"/><circle class="dot {colour}" {at} r="4.5"/>'
-
-
-def _in_words(lines: Sequence[Line], frame: Frame, rules: Sequence[Rule] = ()) -> str:
+def _in_words(lines: Sequence[Line], frame: Frame, levels: Sequence[Level] = ()) -> str:
     """For whoever does not see the chart: its axes, then where each line begins, ends and is
     highest."""
     xs = [x for line in lines for x, _ in line.points]
-    said = [
+    words = [
         f"Across: {frame.x_label or 'step'}, {short(min(xs))} to {short(max(xs))}. Up:"
         f" {frame.y_label or 'share'}."
     ]
     for line in lines:
         if line.points:
-            (_, first), (_, last), top = (
-                line.points[0],
-                line.points[-1],
-                max(y for _, y in line.points),
-            )
-            said.append(
-                f"{line.name}: from {_value(first, frame)} to {_value(last, frame)}, at most"
-                f" {_value(top, frame)}."
-            )
-    return " ".join([*said, *(f"Marked level: {rule.words}." for rule in rules)])
+            ys = [y for _, y in line.points]
+            first, last, top = (_value(y, frame) for y in (ys[0], ys[-1], max(ys)))
+            words.append(f"{line.name}: from {first} to {last}, at most {top}.")
+    return " ".join([*words, *(f"Marked level: {level.words}." for level in levels)])
 
 
 def _in_figures(lines: Sequence[Line], frame: Frame) -> str:
@@ -238,98 +327,6 @@ def _in_figures(lines: Sequence[Line], frame: Frame) -> str:
         [frame.x_label or "step", *columns],
         ([x, *(values.get(x) for values in columns.values())] for x in xs),
     )
-
-
-def _path(points: Sequence[Point], scale: Scale, classes: str) -> str:
-    if len(points) == 1:
-        x, y = points[0]
-        return (
-            f'<circle class="dot {classes.split()[-1]}" cx="{scale.x(x):.1f}" cy="{scale.y(y):.1f}"'
-            ' r="3"/>'
-        )
-    return (
-        f'<polyline class="{classes}" points="'
-        + " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in points)
-        + '"/>'
-    )
-
-
-def _band(line: Line, scale: Scale) -> str:
-    if len(line.band) < 2:
-        return ""
-    edge = [(x, high) for x, _, high in line.band] + [(x, low) for x, low, _ in reversed(line.band)]
-    outline = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in edge)
-    return f'<polygon class="band s{line.colour % COLOURS}" points="{outline}"/>'
-
-
-def _room(last: dict[str, float], frame: Frame) -> int:
-    """Width for the labels at the right, at some 7 units a letter."""
-    if frame.right is not None:
-        return frame.right
-    return 28 + round(
-        7.0 * max(len(f"{name} {_value(value, frame)}") for name, value in last.items())
-    )
-
-
-def _end_labels(ends: Sequence[_End], scale: Scale) -> str:
-    """Names and last values: at the right edge, or, for a line that stops well before it, at that
-    line's own end."""
-    f, edge = scale.frame, scale.frame.width - scale.right
-    if f.right is not None:  # a small chart: its caption names the one line
-        return ""
-    outer = [end for end in ends if scale.x(end.x) > edge - 24]
-    places = dict(
-        zip(
-            outer,
-            spread([scale.y(end.y) for end in outer], 14, f.top + 4, f.height - f.bottom),
-            strict=True,
-        )
-    )
-    parts = []
-    for end in ends:
-        y, series = scale.y(end.y), f"s{end.colour % COLOURS}"
-        if end in places:
-            parts.append(
-                f'<path class="lead {series}" d="M{edge + 1},{y:.1f}'
-                f' L{edge + 9},{places[end]:.1f}"/>'
-            )
-        x, label_y = (
-            (edge + 13, places[end] + 4)
-            if end in places
-            else (scale.x(end.x) + 5, max(y - 7, f.top + 8))
-        )
-        if end not in places:  # among the other lines: on ground of its own
-            words = f'<tspan class="name">{esc(end.name)}</tspan> {_value(end.last, f)}'
-            parts.append(f'<text class="label halo" x="{x:.0f}" y="{label_y:.1f}">{words}</text>')
-        parts.append(
-            f'<text class="label" x="{x:.0f}" y="{label_y:.1f}"><tspan class="name'
-            f' {series}">{esc(end.name)}</tspan> <tspan'
-            f' class="last">{_value(end.last, f)}</tspan></text>'
-        )
-    return "".join(parts)
-
-
-def _strips(series: Sequence[tuple[str, dict[float, float]]], scale: Scale) -> str:
-    xs = sorted({x for _, values in series for x in values})
-    f = scale.frame
-    if len(xs) > MAX_STRIPS:
-        xs = xs[:: math.ceil(len(xs) / MAX_STRIPS)]
-    edges = [
-        f.left,
-        *((scale.x(a) + scale.x(b)) / 2 for a, b in pairwise(xs)),
-        f.width - scale.right,
-    ]
-    parts = []
-    for x, (left, right) in zip(xs, pairwise(edges), strict=True):
-        words = [f"{f.x_label or 'step'} {short(x)}"] + [
-            f"{name}: {_value(values[x], f)}" for name, values in series if x in values
-        ]
-        parts.append(
-            f'<rect x="{left:.1f}" y="{f.top}" width="{max(right - left, 0.5):.1f}"'
-            f' height="{f.height - f.bottom - f.top}">'
-        )
-        parts.append(f"<title>{esc(chr(10).join(words))}</title></rect>")
-    return f'<g class="strips">{"".join(parts)}</g>'
 
 
 def _value(value: float, frame: Frame) -> str:

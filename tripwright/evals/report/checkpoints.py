@@ -94,7 +94,7 @@ def failure_figures(
         if c in shares
     }
     strong = {pair for name in found for pair in _top(cells, titles[name])}
-    told = {
+    hover = {
         (
             constraint_words(c),
             titles[name],
@@ -110,7 +110,7 @@ def failure_figures(
         cells,
         grid,
         strong,
-        told,
+        hover,
     )
     note = "In percent of the episodes held to it. Bold: the three commonest of each evaluation. "
     note += "What was not judged (no plan, or behind a gate) counts as failed."

@@ -124,10 +124,7 @@ def constraint_figures(rows: Sequence[Json]) -> str:
             smooth=smooth,
             width=232,
             height=112,
-            right=8,
-            left=36,
-            top=6,
-            bottom=20,
+            small=True,
         )
         drawn = line_chart([Line("passed", passed, 0)], small)
         if drawn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tripwright.evals.report.charts import Frame, Line, Point, Rule, line_chart, smoothed
+from tripwright.evals.report.charts import Frame, Level, Line, Point, line_chart, smoothed
 from tripwright.evals.report.curves import figure, figure_of, points, smoothing, thin
 from tripwright.evals.report.folder import Json
 from tripwright.evals.report.markup import percent
@@ -47,16 +47,16 @@ def efficiency_words(rows: Sequence[Json]) -> str:
         (first_reached(rows, REACHED * top, key), words)
         for key, words in (("flops_update_total", "updates"), ("flops_total", "all"))
     ]
-    told = [
+    ways = [
         f"{cost:.2e} FLOPs of {'parameter updates' if w == 'updates' else 'updates and rollouts'}"
         for cost, w in costs
         if cost
     ]
-    if not told:
+    if not ways:
         return ""
     return (
         f"90% of this run's best pass rate during training ({percent(top)}, running mean) was first"
-        f" reached after {' or '.join(told)}."
+        f" reached after {' or '.join(ways)}."
     )
 
 
@@ -80,13 +80,13 @@ def against_flops(rows: Sequence[Json]) -> str:
             percent=share,
             smooth=smooth,
         )
-        rules = [_rule(level)] if level else []
+        levels = [_level(level)] if level else []
         note = (
             "Dashed: 90% of the best running mean; circles: where it is first reached."
             if level
             else ""
         )
-        drawn.append(figure(title, line_chart(lines, frame, rules), note))
+        drawn.append(figure(title, line_chart(lines, frame, levels), note))
     return "".join(drawn)
 
 
@@ -154,11 +154,11 @@ def _frontier_figure(
         if any(line.dots and line.points for line in lines)
         else ""
     )
-    return figure(title, line_chart(lines, frame, [_rule(level)]), note)
+    return figure(title, line_chart(lines, frame, [_level(level)]), note)
 
 
-def _rule(level: float) -> Rule:
-    return Rule(level, f"90% of the best: {percent(level)}")
+def _level(level: float) -> Level:
+    return Level(level, f"90% of the best: {percent(level)}")
 
 
 def _ring(rows: Sequence[Json], level: float, cost: str) -> Point | None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import csv
 import html
 import io
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.evals.report.drawing import csv_text, data_of, standalone
-from tripwright.evals.report.png import png_maker
 from tripwright.files import write_atomically
 
 INDEX = "index.csv"
@@ -48,59 +46,47 @@ class Part:
     note: str
     csv: str
     svg: str = ""
+    png: bytes = b""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """`no_png` says in one line why there are no PNG files; "" where there are."""
-
     folder: Path
     figures: int
     tables: int
-    no_png: str = ""
 
 
-def export_page(page: str, folder: Path) -> Exported:
-    """Writes the files and returns what was written. Of an earlier export in `folder` the files are
-    replaced.
+def export_page(page: str, pngs: Mapping[str, bytes], folder: Path) -> Exported:
+    """Writes the files and returns what was written. `pngs` are those of the page's drawings
+    (`drawing.png_files`). Of an earlier export in `folder` the files are replaced.
 
     Raises UserError where `folder` is no folder, or holds anything else.
     """
-    parts = list(parts_of(page))
+    parts = list(parts_of(page, pngs))
     _make_room(folder)
-    to_png = png_maker()
-    names = [
-        _names(part, number, not isinstance(to_png, str))
-        for number, part in enumerate(parts, start=1)
-    ]
+    names = [_names(part, number) for number, part in enumerate(parts, start=1)]
     rows = [
         [name, "figure" if part.svg else "table", part.section, part.title, part.note, *files]
         for part, (name, *files) in zip(parts, names, strict=True)
     ]
     # first: whoever stops us can be followed by another export
     write_atomically(folder / INDEX, csv_text(HEAD, rows))
-    for part, (_, svg, png, table) in zip(parts, names, strict=True):
-        for name, content in ((svg, part.svg + "\n"), (table, part.csv)):
+    for part, (_, *files) in zip(parts, names, strict=True):
+        contents: tuple[str | bytes, ...] = (part.svg + "\n", part.png, part.csv)
+        for name, content in zip(files, contents, strict=True):
             if name:
                 write_atomically(folder / name, content)
-        if png and not isinstance(to_png, str):
-            partial = folder / f"{png}.partial"
-            partial.write_bytes(to_png(part.svg))
-            os.replace(partial, folder / png)
     figures = sum(bool(part.svg) for part in parts)
-    return Exported(
-        folder, figures, len(parts) - figures, to_png if isinstance(to_png, str) and figures else ""
-    )
+    return Exported(folder, figures, len(parts) - figures)
 
 
-def _names(part: Part, number: int, png: bool) -> Names:
+def _names(part: Part, number: int) -> Names:
     """What it is called, and its files: SVG, PNG, CSV, "" for one that it does not have."""
     name = f"{number:02d}-{_slug(part.section)}-{_slug(part.title)}"[:LONGEST_NAME].rstrip("-")
-    drawn = bool(part.svg)
     return (
         name,
-        f"{name}.svg" if drawn else "",
-        f"{name}.png" if drawn and png else "",
+        f"{name}.svg" if part.svg else "",
+        f"{name}.png" if part.png else "",
         f"{name}.csv" if part.csv else "",
     )
 
@@ -139,7 +125,7 @@ def _make_room(folder: Path) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-def parts_of(page: str) -> Iterator[Part]:
+def parts_of(page: str, pngs: Mapping[str, bytes]) -> Iterator[Part]:
     """Figures and tables of the page in order, each with the section and the nearest heading above
     it."""
     body = _MAIN.search(page)
@@ -152,12 +138,12 @@ def parts_of(page: str) -> Iterator[Part]:
         elif section in NOT_EXPORTED:
             continue
         elif found["figure"] is not None:
-            yield from _figure(found["figure"], section)
+            yield from _figure(found["figure"], section, pngs)
         elif rows := _rows(found["table"]):
             yield Part(section, heading or section, "", csv_text(rows[0], rows[1:]))
 
 
-def _figure(text: str, section: str) -> Iterator[Part]:
+def _figure(text: str, section: str, pngs: Mapping[str, bytes]) -> Iterator[Part]:
     drawing = _DRAWING.search(text)
     if not drawing:
         return
@@ -168,7 +154,12 @@ def _figure(text: str, section: str) -> Iterator[Part]:
     )
     words = html.unescape(title[1]) if title else ""
     yield Part(
-        section, words, _words(note[1]) if note else "", data_of(drawing[0]), standalone(sized)
+        section,
+        words,
+        _words(note[1]) if note else "",
+        data_of(drawing[0]),
+        standalone(sized),
+        pngs.get(drawing[0], b""),
     )
 
 

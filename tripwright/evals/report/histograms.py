@@ -1,26 +1,35 @@
 """How long the episodes are: columns of equal width, those that a limit of tokens cut off on top in
-another colour (row P14, App. I)."""
+another colour (Planner-R1, appendix I; row P14)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from tripwright.evals.report.axes import Frame, Scale, grid, ticks
-from tripwright.evals.report.drawing import csv_text, svg
-from tripwright.evals.report.markup import esc, percent, plural, short
+from tripwright.evals.report.drawing import (
+    QUIET,
+    SERIES,
+    SMALL,
+    csv_text,
+    finished,
+    new_axes,
+    styled,
+)
+from tripwright.evals.report.markup import percent, plural, short
 
 COLUMNS = 24
-CUT, WHOLE = 1, 0  # colours
+WHOLE, CUT = SERIES[:2]
 
 
 def edges(longest: float) -> list[float]:
     """Round limits of about COLUMNS columns from 0 to beyond the longest."""
-    step = ticks(0.0, max(longest, 1.0), COLUMNS)[1] if longest > 0 else 1.0
-    step = max(step, 1.0)
+    raw = max(longest / COLUMNS, 1.0)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= raw)
     return [i * step for i in range(int(longest // step) + 2)]
 
 
+@styled
 def length_histogram(
     lengths: Sequence[tuple[float, bool]],
     limits: Sequence[float],
@@ -32,44 +41,44 @@ def length_histogram(
     several pictures can be compared."""
     if not lengths:
         return ""
-    frame = Frame(title, f"{unit} per episode", "% of episodes", height=200, right=14)
-    scale = Scale(frame, 14, limits[0], limits[-1], 0.0, _round_up(100 * max(highest, 0.01)))
     bins = shares(lengths, limits)
-    parts = [grid(scale)]
-    for low, high, whole, cut in bins:
-        x, width = scale.x(low) + 0.5, max(scale.x(high) - scale.x(low) - 1, 0.6)
-        words = (
-            f"{short(low)} to {short(high)} {unit}: {percent(whole + cut)} of episodes, cut off"
-            f" {percent(cut)}"
-        )
-        middle, top = scale.y(100 * whole), scale.y(100 * (whole + cut))
-        drawn = _column(x, width, middle, scale.y(0), WHOLE) + _column(x, width, top, middle, CUT)
-        parts.append(f"<g><title>{esc(words)}</title>{drawn}</g>")
-    cut_off = sum(cut for _, _, _, cut in bins)
+    lows, highs, whole, cut = zip(*bins, strict=True)
+    width = 0.95 * limits[1]
+    axes = new_axes(520, 200, 48, 14, 22, 40)
+    axes.bar(lows, whole, width, align="edge", color=WHOLE, alpha=0.85)
+    axes.bar(lows, cut, width, whole, align="edge", color=CUT, alpha=0.85)
+    axes.set_xlim(limits[0], limits[-1])
+    axes.set_ylim(0, max(highest, 0.01) * 1.05)
+    axes.locator_params(axis="y", nbins=4)
+    axes.xaxis.set_major_formatter(lambda value, _: short(value))
+    axes.yaxis.set_major_formatter(lambda value, _: short(round(100 * value, 9)))
+    axes.grid(axis="y")
+    axes.set_xlabel(f"{unit} per episode")
+    axes.figure.text(2 / 520, 1 - 11 / 200, "% of episodes", **QUIET)
+    cut_off = sum(cut)
     if cut_off:
-        parts.append(
-            f'<rect class="bar s{CUT}" x="{frame.width - 150}" y="3" width="10" height="9"/><text'
-            f' class="tick" x="{frame.width - 136}" y="11">cut off by a limit:'
-            f" {percent(cut_off)}</text>"
+        words = f"cut off by a limit: {percent(cut_off)}"
+        axes.figure.text(506 / 520, 1 - 11 / 200, words, ha="right", color=CUT, size=SMALL)
+    spots = [
+        (
+            low,
+            high,
+            0.0,
+            highest,
+            f"{short(low)} to {short(high)} {unit}: {percent(a + b)} of episodes, cut off"
+            f" {percent(b)}",
         )
+        for low, high, a, b in bins
+    ]
     ordered = sorted(length for length, _ in lengths)
     words = (
         f"{plural(len(ordered), 'episode')}: from {short(ordered[0])} to {short(ordered[-1])}"
-        f" {unit}, half of them at most "
+        f" {unit}, half of them at most {short(ordered[len(ordered) // 2])}. Cut off by a limit:"
+        f" {percent(cut_off)}."
     )
-    words += f"{short(ordered[len(ordered) // 2])}. Cut off by a limit: {percent(cut_off)}."
-    head = [
-        f"from [{unit}]",
-        f"to [{unit}]",
-        "share of episodes, whole",
-        "share of episodes, cut off",
-    ]
-    return svg("".join(parts), frame.width, frame.height, title, words, csv_text(head, bins))
-
-
-def _round_up(value: float) -> float:
-    step = ticks(0.0, value, 4)[1]
-    return math.ceil(value / step - 1e-9) * step
+    head = [f"from [{unit}]", f"to [{unit}]"]
+    head += ["share of episodes, whole", "share of episodes, cut off"]
+    return finished(axes, title, words, csv_text(head, bins), spots)
 
 
 def shares(
@@ -82,12 +91,3 @@ def shares(
         counts[min(int(length // width), len(counts) - 1)][cut] += 1
     n = len(lengths)
     return [(limits[i], limits[i + 1], whole / n, cut / n) for i, (whole, cut) in enumerate(counts)]
-
-
-def _column(x: float, width: float, top: float, floor: float, colour: int) -> str:
-    if floor - top < 0.05:
-        return ""
-    return (
-        f'<rect class="bar s{colour}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}"'
-        f' height="{floor - top:.1f}"/>'
-    )

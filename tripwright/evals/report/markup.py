@@ -33,7 +33,11 @@ class Estimate(NamedTuple):
 
 def esc(text: object) -> str:
     """Text made safe for an HTML body, an HTML attribute and SVG."""
-    return html.escape(_UNPRINTABLE.sub("�", str(text)), quote=True)
+    return html.escape(printable(text), quote=True)
+
+
+def printable(text: object) -> str:
+    return _UNPRINTABLE.sub("�", str(text))
 
 
 def number(value: Any) -> float | None:

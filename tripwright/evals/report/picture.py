@@ -1,5 +1,4 @@
-"""The README's picture: a run in one glance, as an SVG file that stands alone (literal colours, no
-page around it)."""
+"""The README's picture: a run in one glance, as an SVG file that stands alone."""
 
 from __future__ import annotations
 
@@ -7,13 +6,12 @@ from pathlib import Path
 
 from tripwright.errors import UserError
 from tripwright.evals.report.bars import rate_bars
-from tripwright.evals.report.charts import Frame, Line, line_chart, picture, still
+from tripwright.evals.report.charts import Frame, Line, line_chart
 from tripwright.evals.report.curves import points, smoothing, thin
+from tripwright.evals.report.drawing import picture
 from tripwright.evals.report.folder import read_run
 from tripwright.evals.report.results import baseline_bars
 from tripwright.evals.report.training_charts import PARTS, keys_of
-
-WIDTH, HEIGHT = 1000, 330
 
 
 def learning_curve_svg(run_folder: str | Path) -> str:
@@ -33,19 +31,10 @@ def learning_curve_svg(run_folder: str | Path) -> str:
             " rate in eval/*/score.json."
         )
     right = rate_bars(bars, "Final pass rate", width=440, name_width=112, notes=False)
-    panels = []
-    for drawn, title, x, width in (
-        (curves, "During RL (training queries, sampled)", 16, 520),
-        (right, "Final pass rate, 95% intervals", 550, 440),
-    ):
-        if drawn:
-            panels.append(f'<text class="title" x="{x}" y="28">{title}</text>')
-            panels.append(
-                still(drawn).replace(
-                    "<svg ",
-                    f'<svg x="{x}" y="44" width="{width}" height="270"'
-                    ' preserveAspectRatio="xMinYMin" ',
-                    1,
-                )
-            )
-    return picture(WIDTH, HEIGHT, "Learning curves and final pass rates", "".join(panels))
+    panels = [
+        ("During RL (training queries, sampled)", curves),
+        ("Final pass rate, 95% intervals", right),
+    ]
+    return picture(
+        "Learning curves and final pass rates", [panel for panel in panels if panel[1]], columns=2
+    )

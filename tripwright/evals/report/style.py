@@ -6,8 +6,6 @@ blindness; the dark page uses lighter tints.
 
 from __future__ import annotations
 
-import re
-
 LIGHT = {
     "paper": "#f7f7f5", "panel": "#ffffff", "ink": "#1d2430", "muted": "#626b78", "rule": "#e4e5e2", "axis": "#aeb3ba", "soft": "#f1f2f0",
     "pass": "#00704f", "fail": "#b3400a", "warn": "#fdf1df", "lit": "#fff0a8", "on": "#ffffff",
@@ -24,31 +22,7 @@ def _variables(theme: dict[str, str]) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in theme.items())
 
 
-def standalone_css(css: str, theme: dict[str, str]) -> str:
-    """Variables replaced by their colours, for viewers of SVG that know no CSS variables."""
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: theme[found.group(1)], css)
-
-
-_SERIES = "".join(
-    f".line.s{i},.raw.s{i},.range.s{i},.lead.s{i}{{stroke:var(--c{i})}}"
-    f".bar.s{i},.dot.s{i},.area.s{i},.band.s{i},.name.s{i}{{fill:var(--c{i})}}i.s{i}{{background:var(--c{i})}}"
-    for i in range(8)
-)
-CHART_CSS = (
-    """
-text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,sans-serif;fill:var(--ink)}
-.tick,.unit{fill:var(--muted);font-size:10.5px;font-variant-numeric:tabular-nums}
-.label,.barname{font-size:11.5px}.barname{font-weight:600}.strong{font-weight:700;font-size:13px}.name{font-weight:600}.last{fill:var(--muted)}
-.halo{fill:var(--panel);stroke:var(--panel);stroke-width:4;stroke-linejoin:round}
-.title{font-size:15px;font-weight:650}
-.grid{stroke:var(--rule);stroke-width:1}.axis{stroke:var(--axis);stroke-width:1}
-.line,.raw,.lead{fill:none;stroke-linejoin:round;stroke-linecap:round}
-.line{stroke-width:2}.raw{stroke-width:1;opacity:.28}.lead{stroke-width:1;opacity:.55}.band{opacity:.13}
-.area{opacity:.72;stroke:var(--panel);stroke-width:.6}.bar{opacity:.85}
-.whisker{fill:none;stroke:var(--ink);stroke-width:1.3}.range{stroke-width:2.4;opacity:.45;stroke-linecap:round}
-"""
-    + _SERIES
-)
+_KEYS = "".join(f"i.s{i}{{background:var(--c{i})}}" for i in range(8))
 
 PAGE_CSS = (
     f"""
@@ -129,5 +103,5 @@ pre{margin:6px 0;padding:10px 12px;background:var(--soft);border-radius:7px;whit
   .episode,figure,.card,tr{break-inside:avoid}.scroll{overflow:visible;border:0;width:100%}.scroll th,.scroll td{padding:4px 6px}
   .charts{grid-template-columns:1fr 1fr}figure.wide svg{min-width:0}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
-    + CHART_CSS
+    + _KEYS
 )

@@ -45,7 +45,7 @@ def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -
     rows = [name for name in order if totals[name]]
     columns = [name for name in order if any(counted[row, name] for row in rows)]
     cells = {pair: count / totals[pair[0]] for pair, count in counted.items() if count}
-    told = {
+    hover = {
         pair: (
             f"{pair[0]} → {pair[1]}: {percent(cells[pair])}, {counted[pair]:,} of"
             f" {totals[pair[0]]:,}"
@@ -53,5 +53,5 @@ def transition_matrix(works: Sequence[Work], tools: Sequence[str], title: str) -
         for pair in cells
     }
     return shaded_grid(
-        rows, columns, cells, Grid(title, "previous", "next", "what follows"), told=told
+        rows, columns, cells, Grid(title, "previous", "next", "what follows"), hover=hover
     )
