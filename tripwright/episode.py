@@ -165,8 +165,8 @@ def open_session(
     faults: Faults | None = None,
     tools: Tools | None = None,
 ) -> Session:
-    """`faults` makes the tools fail on purpose (Agent-STAR; row S9), in ways that depend on its seed
-    and the task's id alone. `tools` are those of a server that has the task's world, in the
+    """`faults` makes the tools fail on purpose (Agent-STAR; row S9), in ways that depend on its
+    seed and the task's id alone. `tools` are those of a server that has the task's world, in the
     dialect's face and pages; without them the world at hand answers."""
     tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:

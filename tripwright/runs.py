@@ -3,8 +3,8 @@ written.
 
 `transcripts.jsonl` is a journal (`files.Journal`), an episode a line. Three rules hold wherever it
 is read. A torn last line is no line yet. An id that comes again is the same episode, tried again:
-its latest line counts. An unscored episode (our side failed) stays among the others, with a verdict of null:
-the next start of the run tries it again, and whoever computes a rate leaves it out.
+its latest line counts. An unscored episode (our side failed) stays among the others, with a verdict
+of null: the next start of the run tries it again, and whoever computes a rate leaves it out.
 
 Token ids make the files large, so a first look keeps of each line only its id and its place, and
 episodes are then read one at a time.

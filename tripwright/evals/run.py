@@ -85,8 +85,8 @@ def run(
     metrics than T4's.
 
     With `faults` (tools that fail on purpose) the card and the score say so, and the score counts
-    the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its `usage` in the score.
-    Raises CostLimitReached, a UserError, when `spending` is used up.
+    the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its
+    `usage` in the score. Raises CostLimitReached, a UserError, when `spending` is used up.
     """
     spending = spending or Spending()
     task_list = list(tasks)

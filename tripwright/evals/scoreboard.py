@@ -2,9 +2,10 @@
 whatever worlds and policies they come from.
 
 The subtle things: a line may be the second try of an episode that was unscored, so the later line
-of an id wins; unscored episodes (our side failed) are out of every rate and come back in `worst_case` once
-they are more than 1%; figures do not depend on the order of the lines, because an interrupted run
-finishes in another order; several samples of one query count as one query in every interval.
+of an id wins; unscored episodes (our side failed) are out of every rate and come back in
+`worst_case` once they are more than 1%; figures do not depend on the order of the lines, because an
+interrupted run finishes in another order; several samples of one query count as one query in every
+interval.
 """
 
 from __future__ import annotations
