@@ -22,7 +22,7 @@ from tripwright.world.store import World
 
 
 @dataclass(frozen=True)
-class City:
+class HostCity:
     name: str
     nights: tuple[int, ...]  # how many nights can be spent there
     lack: str  # why none can, or ""
@@ -62,12 +62,12 @@ class CityOffers:
         """Nights in one city, with one in each of the others."""
         return self.query.days - self.city_count
 
-    def _city(self, name: str) -> City:
+    def _city(self, name: str) -> HostCity:
         few = range(1, self.longest + 1) if self.query.visiting_city_number > 1 else (self.longest,)
         rows = self.world.accommodations(name)
         fitting = stays(self.query, self.world, name)
         if not fitting:
-            return City(
+            return HostCity(
                 name,
                 (),
                 f"{counted(len(rows), 'stay')}, {self._none()}" if rows else "no stays at all",
@@ -78,12 +78,12 @@ class CityOffers:
         least = min(stay.accommodation.minimum_nights for stay in fitting)
         if least > few[-1]:
             ask = f"{those} {'asks' if len(fitting) == 1 else 'ask'} for {least:g} nights or more"
-            return City(name, (), f"{ask}, at most {nights_phrase(few[-1])} can be spent there")
+            return HostCity(name, (), f"{ask}, at most {nights_phrase(few[-1])} can be spent there")
         to_be_had = [nights for nights in few if any(stay.fits(nights) for stay in fitting)]
         if not to_be_had:
-            return City(name, (), f"{those} cannot be had for {span(few)} nights")
+            return HostCity(name, (), f"{those} cannot be had for {span(few)} nights")
         can = tuple(nights for nights in to_be_had if self.problem.offer(name, nights) is not None)
-        return City(name, can, "" if can else self._too_little(name, to_be_had[0]))
+        return HostCity(name, can, "" if can else self._too_little(name, to_be_had[0]))
 
     def _too_little(self, name: str, nights: int) -> str:
         """What a city lacks for this many nights: three meals and an attraction on each whole
@@ -237,5 +237,5 @@ class CityOffers:
             )
         return "; ".join(sentences)
 
-    def serves(self, city: City, cuisine: str) -> bool:
+    def serves(self, city: HostCity, cuisine: str) -> bool:
         return any(cuisine in row.cuisines for row in restaurants(self.world, city.name))
