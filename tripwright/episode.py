@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -44,12 +44,6 @@ class Task(Protocol):
         """The name of the world, or of the services, that answer."""
         ...
 
-    @property
-    def compared_rules(self) -> tuple[str, ...]:
-        """Sets of rules by which a training run is watched side by side; () where there is one way
-        to judge."""
-        ...
-
     def renamed(self, id: str) -> Task: ...
     def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
@@ -63,10 +57,6 @@ class Task(Protocol):
     def asked(self, transcript: Transcript) -> Asked:
         """The facts by which an unscored episode would have been judged; the worst case of a score
         counts them as failed."""
-        ...
-
-    def passes(self, episode: Episode, rules: str) -> bool:
-        """By these rules, whatever the episode was judged by."""
         ...
 
 
@@ -115,16 +105,11 @@ class Episode:
 class TaskDefaults:
     """What most tasks say alike, for frozen dataclasses with an `id` and a `query`."""
 
-    compared_rules: ClassVar[tuple[str, ...]] = ()
-
     def renamed(self, id: str) -> Any:
         return replace(self, id=id)  # type: ignore[type-var]
 
     def unscored(self, transcript: Transcript) -> Episode:
         return Episode(self, transcript, None)  # type: ignore[arg-type]
-
-    def passes(self, episode: Episode, rules: str) -> bool:
-        return episode.passed
 
 
 class WorldTask(TaskDefaults):

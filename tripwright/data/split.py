@@ -37,6 +37,11 @@ class Request:
     def marks(self) -> dict[str, Any]:
         return marks_of(self.domain, self.query)
 
+    @property
+    def id(self) -> str | None:
+        """None where the requests of its domain have none of their own."""
+        return self.query.id if "id" in self.domain.request.model_fields else None
+
     def lot(self, drawn: str) -> str:
         """By which requests are shuffled: equal for equal draws, whatever came before in the
         files."""
@@ -83,7 +88,7 @@ def _check_ids(requests: Sequence[Request]) -> None:
     """Requests that have one go by it, in their run and beside their proof."""
     known: dict[str, str] = {}
     for request in requests:
-        id = request.query.id if request.domain.identified else ""
+        id = request.id
         if id and (there := known.setdefault(id, request.source)) != request.source:
             raise UserError(
                 f"'{request.source}' has the id '{id}' of '{there}' and asks for something else:"
@@ -235,7 +240,7 @@ def _word(name: str, mark: Any) -> str:
 
 
 def _line(request: Request, idx: int | None) -> str:
-    if request.domain.identified:
+    if request.id is not None:
         return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
     numbered = {} if idx is None else {"idx": idx}
     return (

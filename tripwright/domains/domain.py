@@ -154,7 +154,7 @@ class Credit:
     looks_at: Mapping[str, tuple[str, ...]]
     fields: tuple[str, ...]
     # field of an evidence → what the answer calls it
-    called: Mapping[str, str] = field(default_factory=dict)
+    answer_fields: Mapping[str, str] = field(default_factory=dict)
 
 
 # kind of thing that an answer names or claims → (those that rest on nothing, all of them)
@@ -216,7 +216,6 @@ class Domain:
     draw: Callable[[Any], Draw]  # from a mix, or None for the usual one
     mix: type[Any] = NoMix  # settings of `draw`: the recipe's [data.mix]
     key_field: str  # a field that a request of this domain has and of no other
-    identified: bool = False  # requests have an id of their own, which files are held to
     # section of a score → field of the request
     slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})
     # what else requests are counted and divided by, beside their level
@@ -257,7 +256,7 @@ class Domain:
     judged_by: str = "rules"  # where there is one way: what a score says of it
     # (record of an episode, world, rules)
     judge_again: Callable[[Json, Any, str], Verdict] | None = None
-    # of scored ones, for the metrics of a training step
+    # of the episodes of a training step, for its metrics
     figures: Callable[[Sequence[Episode]], dict[str, Any]] = lambda episodes: {}
     # the task with verdicts that look behind gates that are shut, too
     every_group: Callable[[Task], Task] | None = None

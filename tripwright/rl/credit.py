@@ -131,6 +131,6 @@ def _concerns(name: str, fact: Fact | None, field: str, day: int | None, credit:
     if not pointed:
         return field in credit.looks_at.get(name, credit.fields)
     return any(
-        field == credit.called.get(f, f) and (day is None or d is None or day == d)
+        field == credit.answer_fields.get(f, f) and (day is None or d is None or day == d)
         for f, d in pointed
     )

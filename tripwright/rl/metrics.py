@@ -48,7 +48,6 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "reward_std": (sum((r.total - mean) ** 2 for r in rewards) / n) ** 0.5,
         "schema_rate": sum(e.verdict is not None and e.verdict.readable for e in episodes) / n,
         **_terms(episodes, rewards),
-        **_by_rules(episodes),
         "turns_mean": sum(t.turns for t in transcripts) / n,
         "completion_tokens_mean": said / n,
         "tokens": tokens,
@@ -86,15 +85,6 @@ def _terms(episodes: Sequence[Episode], rewards: Sequence[RewardBreakdown]) -> d
     return found | {
         f"reward_{name}": sum(r.parts.get(name, 0.0) for r in rewards) / n for name in own
     }
-
-
-def _by_rules(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Pass rates under the sets of rules that are watched side by side, and the gap between the
-    first two."""
-    compared = episodes[0].task.compared_rules
-    rates = [sum(e.task.passes(e, rules) for e in episodes) / len(episodes) for rules in compared]
-    found = {f"{rules}_pass_rate": rate for rules, rate in zip(compared, rates, strict=True)}
-    return found | ({f"{compared[1]}_gap": rates[0] - rates[1]} if len(compared) > 1 else {})
 
 
 def _calls(episodes: list[Episode]) -> dict[str, Any]:

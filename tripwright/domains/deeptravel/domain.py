@@ -134,7 +134,6 @@ DOMAIN = Domain(
     draw=_draw,
     mix=Mix,
     key_field="origin",
-    identified=True,
     # the two halves of row D12
     marks=lambda request: {"wishes": "with" if request.constrained else "without"},
     origin=lambda request: request.origin,

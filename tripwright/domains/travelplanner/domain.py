@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.domain import Credit, Domain, Place
@@ -31,6 +31,7 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.tools.faces import FACES
 from tripwright.domains.travelplanner.tools.samples import sample_arguments
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
+from tripwright.episode import Episode
 from tripwright.errors import UserError
 from tripwright.policies.settings import Chosen, Settings, plain
 from tripwright.verdict import FORMAT, SCHEMA, Verdict
@@ -87,6 +88,27 @@ def _check_requests(requests: list[tuple[int, Query]], place: Place, path: Path)
                 f"{path}:{line}: the request is for {query.days} days and gives {len(query.date)}"
                 " dates."
             )
+
+
+def _figures(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Pass rates under the official and the strict rules, whichever the reward goes by, and the gap
+    between them."""
+    official, strict = (
+        sum(_passes(episode, rules) for episode in episodes) / len(episodes)
+        for rules in ("official", "strict")
+    )
+    return {
+        "official_pass_rate": official,
+        "strict_pass_rate": strict,
+        "strict_gap": official - strict,
+    }
+
+
+def _passes(episode: Episode, rules: str) -> bool:
+    if episode.verdict is not None and episode.verdict.rules == rules:
+        return episode.verdict.final
+    task = cast(TripTask, episode.task)
+    return judge(task.query, episode.more.get("plan"), task.world, check_rules(rules)).final
 
 
 def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict:
@@ -154,7 +176,8 @@ DOMAIN = Domain(
     facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
     rules=RULES,
     judge_again=_judge_again,
-    credit=Credit(places_of, LOOKS_AT, FIELDS, called={"current_city": "city"}),
+    figures=_figures,
+    credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     labels={
         "org": "From",
         "dest": "To",
