@@ -29,8 +29,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -83,6 +85,7 @@ def train(model: Any, chat: ChatFormat, options: argparse.Namespace) -> None:
         model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
     )
     shuffle = torch.Generator().manual_seed(options.seed)
+    recent: deque[float] = deque(maxlen=10)  # mean rewards of the last steps
 
     for step in range(options.steps):
         start = time.monotonic()
@@ -113,10 +116,12 @@ def train(model: Any, chat: ChatFormat, options: argparse.Namespace) -> None:
             optimizer.zero_grad()
 
         # Print. A group whose rewards are all the same has no advantages, and so no signal. What
-        # should rise is the reward; the loss stays near 0, because a group's advantages cancel.
+        # should rise is the reward, over tens of steps: each has other requests. The loss is always
+        # near 0, because the advantages of a group cancel.
+        recent.append(float(rewards_PG.mean()))
         signal = (advantages_PG != 0).any(1).float().mean()
         print(
-            f"step {step + 1:3}  reward {rewards_PG.mean():.3f}"
+            f"step {step + 1:3}  reward {recent[-1]:.3f} (of ten steps {fmean(recent):.3f})"
             f"  passed {sum(episode.passed for episode in episodes) / len(episodes):.1%}"
             f"  groups with a signal {signal:.0%}  loss {sum(losses) / len(losses):+.4f}"
             f"  gradient norm {sum(norms) / len(norms):.3f}  {time.monotonic() - start:.1f} s",
