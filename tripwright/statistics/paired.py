@@ -21,7 +21,7 @@ from tripwright.statistics.resampling import CONFIDENCE, Interval
 
 FLIPS = 9999  # random choices of signs where there are too many to count
 SMALLEST_P = 1 / (1 + FLIPS)  # that these can give
-MOST_BITS = 4_000_000  # of the number that holds the exact count
+MOST_ADDITIONS = 4_000_000  # of an exact count
 BISECTIONS = 60
 
 
@@ -39,7 +39,7 @@ def sign_flip(differences: Sequence[Fraction | int], seed: int = 0) -> float:
     if total == len(whole):  # all of one size
         ups = sum(d > 0 for d in whole)
         return mcnemar_exact(ups, len(whole) - ups)
-    if total * (len(whole) + 1) <= MOST_BITS:
+    if total * (len(whole) + 1) <= MOST_ADDITIONS:
         return _exact(sizes, observed)
     rng, as_far = Random(seed), 0
     for _ in range(FLIPS):
@@ -59,20 +59,17 @@ def _whole(differences: list[Fraction]) -> list[int]:
 
 
 def _exact(sizes: Counter[int], observed: int) -> float:
-    """Share of the 2^m choices of signs whose sum is at least `observed` from zero.
+    """Chance that the sum is at least `observed` from zero, all choices of signs being as likely.
 
-    The choices whose positive differences add up to j are the coefficient of x^j in Π (1 +
-    x^size)^count; the sum is then 2j − total. All coefficients stand in one long integer, in fields
-    of `width` bits (x = 2^width): products of integers are products of polynomials, and a remainder
-    by 2^width − 1 is the sum of the fields.
+    `chances[j]` is that of positive differences which add up to j: the sum is then 2j − total. Each
+    further difference is among them with chance ½.
     """
-    count = sum(sizes.values())
-    total = sum(size * times for size, times in sizes.items())
-    width = count + 1  # all coefficients together are 2^count
-    product: int = math.prod((1 + (1 << (width * size))) ** times for size, times in sizes.items())
-    lower_tail = product & ((1 << (width * ((total - observed) // 2 + 1))) - 1)
-    choices = lower_tail % ((1 << width) - 1)
-    return min(1.0, 2 * choices / (1 << count))
+    import numpy as np  # a tenth of a second to import: only for those who test
+
+    chances = np.ones(1)
+    for size in sizes.elements():
+        chances = (np.pad(chances, (0, size)) + np.pad(chances, (size, 0))) / 2
+    return min(1.0, 2 * float(chances[: (len(chances) - 1 - observed) // 2 + 1].sum()))
 
 
 def paired_interval(gained: int, lost: int, n: int, confidence: float = CONFIDENCE) -> Interval:

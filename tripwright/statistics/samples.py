@@ -14,7 +14,7 @@ from math import comb
 
 
 def pass_at_k(n: int, passes: int, k: int) -> Fraction:
-    """Chance that at least one of k samples passes, where `passed` of n did:  1 − C(n − passed, k)
+    """Chance that at least one of k samples passes, where `passes` of n did:  1 − C(n − passed, k)
     / C(n, k)  (Chen et al. 2021, eq. 1)."""
     _check(n, passes, k)
     return 1 - Fraction(comb(n - passes, k), comb(n, k))

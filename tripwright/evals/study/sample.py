@@ -41,7 +41,7 @@ class StudyRun:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class StudyEpisode:
     """One scored transcript: its id, what it asks (a hash), and where its line is."""
 
     id: str
@@ -81,7 +81,7 @@ def make_study(
 ) -> StudyCounts:
     """Draws at most `per_run` items of each run and writes the study. Equal files and seeds give
     equal studies."""
-    indexes: dict[str, dict[str, list[Candidate]]] = {}
+    indexes: dict[str, dict[str, list[StudyEpisode]]] = {}
     unscored = 0
     for source in runs:
         indexes[source.run], left_out = _index(source.path)
@@ -115,7 +115,7 @@ def make_study(
     )
 
 
-def _preference(indexes: Mapping[str, Mapping[str, list[Candidate]]], rng: Random) -> list[str]:
+def _preference(indexes: Mapping[str, Mapping[str, list[StudyEpisode]]], rng: Random) -> list[str]:
     """All requests at random, those that more runs answer first: every run draws from the front, so
     the runs draw the same."""
     answered = Counter(request for index in indexes.values() for request in index)
@@ -125,8 +125,8 @@ def _preference(indexes: Mapping[str, Mapping[str, list[Candidate]]], rng: Rando
 
 
 def _draw(
-    index: Mapping[str, list[Candidate]], requests: Sequence[str], per_run: int, rng: Random
-) -> list[Candidate]:
+    index: Mapping[str, list[StudyEpisode]], requests: Sequence[str], per_run: int, rng: Random
+) -> list[StudyEpisode]:
     """One transcript of each of the first wanted requests that this run answers."""
     return [
         rng.choice(index[request])
@@ -134,9 +134,9 @@ def _draw(
     ]
 
 
-def _index(path: Path) -> tuple[dict[str, list[Candidate]], int]:
+def _index(path: Path) -> tuple[dict[str, list[StudyEpisode]], int]:
     """Request → its transcripts, and how many are unscored."""
-    index: dict[str, list[Candidate]] = {}
+    index: dict[str, list[StudyEpisode]] = {}
     unscored = 0
     for line in episode_lines(path):
         candidate = _scored(line)
@@ -147,7 +147,7 @@ def _index(path: Path) -> tuple[dict[str, list[Candidate]], int]:
     return index, unscored
 
 
-def _scored(line: EpisodeLine) -> Candidate | None:
+def _scored(line: EpisodeLine) -> StudyEpisode | None:
     """Raises UserError for a line that raters could not make sense of."""
     record = line.record()
     request = record.get("request")
@@ -166,7 +166,9 @@ def _scored(line: EpisodeLine) -> Candidate | None:
         return None
     words = str(request.get("query") or json.dumps(request, sort_keys=True))
     id = line.place.id or str(line.place.number)
-    return Candidate(id, hashlib.sha256(" ".join(words.split()).encode()).hexdigest(), line.place)
+    return StudyEpisode(
+        id, hashlib.sha256(" ".join(words.split()).encode()).hexdigest(), line.place
+    )
 
 
 def _stem(path: Path) -> str:
