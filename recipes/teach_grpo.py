@@ -235,6 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "  tripwright sft recipes/nano/cold_start.toml --out runs/nano/cold_start\n"
             "or give one with --model (after `make quickstart`: runs/quickstart/model/sft)."
         )
+    if options.out is not None and options.out.exists():
+        parser.error(f"'{options.out}' is there already: name another folder with --out.")
     model, tokenizer = load_model(options.model)
     train(model.float(), ChatFormat(tokenizer, DIALECT.schemas()), options)
     if options.out is not None:

@@ -161,6 +161,9 @@ def test_it_trains_a_model_from_a_folder_and_saves_it(
     before = talker.state_dict()
     assert any(not torch.equal(p, before[name]) for name, p in trained.state_dict().items())
 
+    with pytest.raises(SystemExit):  # what was trained is not overwritten
+        teach.main(["--model", f"{tmp_path}/start", "--out", f"{tmp_path}/start"])
+
 
 def test_without_a_model_it_says_how_to_make_one(
     teach: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
