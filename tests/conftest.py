@@ -520,10 +520,11 @@ def lab() -> SimpleNamespace:
 
 @pytest.fixture
 def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """given_groups(groups, …): players find these episodes instead of playing, the n-th call the
+    """given_groups(groups, …): workers find these episodes instead of playing, the n-th call the
     n-th groups and then the last again; the list that comes back holds the tasks of every call."""
     pytest.importorskip("torch")
-    from tripwright.rl.rollouts import Group, RolloutWorker
+    from tripwright.rl.rollout_worker import RolloutWorker
+    from tripwright.rl.rollouts import Group
 
     def give(*calls: list[list[Episode]]) -> list[list[str]]:
         asked: list[list[str]] = []

@@ -30,6 +30,9 @@ class StopReason(StrEnum):
     UNSCORED = "unscored"  # our side failed (endpoint dead, tool host down): no verdict, no reward
 
 
+OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)  # cut by a token limit
+
+
 @dataclass(frozen=True)
 class Rows:
     """What a model was shown of a tool's answer, as data: the fields, the precision and the rows

@@ -3,14 +3,13 @@ algorithm in one file (docs/training.md)."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge
 
 from tripwright.errors import UserError
-from tripwright.learning.batches import by_target, collate, logprobs_of
+from tripwright.learning.batches import by_target, logprobs_of
 from tripwright.rl.rl_loop import RlLoop, action_logits
 from tripwright.rl.rollouts import Rollout
 from tripwright.rl.settings import RolloutSettings
@@ -32,13 +31,11 @@ class ReinforceSettings(RolloutSettings):
 class Reinforce(RlLoop[ReinforceSettings]):
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
-        self.rolled = time.monotonic()
-        scored = [
+        groups = self.play(self.settings.prompts_per_step)
+        scored = [  # the failures of our own side are left out: nobody learns from them
             (episode, reward, number)
             for number, group in enumerate(groups)
-            for episode, reward in zip(group.episodes, group.rewards, strict=True)
-            if reward is not None  # None: the failure was ours, and nobody learns from it
+            for episode, reward in group.scored_members
         ]
         mean = sum(reward.total for _, reward, _ in scored) / max(1, len(scored))
         baseline = mean if self.settings.baseline == "mean" else 0.0
@@ -52,11 +49,8 @@ class Reinforce(RlLoop[ReinforceSettings]):
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
         norms = []
         for minibatch in self.minibatches(rollouts):
-            minibatch.sort(key=lambda r: len(r.row[0]))  # rows of like length need little padding
             tokens = sum(r.tokens for r in minibatch)
-            for first in range(0, len(minibatch), self.settings.micro_batch_size):
-                rows = minibatch[first : first + self.settings.micro_batch_size]
-                batch = collate([r.row for r in rows]).to(self.decoder.device)
+            for rows, batch in self.micro_batches(minibatch):
                 action_mask_NT = batch.mask > 0
                 logprobs = logprobs_of(
                     action_logits(self.decoder, batch, self.settings), batch.targets[action_mask_NT]

@@ -97,7 +97,7 @@ def test_a_model_that_is_trained_is_the_one_that_is_read(tiny_model: Any) -> Non
     model = tiny_model("qwen3", 50)
     decoder, batch = Decoder(model), collate([([1, 2, 3], [0, 1, 1], [0.0] * 3)])
     with torch.no_grad():
-        before = token_logits(decoder, batch)
+        before = token_logits(decoder, batch, "float32")
         filled(model)
         Optimizers(model, replace(OptimizerSettings(), name="adamw")).step()
-        assert not torch.equal(before, token_logits(decoder, batch))
+        assert not torch.equal(before, token_logits(decoder, batch, "float32"))

@@ -25,7 +25,8 @@ pytest.importorskip("torch")
 
 from tripwright.rl.grpo import GrpoSettings
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group, RolloutWorker
+from tripwright.rl.rollout_worker import RolloutWorker
+from tripwright.rl.rollouts import Group
 from tripwright.sft.trainer import SftSettings
 from tripwright.training import stages
 from tripwright.training.recipe import Recipe, Reinforcement, load_recipe

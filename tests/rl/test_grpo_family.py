@@ -24,8 +24,9 @@ from tripwright.learning.optim import OptimizerSettings
 from tripwright.rl.grpo import Filter, Grpo, GrpoSettings, Kl
 from tripwright.rl.objectives import Importance
 from tripwright.rl.replay import ReplaySettings
-from tripwright.rl.rollouts import Rollout, RolloutWorker
-from tripwright.rl.settings import OVERLONG
+from tripwright.rl.rollout_worker import RolloutWorker
+from tripwright.rl.rollouts import Rollout
+from tripwright.transcript import OVERLONG
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(

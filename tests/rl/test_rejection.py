@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 
 from tripwright.learning.optim import OptimizerSettings
-from tripwright.rl.rejection import Rejection, RejectionSettings, kept
+from tripwright.rl.rejection import Rejection, RejectionSettings, distinct_passing
 from tripwright.rl.rollouts import Group
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
@@ -58,7 +58,7 @@ def test_only_different_passing_episodes_are_kept_and_not_too_many(
         lab.episode(model, 5, lab.empty),
         lab.episode(model, 6, None),
     ]
-    found = kept(group(lab, [*others, *passing]), 0, 2)
+    found = distinct_passing(group(lab, [*others, *passing]), 0, 2)
     assert [r.episode for r in found] == [passing[0], passing[2]]
 
 

@@ -27,10 +27,10 @@ def loss_and_gradient(model: Any, packed: bool) -> tuple[Any, Any]:
     model.zero_grad()
     if packed:
         batch, positions, blocks = pack(rows)
-        logits = token_logits(decoder, batch, batch.real, positions, blocks)
+        logits = token_logits(decoder, batch, "float32", batch.real, positions, blocks)
     else:
         batch = collate([(ids, mask, [0.0] * len(ids)) for ids, mask in rows])
-        logits = token_logits(decoder, batch, batch.real)
+        logits = token_logits(decoder, batch, "float32", batch.real)
     nll = torch.nn.functional.cross_entropy(logits, batch.targets[batch.real], reduction="none")
     loss = (nll * batch.mask[batch.real]).sum() / batch.mask.sum()
     loss.backward()
@@ -56,7 +56,7 @@ def test_no_transcript_sees_another(tiny_model: Any) -> None:
     ]
     with torch.no_grad():
         a, b = (
-            (token_logits(decoder, batch, batch.real, positions, blocks))
+            (token_logits(decoder, batch, "float32", batch.real, positions, blocks))
             for batch, positions, blocks in (pack(rows), pack(changed))
         )
     others = LENGTHS[0] - 1

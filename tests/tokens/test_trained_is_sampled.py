@@ -170,7 +170,9 @@ def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
     for transcript in found.values():
         batch, said = collate([row_of(transcript)]), torch.tensor(transcript.loss_mask[1:]).bool()
         with torch.no_grad():
-            logits = token_logits(Decoder(talker), batch).view(*batch.ids.shape, -1)[0, : len(said)]
+            logits = token_logits(Decoder(talker), batch, "float32").view(*batch.ids.shape, -1)[
+                0, : len(said)
+            ]
         expected = logits.log_softmax(-1).gather(
             1, torch.tensor(transcript.token_ids[1:])[:, None]
         )[:, 0]
@@ -246,9 +248,9 @@ def test_logits_of_chosen_positions_are_those_of_all(
     talker: Any, transcripts: list[Transcript]
 ) -> None:
     batch, decoder = collate([row_of(t) for t in transcripts[:3]]), Decoder(talker)
-    everywhere = token_logits(decoder, batch).view(*batch.ids.shape, -1)
+    everywhere = token_logits(decoder, batch, "float32").view(*batch.ids.shape, -1)
     torch.testing.assert_close(
-        token_logits(decoder, batch, batch.mask > 0),
+        token_logits(decoder, batch, "float32", batch.mask > 0),
         everywhere[batch.mask > 0],
         atol=1e-4,
         rtol=1e-4,

@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("torch")
 
 from tripwright.rl.grpo import GrpoSettings
-from tripwright.rl.settings import OVERLONG
 from tripwright.sft.trl import check_for_trl
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_tables import Recipe
+from tripwright.transcript import OVERLONG
 
 FOLDER = Path(__file__).parents[2] / "recipes"
 NAMES = sorted(

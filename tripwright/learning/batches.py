@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tripwright.inference.cache import Cache, round_up
 from tripwright.inference.decoder import Decoder
+from tripwright.inference.precision import autocast, precision_named
 
 
 @dataclass(frozen=True)
@@ -73,22 +74,24 @@ def logprobs_of(logits: Tensor, targets: Tensor) -> Tensor:
 def token_logits(
     decoder: Decoder,
     batch: Batch,
+    dtype: str,
     where: Tensor | None = None,
     positions: Tensor | None = None,
     cache: Cache | None = None,
 ) -> Tensor:
     """Logits in fp32 at the places of `where` (B, T) bool: (N, vocabulary); at all places without
-    it.
+    it. `dtype` of the matrix products, one of `PRECISIONS`.
 
     `positions` and `cache` are for rows that hold several transcripts (`packing`); without them a
     row is one transcript.
     """
     if positions is None:
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
-    hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
-    if where is None:
-        return decoder.logits(hidden)
-    # index_select, because the backward pass of a boolean index is slower
-    chosen = where.flatten().nonzero()[:, 0]
-    padded = torch.nn.functional.pad(chosen, (0, round_up(len(chosen), 256) - len(chosen)))
-    return decoder.logits(hidden.index_select(0, padded))[: len(chosen)]
+    with autocast(precision_named(dtype), decoder.device.type):
+        hidden = decoder.hidden(batch.ids, positions, cache).flatten(0, 1)
+        if where is None:
+            return decoder.logits(hidden)
+        # index_select, because the backward pass of a boolean index is slower
+        places = where.flatten().nonzero()[:, 0]
+        padded = torch.nn.functional.pad(places, (0, round_up(len(places), 256) - len(places)))
+        return decoder.logits(hidden.index_select(0, padded))[: len(places)]

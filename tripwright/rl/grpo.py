@@ -17,7 +17,6 @@ Papers' algorithms are settings of this one: DAPO (row S7) is `filter.min_std = 
 from __future__ import annotations
 
 import copy
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from torch import Tensor
 from tripwright.errors import UserError
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
-from tripwright.learning.batches import Batch, by_target, collate, logprobs_of
+from tripwright.learning.batches import Batch, by_target, logprobs_of
 from tripwright.rl.correction import corrected
 from tripwright.rl.credit import advantages_by_evidence
 from tripwright.rl.objectives import (
@@ -147,14 +146,13 @@ class Grpo(RlLoop[GrpoSettings]):
         )
         self.replay = ReplayBuffer(settings.replay, self.trips) if settings.replay else None
         if self.replay is not None:
-            self.kept = (*self.kept, "replay")
+            self.checkpointed = (*self.checkpointed, "replay")
 
     def take_step(self) -> dict[str, Any]:
         settings, scale = self.settings, self.begin_step()
         groups = self.explore()
         least = settings.filter.min_std
         kept = [group for group in groups if least is None or group.std() > least]
-        self.rolled = time.monotonic()
 
         rollouts: list[Rollout] = []
         correction: dict[str, float] = {}
@@ -186,10 +184,9 @@ class Grpo(RlLoop[GrpoSettings]):
     def explore(self) -> list[Group]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough
         of them have something to teach."""
-        settings, reward = self.settings, self.curriculum.reward
-        count = settings.prompts_per_step
+        settings, count = self.settings, self.settings.prompts_per_step
         again = self.replay.due(self.step, count) if self.replay is not None else []
-        groups = self.worker.play([*again, *self.draw(count - len(again))], reward)
+        groups = self.play(count - len(again), again)
         for group in groups[: len(again)]:
             group.replayed = True
         if settings.filter.refill and settings.filter.min_std is not None:
@@ -197,7 +194,7 @@ class Grpo(RlLoop[GrpoSettings]):
                 missing = count - sum(group.std() > settings.filter.min_std for group in groups)
                 if missing <= 0:
                     break
-                groups += self.worker.play(self.draw(missing), reward)
+                groups += self.play(missing)
         return groups
 
     def finer(self, group: Group) -> list[list[float] | None]:
@@ -242,10 +239,7 @@ class Grpo(RlLoop[GrpoSettings]):
         # Where only the advantage drives, episodes without one have no gradient; their tokens still
         # count in the denominators.
         live = [r for r in minibatch if self.computes(r)]
-        live.sort(key=lambda r: len(r.episode.transcript.token_ids))
-        for first in range(0, len(live), settings.micro_batch_size):
-            rows = live[first : first + settings.micro_batch_size]
-            batch = collate([r.row for r in rows]).to(self.decoder.device)
+        for rows, batch in self.micro_batches(live):
             weights_NT = token_weights(
                 batch.mask,
                 settings.aggregation,

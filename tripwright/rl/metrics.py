@@ -12,9 +12,8 @@ from tripwright.episode import Episode
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rewards.weighted import PASS, dense, success, terms
 from tripwright.rl.rollouts import Group
-from tripwright.rl.settings import OVERLONG
 from tripwright.rl.theory import variances
-from tripwright.transcript import StopReason
+from tripwright.transcript import OVERLONG, StopReason
 
 # where a dialect ends an episode for them
 MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)
@@ -59,7 +58,10 @@ def describe(groups: Sequence[Group]) -> dict[str, Any]:
         "replayed_solved": sum(group.replayed and group.solved for group in groups),
         **domain_named(episodes[0].task.domain).figures(episodes),
         "kept_groups": sum(group.std() > 0 for group in groups) / len(groups),
-        "failed_groups": sum(group.scored and not group.passed for group in groups) / len(groups),
+        "failed_groups": sum(
+            group.scored and not any(e.passed for e in group.episodes) for group in groups
+        )
+        / len(groups),
         "solved_groups": sum(
             group.scored and all(episode.passed for episode in group.episodes) for group in groups
         )

@@ -13,7 +13,6 @@ episode.
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -40,7 +39,7 @@ from tripwright.rl.settings import RolloutSettings
 
 @dataclass(frozen=True, kw_only=True)
 class PpoSettings(RolloutSettings):
-    group: Annotated[int, Ge(1)] = 1
+    group_size: Annotated[int, Ge(1)] = 1
     clip: Clip = Clip(dual=None)
     aggregation: Literal["token-mean", "trajectory-mean"] = "token-mean"
     gamma: Annotated[float, Ge(0), Le(1)] = 1.0
@@ -57,7 +56,7 @@ class PpoSettings(RolloutSettings):
 class Ppo(RlLoop[PpoSettings]):
     """Trains a value head beside the model."""
 
-    kept = (*RlLoop.kept, "value_head", "value_optimizer")
+    checkpointed = (*RlLoop.checkpointed, "value_head", "value_optimizer")
 
     def set_up(self) -> None:
         self.value_head = nn.Linear(self.model.config.hidden_size, 1, device=self.decoder.device)
@@ -69,13 +68,11 @@ class Ppo(RlLoop[PpoSettings]):
 
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
-        self.rolled = time.monotonic()
+        groups = self.play(self.settings.prompts_per_step)
         rollouts = [
-            Rollout(episode, made, 1.0, p)
+            Rollout(episode, reward, 1.0, p)
             for p, group in enumerate(groups)
-            for episode, made in zip(group.episodes, group.rewards, strict=True)
-            if made is not None
+            for episode, reward in group.scored_members
         ]
         rollouts = [r for r in rollouts if r.tokens]
         return self.end_step(groups, rollouts, scale, self.update(rollouts, scale))

@@ -7,15 +7,13 @@ and what passes already is taught again: that is the point of the comparison.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import torch.nn.functional as F
 from annotated_types import Ge
 
-from tripwright.inference.precision import autocast, precision_named
-from tripwright.learning.batches import collate, token_logits
+from tripwright.learning.batches import token_logits
 from tripwright.rl.rl_loop import RlLoop
 from tripwright.rl.rollouts import Group, Rollout
 from tripwright.rl.settings import RolloutSettings
@@ -32,26 +30,20 @@ class RejectionSettings(RolloutSettings):
 class Rejection(RlLoop[RejectionSettings]):
     def take_step(self) -> dict[str, Any]:
         scale = self.begin_step()
-        groups = self.worker.play(self.draw(self.settings.prompts_per_step), self.curriculum.reward)
-        self.rolled = time.monotonic()
-        rollouts = [r for p, group in enumerate(groups) for r in kept(group, p, self.settings.keep)]
+        groups = self.play(self.settings.prompts_per_step)
+        most = self.settings.keep
+        rollouts = [r for p, group in enumerate(groups) for r in distinct_passing(group, p, most)]
         figures = self.update(rollouts, scale)
-        return self.end_step(
-            groups, rollouts, scale, {**figures, "trained_episodes": len(rollouts)}
-        )
+        figures["trained_episodes"] = len(rollouts)
+        return self.end_step(groups, rollouts, scale, figures)
 
     def update(self, rollouts: list[Rollout], scale: float) -> dict[str, float]:
-        settings, norms, total, tokens_seen = self.settings, [], 0.0, 0
+        norms, total, tokens_seen = list[float](), 0.0, 0
         for minibatch in self.minibatches(rollouts):
-            minibatch.sort(key=lambda r: len(r.row[0]))
             tokens = sum(r.tokens for r in minibatch)
-            for first in range(0, len(minibatch), settings.micro_batch_size):
-                batch = collate(
-                    [r.row for r in minibatch[first : first + settings.micro_batch_size]]
-                ).to(self.decoder.device)
+            for _, batch in self.micro_batches(minibatch):
                 action_mask_NT = batch.mask > 0
-                with autocast(precision_named(settings.dtype), self.decoder.device.type):
-                    logits = token_logits(self.decoder, batch, action_mask_NT)
+                logits = token_logits(self.decoder, batch, self.settings.dtype, action_mask_NT)
                 nll = F.cross_entropy(logits, batch.targets[action_mask_NT], reduction="sum")
                 (nll / tokens).backward()
                 total += float(nll.detach())
@@ -60,12 +52,11 @@ class Rejection(RlLoop[RejectionSettings]):
         return {"loss": total / max(1, tokens_seen), "grad_norm": sum(norms) / max(1, len(norms))}
 
 
-def kept(group: Group, number: int, most: int) -> list[Rollout]:
+def distinct_passing(group: Group, number: int, most: int) -> list[Rollout]:
     """Passing episodes of one task, different ones, `most` at most."""
-    found: dict[tuple[int, ...], Rollout] = {}
-    for episode, made in zip(group.episodes, group.rewards, strict=True):
-        if made is not None and episode.passed and episode.transcript.has_tokens:
-            found.setdefault(
-                tuple(episode.transcript.token_ids), Rollout(episode, made, 1.0, number)
-            )
-    return list(found.values())[:most]
+    rollouts: dict[tuple[int, ...], Rollout] = {}
+    for episode, reward in group.scored_members:
+        if episode.passed and episode.transcript.has_tokens:
+            ids = tuple(episode.transcript.token_ids)
+            rollouts.setdefault(ids, Rollout(episode, reward, 1.0, number))
+    return list(rollouts.values())[:most]

@@ -3,6 +3,7 @@ a checkpoint holds."""
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -15,9 +16,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Task
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.inference.precision import autocast, precision_named
-from tripwright.learning.batches import Batch, token_logits
+from tripwright.learning.batches import Batch, collate, token_logits
 from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers
 from tripwright.learning.trips import Trips
@@ -25,7 +24,8 @@ from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.named import reward_named
 from tripwright.rl.meter import Meter
 from tripwright.rl.metrics import describe
-from tripwright.rl.rollouts import Group, Rollout, RolloutWorker
+from tripwright.rl.rollout_worker import RolloutWorker, sampling_policy
+from tripwright.rl.rollouts import Group, Rollout
 from tripwright.rl.settings import RolloutSettings
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -38,11 +38,11 @@ class RlLoop(ABC, Generic[S]):
     """A `learning.loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on
     `trips`.
 
-    `faults` are of the rollouts' tools (row S9). `kept` are the attributes whose state a checkpoint
-    holds, beside the model's.
+    `faults` are of the rollouts' tools (row S9). `checkpointed` names the attributes whose state a
+    checkpoint holds, beside the step and the order of minibatches.
     """
 
-    kept: tuple[str, ...] = ("optimizers", "trips", "curriculum", "clock", "meter")
+    checkpointed: tuple[str, ...] = ("model", "optimizers", "trips", "curriculum", "clock", "meter")
 
     def __init__(
         self,
@@ -58,25 +58,14 @@ class RlLoop(ABC, Generic[S]):
         self.model, self.trips, self.settings, self.step = model, trips, settings, 0
         self.decoder = Decoder(model)
         self.optimizers = Optimizers(model, settings.optimizer)
-        rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
-        sampling = Sampling(
-            settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
-        )
-        sampling.check_on_policy()
-        policy = LocalPolicy(model, chat, sampling)
-        self.worker = RolloutWorker(
-            policy, dialect, settings.group_size, settings.rules, faults, tools=tools
-        )
-        rewards = [
-            reward_named(named, trips.domain.rewards) for named in settings.curriculum.rewards
-        ]
-        self.curriculum, self.clock = (
-            CurriculumState(settings.curriculum, rewards),
-            Clock(settings.steps, settings.max_minutes),
-        )
+        policy, size = sampling_policy(model, chat, settings, seed), settings.group_size
+        self.worker = RolloutWorker(policy, dialect, size, settings.rules, faults, tools=tools)
+        rewards = [reward_named(name, trips.domain.rewards) for name in settings.curriculum.rewards]
+        self.curriculum = CurriculumState(settings.curriculum, rewards)
+        self.clock = Clock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
-        self.began = self.rolled = 0.0
+        self.step_start = self.update_start = 0.0
         self.set_up()
 
     def set_up(self) -> None:
@@ -97,31 +86,41 @@ class RlLoop(ABC, Generic[S]):
         """Passes over the trips so far; 0 where new ones are made for ever."""
         return self.trips.position / self.trips.per_epoch if self.trips.per_epoch else 0.0
 
-    def draw(self, count: int) -> list[tuple[int, Task]]:
-        """The next trips, each with its number in the stream."""
-        return [(self.trips.position, next(self.trips)) for _ in range(count)]
+    def play(self, count: int, replays: Sequence[tuple[int, Task]] = ()) -> list[Group]:
+        """Groups of rewarded episodes: of trips that are played again, known by their number in the
+        stream, and of the next `count` ones."""
+        trips = [*replays, *((self.trips.position, next(self.trips)) for _ in range(count))]
+        groups = self.worker.play(trips, self.curriculum.reward)
+        self.update_start = time.monotonic()
+        return groups
 
     def minibatches(self, items: Sequence[Item]) -> Iterator[list[Item]]:
         """What each optimizer step of a step learns from: `epochs_per_batch` times all of the
         items, in a new order, in `minibatches` parts."""
         for _ in range(self.settings.epochs_per_batch):
-            shuffled = [
-                items[i] for i in torch.randperm(len(items), generator=self.shuffle).tolist()
-            ]
+            order = torch.randperm(len(items), generator=self.shuffle).tolist()
             # none at all where every rollout is unscored
-            size = max(1, -(-len(shuffled) // self.settings.minibatches))
-            yield from (shuffled[start : start + size] for start in range(0, len(shuffled), size))
+            size = max(1, math.ceil(len(items) / self.settings.minibatches))
+            for start in range(0, len(items), size):
+                yield [items[i] for i in order[start : start + size]]
+
+    def micro_batches(self, rollouts: Sequence[Rollout]) -> Iterator[tuple[list[Rollout], Batch]]:
+        """What each forward pass of an update reads: rows of like length, which need little
+        padding."""
+        size = self.settings.micro_batch_size
+        by_length = sorted(rollouts, key=lambda r: len(r.row[0]))
+        for start in range(0, len(by_length), size):
+            rows = by_length[start : start + size]
+            yield rows, collate([r.row for r in rows]).to(self.decoder.device)
 
     def begin_step(self) -> float:
         """Starts the step's watch and sets the curriculum's stage. The share of the learning rate
         that this step has."""
-        self.began = time.monotonic()
+        self.step_start = time.monotonic()
         self.curriculum.begin(self.step, self.epochs)
-        self.worker.counted.clear()
-        settings = self.settings
-        return min(1.0, (self.step + 1) / max(1, settings.warm_up_steps)) * (
-            1 - (1 - settings.final_rate) * self.progress
-        )
+        self.worker.engine_counts.clear()
+        warm_up = min(1.0, (self.step + 1) / max(1, self.settings.warm_up_steps))
+        return warm_up * (1 - (1 - self.settings.final_rate) * self.progress)
 
     def end_step(
         self,
@@ -132,54 +131,44 @@ class RlLoop(ABC, Generic[S]):
     ) -> dict[str, Any]:
         """Counts the step; what it was like, with `figures` of the update. `groups` were played,
         `rollouts` trained on."""
-        now, following = time.monotonic(), self.curriculum.next_reward
-        described = describe(groups)
+        now, next_reward = time.monotonic(), self.curriculum.next_reward
+        seconds, update_seconds = now - self.step_start, now - self.update_start
+        passes = self.settings.epochs_per_batch
         row = {
-            **described,
+            **describe(groups),
             **figures,
             "curriculum_stage": self.curriculum.stage + 1,
             "learning_rate": self.settings.optimizer.adamw_learning_rate * scale,
             **({"epoch": self.epochs} if self.trips.per_epoch else {}),
-            "rollout_seconds": self.rolled - self.began,
-            "update_seconds": now - self.rolled,
-            **self.meter.step(
-                groups,
-                rollouts,
-                self.settings.epochs_per_batch,
-                now - self.began,
-                now - self.rolled,
-            ),
-            **self.worker.counted,
+            "rollout_seconds": seconds - update_seconds,
+            "update_seconds": update_seconds,
+            **self.meter.step(groups, rollouts, passes, seconds, update_seconds),
+            **self.worker.engine_counts,
             **self.trips.place_figures(),
             "rows_per_pass": self.worker.policy.figures["rows_per_pass"],
         }
         scored = [group for group in groups if group.scored]
         if scored:  # a step of which nothing was scored says nothing about the stage
-            self.curriculum.end(
-                described["reward_mean"],
-                sum(g.std(following) > 0 for g in scored) / len(scored) if following else 0.0,
-            )
+            differing = sum(group.std(next_reward) > 0 for group in scored) if next_reward else 0
+            self.curriculum.end(row["reward_mean"], differing / len(scored))
         self.step += 1
         return row
 
     def state_dict(self) -> dict[str, Any]:
         return {
             "step": self.step,
-            "model": self.model.state_dict(),
             "shuffle": self.shuffle.get_state(),
-            **{name: getattr(self, name).state_dict() for name in self.kept},
+            **{name: getattr(self, name).state_dict() for name in self.checkpointed},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.step = state["step"]
-        self.model.load_state_dict(state["model"])
         self.shuffle.set_state(state["shuffle"])
-        for name in self.kept:
+        for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])
 
 
 def action_logits(decoder: Decoder, batch: Batch, settings: RolloutSettings) -> Tensor:
     """Logits (N, vocabulary) at the agent's own tokens, at the temperature sampled with: what
     ratios, entropy and KL are made of."""
-    with autocast(precision_named(settings.dtype), decoder.device.type):
-        return token_logits(decoder, batch, batch.mask > 0) / settings.temperature
+    return token_logits(decoder, batch, settings.dtype, batch.mask > 0) / settings.temperature

@@ -11,10 +11,6 @@ from annotated_types import Ge, Gt, Le
 from tripwright.inference.precision import AUTO
 from tripwright.learning.optim import OptimizerSettings
 from tripwright.rewards.curriculum import Curriculum
-from tripwright.transcript import StopReason
-
-# cut by a token limit: row S6's overlong rollouts
-OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.precision import AUTO, autocast, precision_named
+from tripwright.inference.precision import AUTO
 from tripwright.learning.batches import collate, token_logits
 from tripwright.learning.loop import Clock
 from tripwright.learning.optim import Optimizers, OptimizerSettings, warm_up_and_decay
@@ -176,8 +176,8 @@ class FineTuning:
                 ]
             )
         batch = batch.to(self.decoder.device)
-        with autocast(precision_named(self.settings.dtype), self.decoder.device.type):
-            logits = token_logits(self.decoder, batch, batch.real, positions, blocks)
+        dtype = self.settings.dtype
+        logits = token_logits(self.decoder, batch, dtype, batch.real, positions, blocks)
         nll = F.cross_entropy(logits, batch.targets[batch.real], reduction="none")
         said = batch.mask[batch.real]
         weight = said + self.settings.observation_weight * (1 - said)

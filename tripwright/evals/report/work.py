@@ -21,9 +21,8 @@ from tripwright.domains.domain import Counts
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.version_1 import older_records
 from tripwright.runs import episode_lines
-from tripwright.transcript import StopReason, call_key
+from tripwright.transcript import OVERLONG, StopReason, call_key
 
-OVERLONG = (StopReason.CONTEXT_OVERFLOW, StopReason.MAX_TURN_TOKENS)
 ANSWER, UNREADABLE = "answer", "(unreadable turn)"
 Kind = Literal["fine", "error", "fault", "repeated", "unreadable"]
 

@@ -1,0 +1,68 @@
+"""Playing groups of episodes with the model that is trained: tasks in, rewarded groups out. What is
+learned from them is not said here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.dialect import Dialect
+from tripwright.agent.session import Session
+from tripwright.episode import Task, close_session, open_session
+from tripwright.inference.branching import Branching
+from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.rewards.reward import Reward
+from tripwright.rl.rollouts import Group
+from tripwright.rl.settings import RolloutSettings
+from tripwright.tools.faults import Faults
+from tripwright.tools.toolbox import Tools
+
+
+def sampling_policy(
+    model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int
+) -> LocalPolicy:
+    """The model as it is sampled from in training: from its whole distribution."""
+    rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
+    sampling = Sampling(
+        settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
+    )
+    sampling.check_on_policy()
+    return LocalPolicy(model, chat, sampling)
+
+
+@dataclass
+class RolloutWorker:
+    """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
+    S9)."""
+
+    policy: LocalPolicy
+    dialect: Dialect
+    group_size: int
+    rules: str = "strict"
+    faults: Faults | None = None
+    branching: Branching | None = None
+    tools: Tools | None = None
+    # what the engine computed since someone set it back
+    engine_counts: Counter[str] = field(default_factory=Counter)
+
+    def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[Group]:
+        """Group members are neighbours, so that they share their prompt's prefill; each has its own
+        seed, the episode's id."""
+        opened = ([self._open(task, g) for g in range(self.group_size)] for _, task in tasks)
+        sessions = self.policy.play_groups(opened, self.branching)
+        closed = (close_session(session, self.rules) for session in sessions)
+        episodes = {episode.task.id: episode for episode in closed}
+        self.engine_counts.update(self.policy.figures)
+        groups = []
+        for number, task in tasks:
+            members = [episodes[f"{task.id}/{g}"] for g in range(self.group_size)]
+            groups.append(Group(number, task, members))
+            groups[-1].rewards = groups[-1].rewarded(reward)
+        return groups
+
+    def _open(self, task: Task, member: int) -> Session:
+        task, chat = task.renamed(f"{task.id}/{member}"), self.policy.chat
+        return open_session(task, self.dialect, chat, faults=self.faults, tools=self.tools)
