@@ -78,11 +78,6 @@ class Fact:
         )
 
     @classmethod
-    def held(cls, name: str, passes: bool, why_not: str) -> Fact:
-        """A fact that passed, or that failed for a reason."""
-        return cls(name, State.PASSED) if passes else cls(name, State.FAILED, why_not)
-
-    @classmethod
     def of(cls, name: str, result: Result) -> Fact:
         state = (
             State.NOT_APPLICABLE
@@ -104,6 +99,12 @@ class Fact:
 
 
 Facts = dict[str, Fact]
+
+
+def facts_of(**checks: tuple[bool, str]) -> Facts:
+    """Facts from checks: whether each holds, and the sentence that says why where it does not."""
+    results = {name: Result(holds, None if holds else why) for name, (holds, why) in checks.items()}
+    return {name: Fact.of(name, result) for name, result in results.items()}
 
 
 @dataclass(frozen=True)

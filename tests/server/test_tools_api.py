@@ -15,9 +15,10 @@ httpx2 = pytest.importorskip("httpx2")
 
 
 from tripwright.domains import domain_of_face, face_named, faces
-from tripwright.domains.travelplanner.tools.catalog import CORE_NAMES
+from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
+from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
@@ -281,7 +282,7 @@ def test_metrics_add_up_over_workers(serve: Any) -> None:
     assert len(memory) == 2 and min(memory) > 1e6
     assert all(
         f'tripwright_tool_seconds_count{{outcome="ok",tool="{tool}"}}' in found
-        for tool in CORE_NAMES
+        for tool in tool_functions(TravelTools)
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.domains.travelplanner.tools.catalog import tool_schemas
+from tripwright.domains import face_named
 from tripwright.errors import UserError
 
 pytest.importorskip("torch")
@@ -63,7 +63,9 @@ def continued(chat: ChatFormat, turns: tuple[str, ...], max_tokens: int = 1000) 
     return ids
 
 
-@pytest.mark.parametrize("tools", [None, tool_schemas()], ids=["no tools", "tools"])
+@pytest.mark.parametrize(
+    "tools", [None, face_named("planner_r1").schemas()], ids=["no tools", "tools"]
+)
 @pytest.mark.parametrize("count", [0, 2, 4])
 def test_a_continued_conversation_reads_as_the_template_writes_it(
     named_tokenizer: tuple[str, Any], tools: Any, count: int
@@ -93,7 +95,10 @@ def test_tools_are_written_into_the_prompt_only_when_given(
     name, tokenizer = named_tokenizer
     bare, told = (
         chat.decode(chat.opening(SYSTEM, USER))
-        for chat in (ChatFormat(tokenizer), ChatFormat(tokenizer, tool_schemas()))
+        for chat in (
+            ChatFormat(tokenizer),
+            ChatFormat(tokenizer, face_named("planner_r1").schemas()),
+        )
     )
     assert "search_flights" not in bare
     assert ("search_flights" in told) == (name != "nano")

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from tripwright.domains import face_named
-from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_functions, tool_schemas
+from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.tools.errors import ToolError, quoted
+from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -25,7 +26,7 @@ ARGUMENTS = {
 
 
 def test_schemas_follow_row_p1() -> None:
-    schemas = tool_schemas()
+    schemas = face_named("planner_r1").schemas()
     assert {
         s["function"]["name"]: s["function"]["parameters"]["required"] for s in schemas
     } == ARGUMENTS
@@ -40,7 +41,7 @@ def test_schemas_follow_row_p1() -> None:
 
 
 def test_one_schema_in_full() -> None:
-    assert tool_schemas()[4]["function"] == {
+    assert face_named("planner_r1").schemas()[4]["function"] == {
         "name": "search_ground_transportation",
         "description": (
             "Look up the road between two cities: duration, distance and the cost in US dollars of"
@@ -69,7 +70,9 @@ def test_schemas_agree_with_transformers(world: World) -> None:
     transformers is installed."""
     utils = pytest.importorskip("transformers.utils.chat_template_utils")
     tools = TravelTools(world)
-    for name, ours in zip(tool_functions(TravelTools), tool_schemas(), strict=True):
+    for name, ours in zip(
+        tool_functions(TravelTools), face_named("planner_r1").schemas(), strict=True
+    ):
         theirs = utils.get_json_schema(getattr(tools, name))
         theirs["function"].pop("return", None)
         # theirs keeps the line breaks of the docstring's first sentence
@@ -78,8 +81,8 @@ def test_schemas_agree_with_transformers(world: World) -> None:
 
 
 def test_schemas_are_fresh_copies() -> None:
-    tool_schemas()[0]["function"]["name"] = "changed"
-    assert tool_schemas()[0]["function"]["name"] == "search_flights"
+    face_named("planner_r1").schemas()[0]["function"]["name"] = "changed"
+    assert face_named("planner_r1").schemas()[0]["function"]["name"] == "search_flights"
 
 
 def test_rows_come_as_records_in_file_order(world: World) -> None:

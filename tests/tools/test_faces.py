@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tripwright.domains import face_named
-from tripwright.domains.travelplanner.tools.catalog import TravelTools, tool_schemas
+from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.domains.travelplanner.tools.faces import COMPACT, PLANNER_R1
 from tripwright.errors import UserError
 from tripwright.tools.face import Face, number
@@ -112,7 +112,7 @@ def test_what_models_were_trained_on_has_not_changed(world: World) -> None:
     ]
     digest = hashlib.sha256()
     for box in (ToolBox(world, face_named("planner_r1")), ToolBox(world, face_named("compact"))):
-        for function in (schema["function"] for schema in tool_schemas()):
+        for function in (schema["function"] for schema in face_named("planner_r1").schemas()):
             names = function["parameters"]["required"]
             calls = [
                 dict(zip(names, chosen, strict=True))

@@ -76,7 +76,7 @@ class Vendor:
     def __init__(
         self,
         *found: Found | ProviderFault,
-        tools: frozenset[str] = frozenset(face_named("deeptravel").named),
+        tools: frozenset[str] = frozenset(face_named("deeptravel").names),
     ):
         self.found, self.tools = list(found), tools
 
@@ -386,7 +386,7 @@ NAMES = sorted(
 )
 @given(
     face=st.sampled_from(list(LIVE_FACES)),
-    name=st.one_of(st.sampled_from(list(face_named("deeptravel").named)), st.text()),
+    name=st.one_of(st.sampled_from(list(face_named("deeptravel").names)), st.text()),
     arguments=st.one_of(
         st.text(), st.dictionaries(st.sampled_from(NAMES), JSON_VALUES, max_size=5)
     ),

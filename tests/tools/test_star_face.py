@@ -7,7 +7,7 @@ import pytest
 
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.faces import STAR
-from tripwright.tools.signatures import Asked
+from tripwright.tools.signatures import CheckedCall
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -307,7 +307,7 @@ def test_a_price_with_cents_keeps_them(box: ToolBox) -> None:
 
 
 def test_calls_are_translated_both_ways() -> None:
-    core = Asked(
+    core = CheckedCall(
         "search_ground_transportation",
         {"origin": "Milwaukee", "destination": "Detroit", "mode": "self-driving"},
     )

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tripwright.domains import domain_named, face_named
-from tripwright.domains.travelplanner.tools.catalog import tool_schemas
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
@@ -52,7 +51,7 @@ def test_arguments_may_be_an_object_or_its_text(world: World) -> None:
         "get_cities", '{"state": "Illinois"}'
     )
     assert box.call("get_cities", {"state": "Illinois"}).text == '{"cities":["Rockford"]}'
-    assert box.schemas == tool_schemas()
+    assert box.schemas == face_named("planner_r1").schemas()
 
 
 @pytest.mark.parametrize("face", ["planner_r1", "compact"])
@@ -147,9 +146,9 @@ def test_what_is_no_name_finds_nothing_and_is_told_so_in_one_line(
         "state": "Illinois",
         "mode": "taxi",
     }
-    for schema in tool_schemas():
+    for schema in face_named("planner_r1").schemas():
         core, names = schema["function"]["name"], schema["function"]["parameters"]["required"]
-        if core not in box.face.named or core == "calculator":
+        if core not in box.face.names or core == "calculator":
             continue
         for hit in names:
             asked = {name: HOSTILE[what] if name == hit else arguments[name] for name in names}

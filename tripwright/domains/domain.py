@@ -23,7 +23,7 @@ from tripwright.episode import Episode, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
 from tripwright.policies.base import Policy
-from tripwright.policies.settings import Chosen, Settings
+from tripwright.policies.settings import Chosen, Settings, plain
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.weighted import dense, success
 from tripwright.tools.face import Face
@@ -74,8 +74,10 @@ class Place:
 
 
 @contextmanager
-def open_world(options: PlaceOptions) -> Iterator[Place]:
-    """A closed world, the only place that most domains know."""
+def open_world(
+    options: PlaceOptions, opened: Callable[[Path], Any] = World.open
+) -> Iterator[Place]:
+    """A closed world in a folder, the only place that most domains know."""
     if options.live:
         raise UserError(
             "The tools of this dialect answer from a closed world: leave --services, --store,"
@@ -86,7 +88,7 @@ def open_world(options: PlaceOptions) -> Iterator[Place]:
             "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
             " 'world import'."
         )
-    world = World.open(options.world)
+    world = opened(options.world)
     yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
 
 
@@ -236,9 +238,10 @@ class Domain:
 
     # Who plays
     expert: Callable[[], Policy]
-    # policies without a mind, which say how hard requests are; and the expert
+    # policies without a mind, which say how hard requests are; the expert is added to them
     baselines: Mapping[str, Callable[[], Policy]]
-    policies: Mapping[str, Callable[[Settings, Dialect], Chosen]]  # by the names of `run --policy`
+    # by the names of `run --policy`; by default the baselines
+    policies: Mapping[str, Callable[[Settings, Dialect], Chosen]] = field(default_factory=dict)
     needs_world: tuple[str, ...] = ()  # policies that look into the world at hand
     # by their names in recipes, beside "dense" and "success"
     rewards: Mapping[str, Reward] = field(default_factory=dict)
@@ -284,6 +287,11 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
+        object.__setattr__(self, "baselines", {**self.baselines, "expert": self.expert})
+        if not self.policies:
+            names = {baseline.replace("_", "-"): baseline for baseline in self.baselines}
+            table = {name: plain(name, self.baselines[row]) for name, row in names.items()}
+            object.__setattr__(self, "policies", table)
         if not self.faces:
             object.__setattr__(
                 self, "faces", tuple(dict.fromkeys(dialect.face for dialect in self.dialects))

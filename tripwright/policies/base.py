@@ -3,7 +3,8 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from tripwright.agent.session import Session, Turn
@@ -16,12 +17,27 @@ from tripwright.world.store import World
 
 
 class Policy(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """Yields each session when it is done. Draws from `sessions` as it goes, so that the
         iterable may be long and lazy."""
         ...
+
+
+@dataclass(frozen=True)
+class ScriptedPolicy:
+    """A program as a policy: `play_one` takes all turns of a session. Sessions are played one after
+    the other."""
+
+    name: str
+    play_one: Callable[[Session], None]
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        for session in sessions:
+            self.play_one(session)
+            yield session
 
 
 @runtime_checkable

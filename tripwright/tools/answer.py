@@ -30,13 +30,13 @@ class ToolAnswer:
     make_rows: Callable[[], Rows] = field(default=lambda: TEXT, compare=False, repr=False)
     row_ends: Callable[[], Sequence[int]] = field(default=tuple, compare=False, repr=False)
 
-    def rows(self, shown: str | None = None) -> Rows:
+    def rows(self, text: str | None = None) -> Rows:
         """As data what a model was shown: the text, or a beginning of it and whatever note follows
         where it was cut."""
-        if shown is None or shown == self.text:
+        if text is None or text == self.text:
             return self.make_rows()
         return self.make_rows().cut(
-            bisect_right(self.row_ends(), len(commonprefix((self.text, shown))))
+            bisect_right(self.row_ends(), len(commonprefix((self.text, text))))
         )
 
     def to_json(self) -> dict[str, Any]:

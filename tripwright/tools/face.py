@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tripwright.tools.answer import TEXT, ToolAnswer
 from tripwright.tools.errors import ErrorKind, ToolError, harmless
-from tripwright.tools.signatures import Asked, Core, Named, Offer, tool_functions
+from tripwright.tools.signatures import CheckedCall, Core, Offer, ToolName, tool_functions
 from tripwright.transcript import Rows
 
 
@@ -105,7 +105,7 @@ class Table:
             ]
         return tuple(zip(*columns, strict=True))
 
-    def named(self, record: Any) -> dict[str, Any]:
+    def as_dict(self, record: Any) -> dict[str, Any]:
         return dict(zip(self.fields, self.rows((record,))[0], strict=True))
 
 
@@ -165,13 +165,14 @@ class Pieces:
         return [min(begin, len(self.text)) for begin in begins[1:]]
 
 
-Written = Any  # a Page, a Refusal, or what else a tool of this core returns
+ToolResult = Any  # a Page, a Refusal, or what else a tool of this core returns
 Sentences = Mapping[ErrorKind, str]
 
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """`named` lists the tools that are offered, in the order in which they are shown.
+    """`names` lists the tools that are offered, in the order in which they are shown: by default
+    every tool of the core, by its own name.
 
     `sentences` are the face's own words for what went wrong, tool by tool of the core ("" for every
     tool). They may use the arguments of the call by the core's names (in the face's words), what
@@ -180,18 +181,23 @@ class Face:
     """
 
     name: str
-    write: Callable[[Face, Written], Pieces]
+    write: Callable[[Face, ToolResult], Pieces]
     # record type → its columns; a result that has several `records` says so by this name
     tables: Mapping[type, Table]
-    named: Mapping[str, Named]
+    names: Mapping[str, ToolName] = None  # type: ignore[assignment]
     # argument of the core → the core's word → the face's
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
     core: type[Core] = Core
 
+    def __post_init__(self) -> None:
+        if self.names is None:
+            tools = tool_functions(self.core)
+            object.__setattr__(self, "names", {tool: ToolName(tool) for tool in tools})
+
     @cached_property
     def offer(self) -> Offer:
-        return Offer(tool_functions(self.core), self.named, self.words)
+        return Offer(tool_functions(self.core), self.names, self.words)
 
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         return self.offer.schemas(paged)
@@ -202,11 +208,11 @@ class Face:
         Tables keep the file order among equal prices. Raises ToolError for a page that is not
         there.
         """
-        return self.written(
+        return self.answer_whole(
             _page_of(self.in_order(result), page, page_rows) if isinstance(result, list) else result
         )
 
-    def written(self, result: Written) -> ToolAnswer:
+    def answer_whole(self, result: ToolResult) -> ToolAnswer:
         pieces = self.write(self, result)
         return ToolAnswer(
             pieces.text,
@@ -216,7 +222,7 @@ class Face:
             pieces.row_ends,
         )
 
-    def rows(self, result: Written) -> Rows:
+    def rows(self, result: ToolResult) -> Rows:
         """The same as data. Records that this face has no table for count as text."""
         if isinstance(result, Refusal):
             return Rows(problem=result.kind, note=result.problem)
@@ -231,9 +237,9 @@ class Face:
             fields, values, units = tuple(table.fields), table.rows(records), table.units
         else:  # a row of another kind among them, or rows with names of their own
             units = {field: unit for each in tables if each for field, unit in each.units.items()}
-            named = [self.tables[type(record)].named(record) for record in records]
-            fields = tuple(dict.fromkeys(name for row in named for name in row))
-            values = tuple(tuple(map(row.get, fields)) for row in named)
+            dicts = [self.tables[type(record)].as_dict(record) for record in records]
+            fields = tuple(dict.fromkeys(name for row in dicts for name in row))
+            values = tuple(tuple(map(row.get, fields)) for row in dicts)
         about = {name: getattr(records[0], name) for name in table.of_all}
         first, total, page, pages = (
             result[1:5] if isinstance(result, Page) else (1, len(records), 1, 1)
@@ -247,9 +253,9 @@ class Face:
         return sorted(records, key=attrgetter(price)) if price else records
 
     def error(self, message: str, kind: str) -> ToolAnswer:
-        return self.written(Refusal(message, kind))
+        return self.answer_whole(Refusal(message, kind))
 
-    def refusal(self, error: ToolError, asked: Asked | None, tool: str | None) -> ToolAnswer:
+    def refusal(self, error: ToolError, call: CheckedCall | None, tool: str | None) -> ToolAnswer:
         """What went wrong, in this face's words. `tool` is the core's name of what was called,
         `asked` the call as far as it was read.
 
@@ -261,21 +267,23 @@ class Face:
         if sentence is None:
             return self.error(str(error), error.kind)
         kind = next(kind for kind, each in sentences.items() if each == sentence)
-        said = (
+        values = (
             {
                 core: harmless(self.words.get(core, {}).get(value, value))
-                for core, value in asked.arguments.items()
+                for core, value in call.arguments.items()
             }
-            if asked
+            if call
             else {}
         )
-        return self.error(sentence.format_map({**said, **error.said, "problem": str(error)}), kind)
+        return self.error(
+            sentence.format_map({**values, **error.said, "problem": str(error)}), kind
+        )
 
     @cached_property
     def empty(self) -> ToolAnswer:
         """An answer without information, used as the control that a policy plans from what it reads
         and not from memory."""
-        return self.written(NOTHING)
+        return self.answer_whole(NOTHING)
 
 
 def _page_of(records: list[Any], page: int, page_rows: int | None) -> Page:

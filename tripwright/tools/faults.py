@@ -30,7 +30,7 @@ from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError
 from tripwright.tools.face import Face
-from tripwright.tools.signatures import PAGE, Asked, tool_functions
+from tripwright.tools.signatures import PAGE, CheckedCall, tool_functions
 from tripwright.tools.toolbox import Tools, read_arguments
 
 FaultKind = Literal["unavailable", "latency", "timeout", "stale", "truncated"]
@@ -78,10 +78,10 @@ class Faults:
             and 0 <= self.latency_seconds[0] <= self.latency_seconds[1] < math.inf
         )
         if not ordered or not 0 < self.timeout_seconds < math.inf:
-            found = f"{', '.join(map(str, self.latency_seconds))} and {self.timeout_seconds}"
+            seconds = f"{', '.join(map(str, self.latency_seconds))} and {self.timeout_seconds}"
             raise UserError(
                 "latency_seconds are two numbers from 0, smaller first, timeout_seconds one above"
-                f" 0; found {found}."
+                f" 0; found {seconds}."
             )
 
     def check_tools(self, face: Face) -> None:
@@ -102,7 +102,7 @@ class FaultyTools:
         self.tools, self.faults = tools, faults
         # of text: seeded by its hash function's digest, equal in every process
         self._random = random.Random(f"{faults.seed} {key}")
-        self._last: dict[str, tuple[Asked, ToolAnswer]] = {}
+        self._last: dict[str, tuple[CheckedCall, ToolAnswer]] = {}
 
     @property
     def face(self) -> Face:
@@ -122,12 +122,12 @@ class FaultyTools:
             )
         if kind == "timeout":
             return self._timed_out(name)
-        asked = self._asked(name, arguments)
-        if kind == "stale" and asked and (old := self._earlier(asked)):
+        call = self._asked(name, arguments)
+        if kind == "stale" and call and (old := self._earlier(call)):
             return replace(old, fault=kind)
         answer = self.tools.call(name, arguments)
-        if asked:
-            self._last[asked.tool] = (asked, answer)
+        if call:
+            self._last[call.tool] = (call, answer)
         if kind == "latency":
             self._wait(seconds)
             return replace(answer, fault=f"{kind} {seconds:.2f} s")
@@ -145,10 +145,10 @@ class FaultyTools:
         # what is no tool cannot fail
         if tool is None or whether >= self.faults.per_tool.get(tool, self.faults.probability):
             return None, seconds
-        left = which * sum(self.faults.kinds.values())
+        rest = which * sum(self.faults.kinds.values())
         for kind, weight in self.faults.kinds.items():
-            left -= weight
-            if left < 0:
+            rest -= weight
+            if rest < 0:
                 return kind, seconds
         # rounding
         return (
@@ -168,26 +168,26 @@ class FaultyTools:
         if self.faults.wait:
             time.sleep(seconds)
 
-    def _asked(self, name: str, arguments: Mapping[str, Any] | str) -> Asked | None:
+    def _asked(self, name: str, arguments: Mapping[str, Any] | str) -> CheckedCall | None:
         """None for a call that is refused anyway."""
         try:
             return self.face.offer.read(name, read_arguments(arguments), paged=True)
         except ToolError:
             return None
 
-    def _earlier(self, asked: Asked) -> ToolAnswer | None:
+    def _earlier(self, call: CheckedCall) -> ToolAnswer | None:
         """What a cache that was not kept up would say; None where it holds nothing yet, and then
         the true answer is given."""
-        if day := self.face.core.DATED.get(asked.tool):
+        if day := self.face.core.DATED.get(call.tool):
             try:
-                before = date.fromisoformat(asked.arguments[day]) - timedelta(days=1)
+                before = date.fromisoformat(call.arguments[day]) - timedelta(days=1)
             except (ValueError, OverflowError):
                 return None
             name, arguments = self.face.offer.call_of(
-                asked.tool, {**asked.arguments, day: before.isoformat()}
+                call.tool, {**call.arguments, day: before.isoformat()}
             )
             return self.tools.call(
-                name, {**arguments, PAGE: asked.page} if asked.page > 1 else arguments
+                name, {**arguments, PAGE: call.page} if call.page > 1 else arguments
             )
-        then, answer = self._last.get(asked.tool, (asked, None))
-        return answer if then != asked else None
+        then, answer = self._last.get(call.tool, (call, None))
+        return answer if then != call else None

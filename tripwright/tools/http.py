@@ -90,7 +90,7 @@ class HttpCaller:
         raise self._problem(response)
 
     def _problem(self, response: httpx2.Response) -> Exception:
-        status, said = response.status_code, self.shown(response.text)
+        status, text = response.status_code, self.shown(response.text)
         wait_s = retry_after_s(response.headers, limited=status == 429)
         kind: FaultKind | None = None
         if status in (401, 402, 403):
@@ -100,12 +100,12 @@ class HttpCaller:
         elif status >= 500 or status in (408, 425):
             kind = "server_error"
         if kind is not None:
-            return ProviderFault(kind, f"{self.base_url} answered {status}: {said}", wait_s)
+            return ProviderFault(kind, f"{self.base_url} answered {status}: {text}", wait_s)
         try:
             body = response.json()
         except (ValueError, RecursionError):
             body = None
-        return Refused(status, said, body)
+        return Refused(status, text, body)
 
     def shown(self, message: object) -> str:
         """One short line of a foreign message, without secrets."""
@@ -143,13 +143,13 @@ def retry_after_s(headers: Mapping[str, str], limited: bool = True) -> float | N
     that its limit is reached, `ratelimit-reset` (seconds, or a date as Duffel sends): others send
     that with every answer."""
     for name in ("retry-after", "ratelimit-reset") if limited else ("retry-after",):
-        if not (said := headers.get(name)):
+        if not (value := headers.get(name)):
             continue
         try:
-            seconds = float(said)
+            seconds = float(value)
         except ValueError:
             try:
-                seconds = parsedate_to_datetime(said).timestamp() - time.time()
+                seconds = parsedate_to_datetime(value).timestamp() - time.time()
             except ValueError:
                 continue
         if 0 <= seconds < 86_400:

@@ -14,12 +14,12 @@ from json.encoder import encode_basestring
 from operator import call
 from typing import Any, get_type_hints
 
-from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, Written, as_it_is
+from tripwright.tools.face import Face, Page, Pieces, Refusal, Table, ToolResult, as_it_is
 
 _REMEMBERED = 4096  # texts of values, for each column
 
 
-def write_objects(face: Face, result: Written) -> Pieces:
+def write_objects(face: Face, result: ToolResult) -> Pieces:
     """Rows as a list of objects; of an answer in pages, an object that holds the list as "rows" and
     says where it stands. A result that is no list is one object."""
     match result:
@@ -37,7 +37,7 @@ def write_objects(face: Face, result: Written) -> Pieces:
     return Pieces("", _filled(_object_form, face, [result]))
 
 
-def write_arrays(face: Face, result: Written) -> Pieces:
+def write_arrays(face: Face, result: ToolResult) -> Pieces:
     """{"rows": [[…], …]} without spaces, values in the order of the columns. A result that is no
     list is one object, with labels."""
     match result:
@@ -53,10 +53,10 @@ def _filled(form: Callable[[Table], str], face: Face, records: Sequence[Any]) ->
     """Each record as JSON: the form has a %s for each value of a row."""
     if not records:
         return []
-    record: Any = type(records[0])
-    table = face.tables[record]
-    fill, values, writers = form(table).__mod__, table.values, _value_writers(table, record)
-    return [fill(tuple(map(call, writers, values(found)))) for found in records]
+    kind: Any = type(records[0])
+    table = face.tables[kind]
+    fill, values, writers = form(table).__mod__, table.values, _value_writers(table, kind)
+    return [fill(tuple(map(call, writers, values(record)))) for record in records]
 
 
 @cache

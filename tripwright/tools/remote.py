@@ -108,7 +108,7 @@ class RemoteToolBox:
             content = json.dumps({"name": name, "arguments": text})
         except (TypeError, ValueError, RecursionError):
             return self.face.error("The arguments are not valid JSON.", "not_json")
-        response, found = self._ask("POST", f"/tools?{self._query}", content)
+        response, record = self._ask("POST", f"/tools?{self._query}", content)
         if response.status_code == 413:  # no model means to write so much
             return self.face.error(
                 f"The arguments are too long: {len(text):,} characters.", "too_long"
@@ -120,7 +120,7 @@ class RemoteToolBox:
         if response.headers.get(WORLD_HEADER) != self._world_hash:
             raise ToolHostDown(f"{self.base_url} has another world than at the start.")
         try:
-            return ToolAnswer.from_json(found)
+            return ToolAnswer.from_json(record)
         except (LookupError, TypeError):
             raise ToolHostDown(
                 f"{self.base_url} answered JSON that is no tool's answer: {_shown(response.text)}"
@@ -131,13 +131,13 @@ class RemoteToolBox:
         self._client.close()
 
     def _get(self, path: str) -> dict[str, Any]:
-        response, found = self._ask("GET", path)
+        response, record = self._ask("GET", path)
         if response.status_code != 200:
             raise UserError(
                 f"{self.base_url}{path.partition('?')[0]} answered {response.status_code}:"
                 f" {_detail(response)}"
             )
-        return found
+        return record
 
     def _ask(
         self, method: str, path: str, content: str | None = None
@@ -156,8 +156,8 @@ class RemoteToolBox:
                     fault = f"answered {response.status_code}: {_detail(response)}"
                 elif response.status_code != 200:
                     return response, {}
-                elif (found := _object(response)) is not None:
-                    return response, found
+                elif (record := _object(response)) is not None:
+                    return response, record
                 else:
                     fault = f"answered with something other than JSON: {_shown(response.text)}"
             except httpx2.TimeoutException:
@@ -184,10 +184,10 @@ class RemoteToolBox:
 
 def _object(response: httpx2.Response) -> dict[str, Any] | None:
     try:
-        found = response.json()
+        value = response.json()
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _detail(response: httpx2.Response) -> str:

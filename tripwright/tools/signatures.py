@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date as calendar_date
-from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from tripwright.tools.errors import ToolError, quoted
 
@@ -34,11 +34,14 @@ class Core:
     RECORDS: ClassVar[Mapping[str, type]] = {}
     DATED: ClassVar[Mapping[str, str]] = {}
 
+    def __init__(self, world: Any, name_of: Callable[[str], str] = str):
+        """`name_of` tells what a tool is called by whoever reads its errors."""
+        self._world, self._name_of = world, name_of
+
     @classmethod
-    def of_world(cls, world: Any, called: Callable[[str], str] = str) -> Any:
-        """The tools over a closed world. `called` tells what a tool is called by whoever reads its
-        errors."""
-        raise NotImplementedError(f"{cls.__name__} answers from no world")
+    def of_world(cls, world: Any, name_of: Callable[[str], str] = str) -> Self:
+        """The tools over a closed world."""
+        return cls(world, name_of)
 
 
 def tool_functions(tools: type) -> dict[str, Callable[..., Any]]:
@@ -55,7 +58,7 @@ def tool_functions(tools: type) -> dict[str, Callable[..., Any]]:
 
 
 @dataclass(frozen=True)
-class Named:
+class ToolName:
     """What a face calls one tool, and those of its arguments that it names otherwise than the core
     does."""
 
@@ -63,8 +66,8 @@ class Named:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-class Asked(NamedTuple):
-    """A call that may be made: the core's names, arguments and words."""
+class CheckedCall(NamedTuple):
+    """A call that was read and may be made: the core's names, arguments and words."""
 
     tool: str
     arguments: dict[str, Any]
@@ -99,12 +102,12 @@ class Offer:
     def __init__(
         self,
         functions: Mapping[str, Callable[..., Any]],
-        named: Mapping[str, Named],
+        names: Mapping[str, ToolName],
         words: Mapping[str, Mapping[str, str]] | None = None,
     ):
         self._tools = {
             name.name: _offered(core, functions[core], name, words or {})
-            for core, name in named.items()
+            for core, name in names.items()
         }
         self._names = {tool.core: name for name, tool in self._tools.items()}
 
@@ -120,24 +123,24 @@ class Offer:
     def call_of(self, core: str, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """(tool, arguments) of a call as the face's models write it."""
         name = self._names[core]
-        written = dict(arguments)
-        for said, argument in self._tools[name].arguments.items():
+        labelled = dict(arguments)
+        for label, argument in self._tools[name].arguments.items():
             if argument.core in arguments:
-                value = written.pop(argument.core)
+                value = labelled.pop(argument.core)
                 words = (
                     word
                     for word, core_word in (argument.choices or {}).items()
                     if core_word == value
                 )
-                written[said] = next(words, value)
-        return name, written
+                labelled[label] = next(words, value)
+        return name, labelled
 
     def schemas(self, paged: bool = False) -> list[dict[str, Any]]:
         """The tools in the JSON function format of OpenAI. A fresh copy each time: callers may edit
         it."""
         return [_schema(name, tool, paged and tool.has_rows) for name, tool in self._tools.items()]
 
-    def read(self, name: object, arguments: Mapping[str, Any], paged: bool = False) -> Asked:
+    def read(self, name: object, arguments: Mapping[str, Any], paged: bool = False) -> CheckedCall:
         """Raises ToolError for any mistake of the caller's."""
         tool = self._tools.get(name) if isinstance(name, str) else None
         if tool is None:
@@ -148,49 +151,51 @@ class Offer:
         paged = paged and tool.has_rows
         if arguments.keys() != tool.arguments.keys():
             _check_names(name, tool, arguments, paged)
-        read = {
-            argument.core: _checked(said, argument, arguments[said])
-            if said in arguments
+        values = {
+            argument.core: _checked(label, argument, arguments[label])
+            if label in arguments
             else argument.default
-            for said, argument in tool.arguments.items()
+            for label, argument in tool.arguments.items()
         }
-        return Asked(tool.core, read, _page(arguments[PAGE]) if paged and PAGE in arguments else 1)
+        return CheckedCall(
+            tool.core, values, _page(arguments[PAGE]) if paged and PAGE in arguments else 1
+        )
 
 
 def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged: bool) -> None:
     takes = f"{name} takes {', '.join([*tool.arguments, *([PAGE] if paged else [])])}."
-    for given in arguments:
-        if given not in tool.arguments and not (paged and given == PAGE):
-            raise ToolError(f"Unknown argument {quoted(given)}. {takes}", "unknown_argument")
-    if missing := [
-        said
-        for said, argument in tool.arguments.items()
-        if argument.required and said not in arguments
+    for label in arguments:
+        if label not in tool.arguments and not (paged and label == PAGE):
+            raise ToolError(f"Unknown argument {quoted(label)}. {takes}", "unknown_argument")
+    if lacking := [
+        label
+        for label, argument in tool.arguments.items()
+        if argument.required and label not in arguments
     ]:
-        argument = "argument" if len(missing) == 1 else "arguments"
+        argument = "argument" if len(lacking) == 1 else "arguments"
         raise ToolError(
-            f"Missing {argument} {', '.join(quoted(said) for said in missing)}. {takes}",
+            f"Missing {argument} {', '.join(quoted(label) for label in lacking)}. {takes}",
             "missing_argument",
         )
 
 
 def _offered(
-    core: str, function: Callable[..., Any], named: Named, words: Mapping[str, Mapping[str, str]]
+    core: str, function: Callable[..., Any], name: ToolName, words: Mapping[str, Mapping[str, str]]
 ) -> _Tool:
-    description, described = _docstring(function)
+    description, descriptions = _docstring(function)
     hints = get_type_hints(function)
     arguments = {}
     # without self
-    for parameter, written in list(inspect.signature(function).parameters.items())[1:]:
+    for parameter, declaration in list(inspect.signature(function).parameters.items())[1:]:
         kind, choices = hints[parameter], None
         if get_origin(kind) is Literal:
             choices = {
                 words.get(parameter, {}).get(choice, choice): choice for choice in get_args(kind)
             }
-        required = written.default is inspect.Parameter.empty
-        default = None if required else written.default
-        arguments[named.arguments.get(parameter, parameter)] = _Argument(
-            parameter, kind, described[parameter], choices, default, required
+        required = declaration.default is inspect.Parameter.empty
+        default = None if required else declaration.default
+        arguments[name.arguments.get(parameter, parameter)] = _Argument(
+            parameter, kind, descriptions[parameter], choices, default, required
         )
     return _Tool(core, description, arguments, has_rows=get_origin(hints["return"]) is list)
 
@@ -198,29 +203,29 @@ def _offered(
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """(description, argument → description) of a Google-style docstring; the further lines of an
     argument are indented deeper than its first."""
-    description, _, listed = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-    unfolded = re.sub(r"\n {5,}", " ", listed)
+    description, _, lines = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
+    unfolded = re.sub(r"\n {5,}", " ", lines)
     arguments = dict(line.strip().split(": ", 1) for line in unfolded.splitlines() if line.strip())
     return " ".join(description.split()), arguments
 
 
 def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
     properties: dict[str, Any] = {}
-    for said, argument in tool.arguments.items():
+    for label, argument in tool.arguments.items():
         if argument.choices is not None:
-            properties[said] = {
+            properties[label] = {
                 "type": "string",
                 "enum": list(argument.choices),
                 "description": argument.description,
             }
         else:
-            properties[said] = {
+            properties[label] = {
                 "type": _JSON_TYPES[argument.kind],
                 "description": argument.description,
             }
         if not argument.required:
-            properties[said]["default"] = argument.default
-    required = [said for said, argument in tool.arguments.items() if argument.required]
+            properties[label]["default"] = argument.default
+    required = [label for label, argument in tool.arguments.items() if argument.required]
     if paged:
         properties[PAGE] = {"type": "integer", "minimum": 1, "description": _PAGE_DESCRIPTION}
     schema = {"type": "object", "properties": properties, "required": required}
@@ -230,16 +235,16 @@ def _schema(name: str, tool: _Tool, paged: bool) -> dict[str, Any]:
     }
 
 
-def _checked(said: str, argument: _Argument, value: Any) -> Any:
+def _checked(label: str, argument: _Argument, value: Any) -> Any:
     if argument.choices is not None:
         if not isinstance(value, str) or value not in argument.choices:
             accepted = " or ".join(f"'{choice}'" for choice in argument.choices)
             raise ToolError(
-                f"Argument '{said}' must be {accepted}, found {quoted(value)}.", "wrong_type"
+                f"Argument '{label}' must be {accepted}, found {quoted(value)}.", "wrong_type"
             )
         return argument.choices[value]
     if type(value) is not argument.kind:
-        raise _wrong_type(said, argument.kind, value)
+        raise _wrong_type(label, argument.kind, value)
     return value
 
 
@@ -251,13 +256,13 @@ def _page(value: Any) -> int:
     return value
 
 
-def _wrong_type(said: str, kind: type, value: Any) -> ToolError:
-    found = _PYTHON_NAMES.get(type(value), type(value).__name__)
-    shown = "" if value is None else f" {quoted(value)}"
-    wanted = _JSON_TYPES[kind]
-    article = "an" if wanted[0] in "aeiou" else "a"
+def _wrong_type(label: str, kind: type, value: Any) -> ToolError:
+    actual = _PYTHON_NAMES.get(type(value), type(value).__name__)
+    text = "" if value is None else f" {quoted(value)}"
+    accepted = _JSON_TYPES[kind]
+    article = "an" if accepted[0] in "aeiou" else "a"
     return ToolError(
-        f"Argument '{said}' must be {article} {wanted}, found {found}{shown}.", "wrong_type"
+        f"Argument '{label}' must be {article} {accepted}, found {actual}{text}.", "wrong_type"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, quoted
 from tripwright.tools.face import Face
-from tripwright.tools.signatures import Asked
+from tripwright.tools.signatures import CheckedCall
 from tripwright.world.store import World
 
 
@@ -58,15 +58,15 @@ class AnswerBox:
         """Answers one tool call. `arguments` is an object or the JSON text of one."""
         if self.emptied:
             return self.face.empty
-        asked: Asked | None = None
+        call: CheckedCall | None = None
         try:
-            asked = self.face.offer.read(
+            call = self.face.offer.read(
                 name, read_arguments(arguments), paged=self.page_rows is not None
             )
-            result = getattr(self._tools, asked.tool)(**asked.arguments)
-            return self.face.answer(result, asked.page, self.page_rows)
+            result = getattr(self._tools, call.tool)(**call.arguments)
+            return self.face.answer(result, call.page, self.page_rows)
         except ToolError as error:
-            return self.face.refusal(error, asked, self.face.offer.core_name(name))
+            return self.face.refusal(error, call, self.face.offer.core_name(name))
 
 
 class ToolBox(AnswerBox):

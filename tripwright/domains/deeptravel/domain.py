@@ -146,7 +146,6 @@ DOMAIN = Domain(
     baselines={
         "first_row": partial(ErrandRows, "first"),
         "cheapest_row": partial(ErrandRows, "cheapest"),
-        "expert": ErrandExpert,
     },
     policies={
         "errand-expert": plain("errand-expert", ErrandExpert),

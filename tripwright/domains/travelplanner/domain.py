@@ -161,7 +161,6 @@ DOMAIN = Domain(
     baselines={
         "first_row": partial(RowsPolicy, "first"),
         "cheapest_row": partial(RowsPolicy, "cheapest"),
-        "expert": ExpertPolicy,
     },
     policies={
         "expert": plain("expert", ExpertPolicy),

@@ -56,7 +56,7 @@ def _refusal(face: Face, result: Any) -> Pieces:
 class NoTools:
     """For benchmarks whose tasks are words alone."""
 
-    face = Face("none", write=_refusal, tables={}, named={})
+    face = Face("none", write=_refusal, tables={})
     schemas: list[dict[str, Any]] = []  # of this class, and of nobody who could change it
 
     def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:

@@ -27,27 +27,25 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
-from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, Written, number
-from tripwright.tools.signatures import Named, tool_functions
+from tripwright.tools.face import Column, Face, Pieces, Refusal, Table, ToolResult, number
 
 ROW = "row"
-_NAMED = {tool: Named(tool) for tool in tool_functions(LiveTools)}
 
 
 class OwnNames(Table):
     """Of the rows of a tool outside of row D1, which have whatever names they have."""
 
-    def named(self, record: Row) -> dict[str, Any]:
+    def as_dict(self, record: Row) -> dict[str, Any]:
         return {f"{name}_" if name == ROW else name: value for name, value in record.values}
 
 
-def write_rows(face: Face, result: Written) -> Pieces:
+def write_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows": [{"row": 1, …}, …], "note": …, "source": …}; what is not known is left out."""
     if not isinstance(result, Found):
         return _without_rows(result, (", ", ": "))
     rows = []
     for n, record in enumerate(result.records, start=1):
-        named = face.tables[type(record)].named(record)
+        named = face.tables[type(record)].as_dict(record)
         rows.append(
             _json(
                 {
@@ -68,7 +66,7 @@ def write_rows(face: Face, result: Written) -> Pieces:
     return Pieces('{"rows": [', rows, ", ", f"], {_json(further)[1:]}")
 
 
-def write_compact_rows(face: Face, result: Written) -> Pieces:
+def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note
     beside no rows."""
     if not isinstance(result, Found):
@@ -76,7 +74,7 @@ def write_compact_rows(face: Face, result: Written) -> Pieces:
     rows = []
     for n, record in enumerate(result.records, start=1):
         table = face.tables[type(record)]
-        named = table.named(record)
+        named = table.as_dict(record)
         rows.append(
             _tight(
                 [n if column is NUMBER else named[column.field] for column in table.columns]
@@ -87,7 +85,7 @@ def write_compact_rows(face: Face, result: Written) -> Pieces:
     return Pieces('{"rows":[', rows, ",", note)
 
 
-def _without_rows(result: Written, separators: tuple[str, str]) -> Pieces:
+def _without_rows(result: ToolResult, separators: tuple[str, str]) -> Pieces:
     said: dict[str, Any] = (
         {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
     )
@@ -151,7 +149,6 @@ DEEPTRAVEL = Face(
         },
         Row: OwnNames(()),
     },
-    named=_NAMED,
     core=LiveTools,
 )
 
@@ -193,7 +190,6 @@ DEEPTRAVEL_COMPACT = Face(
         WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
         Row: OwnNames(()),
     },
-    named=_NAMED,
     core=LiveTools,
 )
 

@@ -47,21 +47,21 @@ class LiveToolBox(AnswerBox):
         on_fault: OnFault = "stop",
         emptied: bool = False,
     ):
-        offered = {tool: named for tool, named in face.named.items() if tool in source.tools}
+        names = {tool: name for tool, name in face.names.items() if tool in source.tools}
         self._own = {str(schema["function"]["name"]): as_text_data(schema) for schema in own}
         if unknown := [
-            name for name in self._own if name not in source.tools or name in face.named
+            name for name in self._own if name not in source.tools or name in face.names
         ]:
             raise UserError(
                 f"'{unknown[0]}' is no tool of the source's own. It answers"
                 f" {', '.join(sorted(source.tools)) or 'nothing'}."
             )
-        if not offered and not self._own:
+        if not names and not self._own:
             raise UserError(
                 f"No live tools: found {', '.join(sorted(source.tools)) or 'none'}, expected one of"
-                f" {', '.join(face.named)}."
+                f" {', '.join(face.names)}."
             )
-        face = face if len(offered) == len(face.named) else replace(face, named=offered)
+        face = face if len(names) == len(face.names) else replace(face, names=names)
         super().__init__(LiveTools(source, face.offer.name_of), face, emptied=emptied)
         self.source, self.on_fault = source, on_fault
 

@@ -39,21 +39,17 @@ class AskedSource(Protocol):
 class LiveTools(Core):
     """The tools, bound to a source. The order of the methods is that of row D1 and of the schemas.
     They return typed records, or raise ToolError for what was asked wrongly or is not recorded; a
-    ProviderFault passes through.
-
-    `called` tells what a tool is called by whoever reads the errors, if not by the name of its
-    method.
-    """
+    ProviderFault passes through."""
 
     RECORDS: ClassVar[Mapping[str, type]] = RECORDS
 
-    def __init__(self, source: AskedSource, called: Callable[[str], str] = str):
-        self._source, self._called = source, called
+    def __init__(self, source: AskedSource, name_of: Callable[[str], str] = str):
+        self._source, self._name_of = source, name_of
 
     @classmethod
-    def of_world(cls, world: World, called: Callable[[str], str] = str) -> Self:
+    def of_world(cls, world: World, name_of: Callable[[str], str] = str) -> Self:
         """Over a closed world, whose today is its first day."""
-        return cls(WorldProvider(world), called)
+        return cls(WorldProvider(world), name_of)
 
     def flight_search(
         self,
@@ -161,7 +157,7 @@ class LiveTools(Core):
                     " taken.",
                     "too_long",
                 )
-        return answer_of(self._source, tool, arguments, self._called(tool))
+        return answer_of(self._source, tool, arguments, self._name_of(tool))
 
 
 def answer_of(source: AskedSource, tool: str, arguments: Mapping[str, Any], called: str) -> Found:

@@ -57,7 +57,7 @@ def play_careful(session: Session, style: ExpertStyle) -> Played:
 
 def check_tools(face: Face) -> None:
     """Raises UserError for a face that does not offer the searches."""
-    if "search_flights" not in face.named:
+    if "search_flights" not in face.names:
         raise UserError(
             f"This policy plans with TravelPlanner's tools, which face '{face.name}' does not"
             " offer: choose another dialect."

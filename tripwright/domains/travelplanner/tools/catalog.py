@@ -10,12 +10,12 @@ with the name that was probably meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.errors import ErrorKind, ToolError, harmless, quoted
-from tripwright.tools.signatures import Core, Named, Offer, known_date, tool_functions
+from tripwright.tools.signatures import Core, known_date
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 from tripwright.world.store import World
 from tripwright.world.texts import nearest_name, road_distance_km
@@ -58,11 +58,7 @@ Record = TypeVar("Record")
 
 class TravelTools(Core):
     """The tools, bound to a world. The order of the methods is the order of row P1 and of the
-    schemas.
-
-    `called` tells what a tool is called by whoever reads the errors, if not by the name of its
-    method.
-    """
+    schemas."""
 
     RECORDS: ClassVar[Mapping[str, type]] = {
         "search_flights": Flight,
@@ -73,12 +69,7 @@ class TravelTools(Core):
     }
     DATED: ClassVar[Mapping[str, str]] = {"search_flights": "date"}
 
-    def __init__(self, world: World, name_of: Callable[[str], str] = str):
-        self._world, self._called = world, name_of
-
-    @classmethod
-    def of_world(cls, world: World, name_of: Callable[[str], str] = str) -> Self:
-        return cls(world, name_of)
+    _world: World
 
     def search_flights(self, origin: str, destination: str, date: str) -> list[Flight]:
         """Search the flights between two cities on one day. Prices are in US dollars per person.
@@ -188,7 +179,7 @@ class TravelTools(Core):
         cities = self._world.cities
         if city not in cities:
             hint = (
-                f" It is a state: {self._called('get_cities')} lists its cities."
+                f" It is a state: {self._name_of('get_cities')} lists its cities."
                 if city in self._world.states
                 else ""
             )
@@ -211,13 +202,3 @@ def _unknown(kind: str, name: str, names: Iterable[str], hint: str = "") -> str:
     if not hint and (near := nearest_name(name, tuple(names))):
         hint = f" Did you mean '{near}'?"
     return f"Unknown {kind} {quoted(name)}.{hint}"
-
-
-CORE_NAMES = {name: Named(name) for name in tool_functions(TravelTools)}
-_CORE = Offer(tool_functions(TravelTools), CORE_NAMES)
-
-
-def tool_schemas() -> list[dict[str, Any]]:
-    """The tools by their own names, in the order of row P1. A fresh copy each time: callers may
-    edit it."""
-    return _CORE.schemas()

@@ -13,7 +13,7 @@ from typing import Any
 from tripwright.evals.outside.qa.passages import Passage, Retriever, RetrieverDown
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError, defused, quoted
-from tripwright.tools.face import Face, Page, Pieces, Refusal, Written
+from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
 from tripwright.tools.toolbox import ToolHostDown, read_arguments
 
 TOOL = "search"
@@ -49,7 +49,7 @@ def passages_text(passages: Sequence[Passage]) -> str:
     ).strip()
 
 
-def _as_information(face: Face, written: Written) -> Pieces:
+def _as_information(face: Face, written: ToolResult) -> Pieces:
     """Search-R1's block, blank lines included. It has one sentence for whatever it cannot read."""
     is_page = isinstance(written, Page)
     return Pieces(
@@ -59,14 +59,14 @@ def _as_information(face: Face, written: Written) -> Pieces:
     )
 
 
-def _as_text(face: Face, written: Written) -> Pieces:
+def _as_text(face: Face, written: ToolResult) -> Pieces:
     if isinstance(written, Page):
         return Pieces(passages_text(written.records) or "No passage matches.")
     return Pieces(f"Error: {written.problem}" if isinstance(written, Refusal) else str(written))
 
 
-INFORMATION = Face("search_r1", _as_information, tables={}, named={})
-TEXT = Face("search", _as_text, tables={}, named={})
+INFORMATION = Face("search_r1", _as_information, tables={})
+TEXT = Face("search", _as_text, tables={})
 
 
 class SearchTools:
@@ -96,7 +96,7 @@ class SearchTools:
             found = list(self._retriever.search(query, self._top_k))
         except RetrieverDown as fault:
             raise ToolHostDown(f"the search was not answered: {fault}") from None
-        return self.face.written(Page(found, 1, len(found), 1, 1))
+        return self.face.answer_whole(Page(found, 1, len(found), 1, 1))
 
 
 def _read(name: str, arguments: Mapping[str, Any] | str) -> str:

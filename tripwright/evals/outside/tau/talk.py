@@ -17,7 +17,7 @@ from tripwright.evals.outside.tau.package import Package, TaskText, WorkerDown
 from tripwright.llm.client import Completion, Fault
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.errors import ToolError
-from tripwright.tools.face import Face, Pieces, Refusal, Written
+from tripwright.tools.face import Face, Pieces, Refusal, ToolResult
 from tripwright.tools.toolbox import ToolHostDown, read_arguments
 
 ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
@@ -32,11 +32,11 @@ class Customer(Protocol):
     def complete(self, messages: list[dict[str, Any]]) -> Completion | Fault: ...
 
 
-def _as_text(face: Face, written: Written) -> Pieces:
+def _as_text(face: Face, written: ToolResult) -> Pieces:
     return Pieces(f"Error: {written.problem}" if isinstance(written, Refusal) else "")
 
 
-SHOP = Face("tau_retail", _as_text, tables={}, named={})
+SHOP = Face("tau_retail", _as_text, tables={})
 
 
 class Talk:

@@ -7,7 +7,6 @@ decides whether to copy it.
 from __future__ import annotations
 
 from tripwright.domains.travelplanner.tools.catalog import (
-    CORE_NAMES,
     City,
     Number,
     Route,
@@ -21,7 +20,6 @@ COMPACT = Face(
     name="compact",
     core=TravelTools,
     write=write_arrays,
-    named=CORE_NAMES,
     tables={
         Flight: Table(
             (

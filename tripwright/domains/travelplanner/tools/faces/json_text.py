@@ -7,10 +7,10 @@ import json
 
 from tripwright.domains.travelplanner.tools.catalog import CityList, Number
 from tripwright.tools import json_text
-from tripwright.tools.face import Face, Pieces, Written, number
+from tripwright.tools.face import Face, Pieces, ToolResult, number
 
 
-def write_objects(face: Face, result: Written) -> Pieces:
+def write_objects(face: Face, result: ToolResult) -> Pieces:
     match result:
         case CityList(cities=cities):
             return Pieces('{"cities": [', [*map(_text, cities)], ", ", "]}")
@@ -19,7 +19,7 @@ def write_objects(face: Face, result: Written) -> Pieces:
     return json_text.write_objects(face, result)
 
 
-def write_arrays(face: Face, result: Written) -> Pieces:
+def write_arrays(face: Face, result: ToolResult) -> Pieces:
     match result:
         case CityList(cities=cities):
             return Pieces('{"cities":[', [*map(_text, cities)], ",", "]}")

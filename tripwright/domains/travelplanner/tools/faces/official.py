@@ -29,10 +29,10 @@ from tripwright.tools.face import (
     Refusal,
     Sentences,
     Table,
-    Written,
+    ToolResult,
     number,
 )
-from tripwright.tools.signatures import Named
+from tripwright.tools.signatures import ToolName
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 DECIMALS = 6  # pandas' display.precision
@@ -40,7 +40,7 @@ DECIMALS = 6  # pandas' display.precision
 _ESCAPES = str.maketrans({"\t": r"\t", "\r": r"\r", "\n": r"\n"})
 
 
-def write_frame(face: Face, result: Written) -> Pieces:
+def write_frame(face: Face, result: ToolResult) -> Pieces:
     match result:
         case Page(records=records):
             if not records:
@@ -135,13 +135,13 @@ OFFICIAL = Face(
     name="official",
     core=TravelTools,
     write=write_frame,
-    named={
-        "search_flights": Named("FlightSearch"),
-        "search_ground_transportation": Named("GoogleDistanceMatrix"),
-        "search_accommodations": Named("AccommodationSearch"),
-        "search_restaurants": Named("RestaurantSearch"),
-        "search_attractions": Named("AttractionSearch"),
-        "get_cities": Named("CitySearch"),
+    names={
+        "search_flights": ToolName("FlightSearch"),
+        "search_ground_transportation": ToolName("GoogleDistanceMatrix"),
+        "search_accommodations": ToolName("AccommodationSearch"),
+        "search_restaurants": ToolName("RestaurantSearch"),
+        "search_attractions": ToolName("AttractionSearch"),
+        "get_cities": ToolName("CitySearch"),
     },
     words={"mode": {"self-driving": "self-driving", "taxi": "taxi"}},
     tables={

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tripwright.domains.travelplanner.tools.catalog import (
-    CORE_NAMES,
     City,
     Number,
     Route,
@@ -17,7 +16,6 @@ PLANNER_R1 = Face(
     name="planner_r1",
     core=TravelTools,
     write=write_objects,
-    named=CORE_NAMES,
     tables={
         Flight: Table(
             (

@@ -29,14 +29,14 @@ from tripwright.tools.face import (
     Refusal,
     Sentences,
     Table,
-    Written,
+    ToolResult,
     number,
 )
-from tripwright.tools.signatures import Named
+from tripwright.tools.signatures import ToolName
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
 
-def write_numbered(face: Face, result: Written) -> Pieces:
+def write_numbered(face: Face, result: ToolResult) -> Pieces:
     match result:
         case Page():
             return _numbered(face, result)
@@ -96,13 +96,13 @@ STAR = Face(
     name="star",
     core=TravelTools,
     write=write_numbered,
-    named={
-        "get_cities": Named("SearchCity"),
-        "search_flights": Named("SearchFlight", _ROUTE_ARGUMENTS),
-        "search_ground_transportation": Named("GoogleDistanceMatrix", _ROUTE_ARGUMENTS),
-        "search_restaurants": Named("SearchRestaurant"),
-        "search_attractions": Named("SearchAttraction"),
-        "search_accommodations": Named("SearchAccommodation"),
+    names={
+        "get_cities": ToolName("SearchCity"),
+        "search_flights": ToolName("SearchFlight", _ROUTE_ARGUMENTS),
+        "search_ground_transportation": ToolName("GoogleDistanceMatrix", _ROUTE_ARGUMENTS),
+        "search_restaurants": ToolName("SearchRestaurant"),
+        "search_attractions": ToolName("SearchAttraction"),
+        "search_accommodations": ToolName("SearchAccommodation"),
     },
     words={"mode": {"self-driving": "driving", "taxi": "taxi"}},
     tables={
