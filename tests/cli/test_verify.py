@@ -18,9 +18,9 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
-    Problem,
     TrajectoryFinding,
     TurnFinding,
+    VerifierProblem,
 )
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
@@ -91,7 +91,7 @@ class Rules:
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
         bad = "infeasible" in (transcript.answer or "")
-        problems = (Problem("logic", "arrives before it departs"),) if bad else ()
+        problems = (VerifierProblem("logic", "arrives before it departs"),) if bad else ()
         return TrajectoryFinding(
             BAD if bad else GOOD, {**dict.fromkeys(RUBRICS, True), "logic": not bad}, problems
         )

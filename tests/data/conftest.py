@@ -13,9 +13,9 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import ExpertPolicy
@@ -63,9 +63,9 @@ def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """requests.jsonl, of the same world, and a run folder for every dialect of DeepTravel's."""
     folder = tmp_path_factory.mktemp("errands")
     provider = WorldProvider(World.open(made / "world"))
-    places = Places(list(provider.world.cities), provider.world.dates)
+    places = RequestScope(list(provider.world.cities), provider.world.dates)
     found, _ = make_requests(
-        Survey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1
+        TripSurvey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1
     )
     requests = [each.request for each in found]
     write_requests(folder / "requests.jsonl", requests)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tripwright.data import clean
-from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
+from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Collected, EpisodeSelection, collect
 from tripwright.data.files import open_runs
 from tripwright.domains import face_named
 from tripwright.errors import UserError
@@ -24,7 +24,7 @@ def kept_lines(path: Path) -> list[Line]:
 
 
 def collected(folder: Path, out: Path, **choice: Any) -> Collected:
-    return collect(open_runs([folder]), out, choice=Choice(**choice))
+    return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
 
 
 def turns(line: Line) -> list[Line]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tripwright.data import clean
-from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Choice, Collected, collect
+from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Collected, EpisodeSelection, collect
 from tripwright.data.export import export
 from tripwright.data.files import open_runs, read_trajectories
 from tripwright.data.judging import NOT_PASSED
@@ -36,7 +36,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def collected(folder: Path, out: Path, **choice: Any) -> Collected:
-    return collect(open_runs([folder]), out, choice=Choice(**choice))
+    return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
 
 
 def turns(line: Line) -> list[Line]:
@@ -223,7 +223,7 @@ def test_samples_of_one_request_and_places_that_are_not_the_same(
     found = collect(
         open_runs(runs[:1]),
         tmp_path / "out.jsonl",
-        choice=Choice(dedup=True, most_per_query=1, order="shortest"),
+        choice=EpisodeSelection(dedup=True, most_per_query=1, order="shortest"),
     )
     assert (found.kept, found.requests, found.dropped) == (1, 1, {DUPLICATE: 1, ONE_OF_MANY: 1})
     assert read_lines(tmp_path / "out.jsonl")[0]["id"].endswith("-s01")

@@ -10,7 +10,7 @@ import pytest
 
 from tripwright.data.files import open_runs
 from tripwright.data.reliability import (
-    Difference,
+    RateDifference,
     newcombe,
     reliability,
     reliability_table,
@@ -46,16 +46,19 @@ def test_the_paper_s_own_figures_are_no_sure_difference() -> None:
 @pytest.mark.parametrize(
     ("difference", "words"),
     [
-        (Difference(0.031, -0.02, 0.081), "the difference +3.1 points [-2.0, +8.1] is not sure"),
         (
-            Difference(0.31, 0.2, 0.4),
+            RateDifference(0.031, -0.02, 0.081),
+            "the difference +3.1 points [-2.0, +8.1] is not sure",
+        ),
+        (
+            RateDifference(0.31, 0.2, 0.4),
             (
                 "the difference +31.0 points [+20.0, +40.0] is sure: the synthetic queries are"
                 " easier for this policy"
             ),
         ),
         (
-            Difference(-0.31, -0.4, -0.2),
+            RateDifference(-0.31, -0.4, -0.2),
             (
                 "the difference -31.0 points [-40.0, -20.0] is sure: the synthetic queries are"
                 " harder for this policy"
@@ -63,7 +66,7 @@ def test_the_paper_s_own_figures_are_no_sure_difference() -> None:
         ),
     ],
 )
-def test_the_verdict_in_words(difference: Difference, words: str) -> None:
+def test_the_verdict_in_words(difference: RateDifference, words: str) -> None:
     assert verdict_in_words(difference) == words
 
 

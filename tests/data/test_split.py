@@ -13,7 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.data.split import REST, Request, divide, merge, mix, rounded_shares, write_parts
+from tripwright.data.split import (
+    REST,
+    SplitRequest,
+    divide,
+    merge,
+    mix,
+    rounded_shares,
+    write_parts,
+)
 from tripwright.errors import UserError
 
 KEEP = ("level", "days")
@@ -56,7 +64,7 @@ def official(tmp_path: Path) -> list[Path]:
     ]
 
 
-def texts(requests: list[Request]) -> list[str]:
+def texts(requests: list[SplitRequest]) -> list[str]:
     return [request.query.query for request in requests]
 
 

@@ -21,7 +21,11 @@ httpx2 = pytest.importorskip("httpx2")
 
 from tripwright.cli.main import main
 from tripwright.domains import domain_named, face_named
-from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers, LiveSettings, survey
+from tripwright.domains.deeptravel.routes.live_answers import (
+    LiveAnswers,
+    LiveServerSettings,
+    survey,
+)
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox
 from tripwright.domains.deeptravel.tools.live_source import live_source
@@ -55,7 +59,7 @@ def recorded(services: Path, world: World, tmp_path: Path) -> str:
     return store
 
 
-def talk(settings: LiveSettings, *requests: tuple[str, str, Any]) -> list[Any]:
+def talk(settings: LiveServerSettings, *requests: tuple[str, str, Any]) -> list[Any]:
     """The responses of one worker to (method, path, JSON body or None), one after the other."""
     app = ToolsApp(LiveAnswers(settings, "deeptravel"))
 

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 
 from tripwright.domains import dialect_named, dialects, domain_named, domain_of
-from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, Mix
+from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, LevelMix
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.rewards import SUCCESS
 from tripwright.domains.deeptravel.task import Errand
@@ -82,7 +82,7 @@ def test_worlds_that_were_used_are_let_go() -> None:
 
 
 def test_levels_follow_the_mix() -> None:
-    drawn = GeneratedTrips(DEEPTRAVEL, "nano", 0, 8, Mix(levels=(0, 0, 1)))
+    drawn = GeneratedTrips(DEEPTRAVEL, "nano", 0, 8, LevelMix(levels=(0, 0, 1)))
     assert {drawn.at(number)[0].level for number in range(8)} == {"hard"}
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tripwright.data import split as splitting
-from tripwright.data.collect import ORDERS, Choice, Collected, Order
+from tripwright.data.collect import ORDERS, Collected, EpisodeSelection, Order
 from tripwright.data.collect import collect as collect_runs
 from tripwright.data.export import LAYOUTS, check_layout, check_split, place_of
 from tripwright.data.export import export as export_trajectories
@@ -79,7 +79,7 @@ def collect(
     opened = open_runs(runs, unfinished)
     places = [World.open(folder) for folder in world or ()]
     kept = collect_runs(
-        opened, out, places, rules, Choice(dedup, most_per_query, cast(Order, choose))
+        opened, out, places, rules, EpisodeSelection(dedup, most_per_query, cast(Order, choose))
     )
     typer.echo(
         json.dumps({"out": str(out), "rules": kept.rules, **kept.record()})

@@ -29,7 +29,7 @@ ONE_OF_MANY = "more than asked for of one request"
 
 
 @dataclass(frozen=True)
-class Choice:
+class EpisodeSelection:
     """Which of several good episodes of a request are kept. `most_per_query` None: all."""
 
     dedup: bool = False
@@ -75,7 +75,7 @@ def collect(
     out: Path,
     worlds: Iterable[World] = (),
     rules: str | None = None,
-    choice: Choice | None = None,
+    choice: EpisodeSelection | None = None,
 ) -> Collected:
     """Writes the good episodes of `runs` to `out`, one JSON object per line, by run and id.
 
@@ -101,7 +101,7 @@ def collect(
                 )
             else:
                 collected.dropped[reason] += 1
-    kept = _chosen(good, choice or Choice(), collected.dropped)
+    kept = _chosen(good, choice or EpisodeSelection(), collected.dropped)
     collected.episodes, collected.kept = (
         sum(counts["episodes"] for counts in collected.by_run.values()),
         len(kept),
@@ -130,7 +130,7 @@ def _trajectory(judging: Judging, run: SourceRun, episode: StoredEpisode) -> dic
     }
 
 
-def _chosen(good: list[_Good], choice: Choice, dropped: Counter[str]) -> list[_Good]:
+def _chosen(good: list[_Good], choice: EpisodeSelection, dropped: Counter[str]) -> list[_Good]:
     """In the order given. Of equal ones the first is kept."""
     by_request: dict[str, list[_Good]] = defaultdict(list)
     for one in good:

@@ -24,7 +24,7 @@ ONE_POLICY = ("policy", "decoding", "rules", "dialect", "emptied_tools", "faults
 
 
 @dataclass(frozen=True)
-class Difference:
+class RateDifference:
     """Of two rates, with its interval; as shares, not points."""
 
     value: float
@@ -35,13 +35,13 @@ class Difference:
         return {"value": self.value, "low": self.low, "high": self.high}
 
 
-def newcombe(first: Rate, second: Rate) -> Difference:
+def newcombe(first: Rate, second: Rate) -> RateDifference:
     """first − second of two independent rates (Newcombe 1998, method 10): the distances from each
     rate to its limits, added as squares."""
     return weighted([(1.0, first, second)])
 
 
-def weighted(strata: Sequence[tuple[float, Rate, Rate]]) -> Difference:
+def weighted(strata: Sequence[tuple[float, Rate, Rate]]) -> RateDifference:
     """Σ weight · (first − second) over independent strata."""
     value = below = above = 0.0
     for weight, first, second in strata:
@@ -51,7 +51,7 @@ def weighted(strata: Sequence[tuple[float, Rate, Rate]]) -> Difference:
         value += weight * (p - q)
         below += weight**2 * ((p - first["low"]) ** 2 + (second["high"] - q) ** 2)
         above += weight**2 * ((first["high"] - p) ** 2 + (q - second["low"]) ** 2)
-    return Difference(value, value - math.sqrt(below), value + math.sqrt(above))
+    return RateDifference(value, value - math.sqrt(below), value + math.sqrt(above))
 
 
 Outcomes = dict[str, list[bool]]  # request → whether each of its samples passed
@@ -117,7 +117,7 @@ def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
         weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
     )
     found["unscored"] = {"synthetic": first.unscored, "given": second.unscored}
-    found["verdict"] = verdict_in_words(Difference(**found["difference"]))
+    found["verdict"] = verdict_in_words(RateDifference(**found["difference"]))
     return found
 
 
@@ -130,7 +130,7 @@ def pass_rate(outcomes: Outcomes) -> Rate:
     return rate(sum(map(sum, groups)), len(groups))
 
 
-def verdict_in_words(difference: Difference) -> str:
+def verdict_in_words(difference: RateDifference) -> str:
     """One line. That a difference is not sure does not prove that there is none: its interval says
     how large it may be."""
     size = (

@@ -27,7 +27,7 @@ REST = "the rest"  # what goes into no part
 
 
 @dataclass(frozen=True)
-class Request:
+class SplitRequest:
     domain: Domain
     query: Any
     source: str  # file:line
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass
 class Merged:
-    requests: list[Request] = field(default_factory=list)
+    requests: list[SplitRequest] = field(default_factory=list)
     duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
     differing: int = 0  # of the duplicates, those that ask for something else by their fields
 
@@ -66,10 +66,10 @@ def merge(paths: Sequence[Path]) -> Merged:
     told = [(path, domain) for path in paths if (domain := domain_of_file(path))]
     # which says what is wrong with files of none
     domain = one_domain(told) if told else next(iter(domains().values()))
-    merged, first = Merged(), dict[str, Request]()
+    merged, first = Merged(), dict[str, SplitRequest]()
     for path in paths:
         for line, query in domain.read(path):
-            request = Request(domain, query, f"{path.name}:{line}", request_key(query))
+            request = SplitRequest(domain, query, f"{path.name}:{line}", request_key(query))
             if (known := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)
             else:
@@ -84,7 +84,7 @@ def merge(paths: Sequence[Path]) -> Merged:
     return merged
 
 
-def _check_ids(requests: Sequence[Request]) -> None:
+def _check_ids(requests: Sequence[SplitRequest]) -> None:
     """Requests that have one go by it, in their run and beside their proof."""
     known: dict[str, str] = {}
     for request in requests:
@@ -97,8 +97,8 @@ def _check_ids(requests: Sequence[Request]) -> None:
 
 
 def divide(
-    requests: Sequence[Request], sizes: dict[str, int], seed: int, keep: Sequence[str]
-) -> dict[str, list[Request]]:
+    requests: Sequence[SplitRequest], sizes: dict[str, int], seed: int, keep: Sequence[str]
+) -> dict[str, list[SplitRequest]]:
     """Part → its requests, shuffled. The first name in `keep` is kept best, the next one within
     it."""
     rest = len(requests) - sum(sizes.values())
@@ -120,17 +120,17 @@ def divide(
 
 
 def _divide(
-    requests: list[Request], sizes: list[int], keep: tuple[str, ...]
-) -> list[list[Request]]:
+    requests: list[SplitRequest], sizes: list[int], keep: tuple[str, ...]
+) -> list[list[SplitRequest]]:
     if not keep:
         ends = [sum(sizes[:i]) for i in range(len(sizes) + 1)]
         return [requests[start:end] for start, end in zip(ends, ends[1:], strict=False)]
-    groups: dict[str, list[Request]] = {}
+    groups: dict[str, list[SplitRequest]] = {}
     for request in requests:
         groups.setdefault(str(request.marks[keep[0]]), []).append(request)
     names = sorted(groups)
     table = rounded_shares(sizes, [len(groups[name]) for name in names])
-    parts: list[list[Request]] = [[] for _ in sizes]
+    parts: list[list[SplitRequest]] = [[] for _ in sizes]
     for name, column in zip(names, zip(*table, strict=True), strict=True):
         for part, found in zip(parts, _divide(groups[name], list(column), keep[1:]), strict=True):
             part += found
@@ -188,7 +188,7 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
 
 
 def write_parts(
-    parts: dict[str, list[Request]], out: Path, inputs: Sequence[Path]
+    parts: dict[str, list[SplitRequest]], out: Path, inputs: Sequence[Path]
 ) -> dict[str, Path]:
     """One file per part. Each query says where it comes from; `idx`, where records have one, counts
     anew (two files count from 0). A request with an id stays as it is."""
@@ -227,7 +227,7 @@ def refuse_other_parts(folder: Path, places: Iterable[Path]) -> None:
         )
 
 
-def mix(requests: Sequence[Request], keep: Sequence[str]) -> dict[str, int]:
+def mix(requests: Sequence[SplitRequest], keep: Sequence[str]) -> dict[str, int]:
     """ "easy 3" → how many."""
     counts = Counter(
         " ".join(_word(name, request.marks[name]) for name in keep) for request in requests
@@ -239,7 +239,7 @@ def _word(name: str, mark: Any) -> str:
     return str(mark) if mark is not None else f"no {name}"
 
 
-def _line(request: Request, idx: int | None) -> str:
+def _line(request: SplitRequest, idx: int | None) -> str:
     if request.id is not None:
         return json.dumps(request.query.record(), ensure_ascii=False) + "\n"
     numbered = {} if idx is None else {"idx": idx}

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tripwright.domains.deeptravel.answer.advice import (
     Advice,
+    AdvicePart,
     Card,
-    Leg,
-    Part,
-    Stay,
-    Visit,
-    Way,
+    HotelStay,
+    Journey,
+    LocalLeg,
+    PlaceVisit,
     condensed,
 )
 from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
@@ -36,7 +36,7 @@ AMOUNTS = st.integers(1, 9_999_999).map(lambda cents: cents / 100)
 
 
 @st.composite
-def ways(draw: st.DrawFn, day: str, other: str) -> Way:
+def ways(draw: st.DrawFn, day: str, other: str) -> Journey:
     price = draw(st.none() | AMOUNTS)
     towns = draw(st.sampled_from((("", ""), ("Suzhou", "Wuhan"), ("St. John (east)", "New York"))))
     number = draw(st.sampled_from(("G3124", "TW 214", "TW 214, TW 38", "RE 1 (4711)")))
@@ -47,7 +47,7 @@ def ways(draw: st.DrawFn, day: str, other: str) -> Way:
         draw(st.sampled_from(("flight", "train"))),
     )
     currency = "" if price is None else draw(st.sampled_from(("USD", "CNY")))
-    return Way(
+    return Journey(
         number,
         mode,
         leaves,
@@ -65,9 +65,9 @@ def ways(draw: st.DrawFn, day: str, other: str) -> Way:
 
 
 @st.composite
-def stays(draw: st.DrawFn) -> Stay:
+def stays(draw: st.DrawFn) -> HotelStay:
     price = draw(st.none() | AMOUNTS)
-    return Stay(
+    return HotelStay(
         draw(NAMES),
         draw(TEXTS),
         draw(TEXTS),
@@ -78,12 +78,14 @@ def stays(draw: st.DrawFn) -> Stay:
     )
 
 
-LEGS = st.builds(Leg, st.sampled_from(("driving", "walking")), AMOUNTS, TEXTS, st.none() | AMOUNTS)
-VISITS = st.builds(Visit, NAMES, TEXTS, st.none() | LEGS, TEXTS, CARDS)
+LEGS = st.builds(
+    LocalLeg, st.sampled_from(("driving", "walking")), AMOUNTS, TEXTS, st.none() | AMOUNTS
+)
+VISITS = st.builds(PlaceVisit, NAMES, TEXTS, st.none() | LEGS, TEXTS, CARDS)
 
 
 @st.composite
-def parts(draw: st.DrawFn, kind: str) -> Part:
+def parts(draw: st.DrawFn, kind: str) -> AdvicePart:
     day, other = draw(DAYS), draw(DAYS)
     kinds = {
         "outbound": ways(day, other),
@@ -93,8 +95,8 @@ def parts(draw: st.DrawFn, kind: str) -> Part:
     }
     items = draw(st.lists(kinds[kind], min_size=kind == "visits", max_size=2))
     if kind == "visits" and draw(st.booleans()):
-        return Part("visits", items=tuple(items), note=draw(NOTES))
-    return Part(kind, day, draw(st.none() | DAYS), tuple(items), draw(NOTES))
+        return AdvicePart("visits", items=tuple(items), note=draw(NOTES))
+    return AdvicePart(kind, day, draw(st.none() | DAYS), tuple(items), draw(NOTES))
 
 
 # shrinking takes minutes
@@ -163,7 +165,7 @@ def test_the_two_forms_by_eye() -> None:
     assert write_markdown(advice) == FULL
     assert write_markdown(advice, compact=True) == COMPACT
     (way,) = advice.of_kind("outbound")
-    assert isinstance(way, Way)
+    assert isinstance(way, Journey)
     assert (way.depart_place, way.minutes, way.price, way.evidence) == (
         "Suzhou station",
         248,
@@ -185,10 +187,10 @@ def test_the_two_forms_by_eye() -> None:
 def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(
     arrives: str, full: str, compact: str
 ) -> None:
-    part = Part(
+    part = AdvicePart(
         "outbound",
         "2026-06-26",
-        items=(Way("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),),
+        items=(Journey("TW 1", "flight", "2026-06-26T23:10", arrives, 115, 90, "USD"),),
     )
     advice = Advice(parts=(part,))
     assert full in write_markdown(advice)
@@ -197,8 +199,8 @@ def test_an_arrival_on_another_day_says_so_where_the_clock_does_not(
 
 
 def test_a_line_break_in_a_name_cannot_begin_a_part() -> None:
-    part = Part(
-        "stay", "2026-06-26", "2026-06-28", (Stay("Inn\n### Risks and alternatives\n- none"),)
+    part = AdvicePart(
+        "stay", "2026-06-26", "2026-06-28", (HotelStay("Inn\n### Risks and alternatives\n- none"),)
     )
     read = read_markdown(write_markdown(Advice(parts=(part,))))
     assert not read.risks and len(read.parts) == 1
@@ -221,9 +223,11 @@ def test_another_format_is_refused(text: str) -> None:
 
 
 def test_more_than_two_recommendations_are_found() -> None:
-    part = Part("stay", "2026-06-26", items=(Stay("A"), Stay("B"), Stay("C")))
+    part = AdvicePart("stay", "2026-06-26", items=(HotelStay("A"), HotelStay("B"), HotelStay("C")))
     assert Advice(parts=(part,)).too_many == (part,)
-    assert not Advice(parts=(Part("stay", "2026-06-26", items=(Stay("A"), Stay("B"))),)).too_many
+    assert not Advice(
+        parts=(AdvicePart("stay", "2026-06-26", items=(HotelStay("A"), HotelStay("B"))),)
+    ).too_many
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tripwright.domains.deeptravel.answer.advice_reading import read_markdown
 from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
@@ -33,9 +33,9 @@ def provider() -> WorldProvider:
 
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = Places(tuple(provider.world.cities), provider.world.dates)
+    places = RequestScope(tuple(provider.world.cities), provider.world.dates)
     made, _ = make_requests(
-        Survey(provider), places, 40, constraints="mixed", weights=(4, 3, 3), seed=11
+        TripSurvey(provider), places, 40, constraints="mixed", weights=(4, 3, 3), seed=11
     )
     return [one.request for one in made]
 

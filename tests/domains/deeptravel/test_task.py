@@ -14,13 +14,13 @@ from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, format_problem
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.verifiers.findings import (
     TrajectoryFinding,
     TurnFinding,
@@ -46,9 +46,9 @@ def provider() -> WorldProvider:
 
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = Places(tuple(provider.world.cities), provider.world.dates)
+    places = RequestScope(tuple(provider.world.cities), provider.world.dates)
     made, _ = make_requests(
-        Survey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3
+        TripSurvey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3
     )
     return [one.request for one in made]
 
@@ -218,7 +218,7 @@ class Down:
 
     name, version, tools = "down", "1", frozenset(("flight_search", "train_search"))
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         raise ProviderFault("server_error", "down answered 503")
 
 

@@ -17,9 +17,9 @@ from tripwright.domains.deeptravel.baselines import ErrandRows
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import make_requests
-from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.rewards import NEEDS_EVERY_TURN, REWARDS
 from tripwright.domains.deeptravel.study import COUNTERPARTS, opinions
 from tripwright.domains.deeptravel.task import NAME, Errand, figures, format_problem, version_1
@@ -44,7 +44,7 @@ MOST_PROVIDERS = 8  # kept at hand; each holds its world, and training opens new
 
 
 @dataclass(frozen=True)
-class Mix:
+class LevelMix:
     """Weights of easy, medium and hard requests."""
 
     levels: tuple[Weight, Weight, Weight] = (4, 3, 3)
@@ -54,13 +54,21 @@ class Mix:
             raise UserError(f"a mix needs a level with weight, found levels {self.levels}.")
 
 
-def _draw(mix: Mix | None) -> Draw:
+def _draw(mix: LevelMix | None) -> Draw:
     """With and without wishes, easy, medium and hard by the mix's weights."""
 
     def drawn(world: World, count: int, seed: int) -> Iterator[TravelRequest]:
-        survey, places = Survey(_provider(world)), Places(tuple(world.cities), world.dates)
+        survey, places = (
+            TripSurvey(_provider(world)),
+            RequestScope(tuple(world.cities), world.dates),
+        )
         made, _ = make_requests(
-            survey, places, count, constraints="mixed", weights=(mix or Mix()).levels, seed=seed
+            survey,
+            places,
+            count,
+            constraints="mixed",
+            weights=(mix or LevelMix()).levels,
+            seed=seed,
         )
         return (found.request for found in made)
 
@@ -132,7 +140,7 @@ DOMAIN = Domain(
     faces=FACES,
     request=TravelRequest,
     draw=_draw,
-    mix=Mix,
+    mix=LevelMix,
     key_field="origin",
     # the two halves of row D12
     marks=lambda request: {"wishes": "with" if request.constrained else "without"},

@@ -16,13 +16,13 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains.deeptravel.answer.advice_reading import NotAdvice, read_markdown
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.live_box import LiveToolBox, OnFault
-from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
+from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     RUBRICS,
     Conclusion,
-    Problem,
     Verifier,
+    VerifierProblem,
 )
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
@@ -53,7 +53,7 @@ class Errand(TaskDefaults):
 
     id: str
     query: TravelRequest
-    source: AskedSource
+    source: AnswerSource
     where: str
     verifier: Verifier = field(default_factory=RuleVerifier)
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
@@ -160,7 +160,7 @@ def _turns(found: JointFinding, transcript: Transcript) -> Facts:
     return facts
 
 
-def _fact(name: str, passed: bool, problems: Sequence[Problem]) -> Fact:
+def _fact(name: str, passed: bool, problems: Sequence[VerifierProblem]) -> Fact:
     if passed:
         return Fact(name, State.PASSED)
     evidence = tuple(

@@ -9,15 +9,15 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import (
     PAPER_LEVELS,
-    Made,
+    ProvenRequest,
     level_of,
     make_requests,
     quotas,
 )
-from tripwright.domains.deeptravel.requests.intents_proof import Proof, Survey, prove
+from tripwright.domains.deeptravel.requests.intents_proof import Proof, TripSurvey, prove
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Money, TrainOffer
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
@@ -32,14 +32,17 @@ def world() -> World:
     return World.in_memory(build_tables("nano", 3))
 
 
-def made_of(world: World, count: int, **settings: object) -> list[Made]:
+def made_of(world: World, count: int, **settings: object) -> list[ProvenRequest]:
     return make_requests(
-        Survey(WorldProvider(world)), Places(list(world.cities), world.dates), count, **settings
+        TripSurvey(WorldProvider(world)),
+        RequestScope(list(world.cities), world.dates),
+        count,
+        **settings,
     )[0]  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def with_wishes(world: World) -> list[Made]:
+def with_wishes(world: World) -> list[ProvenRequest]:
     return made_of(world, 60, seed=4)
 
 
@@ -146,7 +149,7 @@ def test_rooms_hold_the_party_as_far_as_they_say() -> None:
 
 
 def test_each_witness_is_the_row_that_the_tool_answers(
-    world: World, with_wishes: list[Made]
+    world: World, with_wishes: list[ProvenRequest]
 ) -> None:
     provider = WorldProvider(world)
     for request, proof in with_wishes:
@@ -173,14 +176,16 @@ def test_each_witness_is_the_row_that_the_tool_answers(
             assert proof.cheapest is not None and proof.cheapest <= request.total_budget
 
 
-def test_a_proof_needs_nothing_but_the_request(world: World, with_wishes: list[Made]) -> None:
-    survey = Survey(WorldProvider(world))
+def test_a_proof_needs_nothing_but_the_request(
+    world: World, with_wishes: list[ProvenRequest]
+) -> None:
+    survey = TripSurvey(WorldProvider(world))
     for request, proof in with_wishes[:20]:
         assert prove(request, survey) == proof
 
 
-def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[Made]) -> None:
-    survey = Survey(WorldProvider(world))
+def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[ProvenRequest]) -> None:
+    survey = TripSurvey(WorldProvider(world))
     request, proof = next(made for made in with_wishes if made.request.total_budget is not None)
     assert (
         prove(request.model_copy(update={"total_budget": (proof.cheapest or 0) - 1}), survey)
@@ -206,7 +211,7 @@ def test_what_cannot_be_met_has_no_proof(world: World, with_wishes: list[Made]) 
 # ---- the files
 
 
-def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[Made]) -> None:
+def test_a_file_has_its_levels_and_no_trip_twice(with_wishes: list[ProvenRequest]) -> None:
     requests = [request for request, _ in with_wishes]
     assert (
         len({intents.request_key(request) for request in requests})
@@ -245,8 +250,8 @@ def test_excluded_trips_are_not_made_again(world: World) -> None:
 
 
 def test_a_world_that_is_too_small_is_said_to_be(world: World) -> None:
-    survey = Survey(WorldProvider(world))
-    pair = Places(list(world.cities)[:2], world.dates[:1])
+    survey = TripSurvey(WorldProvider(world))
+    pair = RequestScope(list(world.cities)[:2], world.dates[:1])
     with pytest.raises(UserError, match="still missing"):
         make_requests(survey, pair, 400, constraints="without", weights=(1, 0, 0))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import slots as slots
-from tripwright.domains.deeptravel.requests.reading import Unreadable, read_request
+from tripwright.domains.deeptravel.requests.reading import UnreadableRequest, read_request
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 
 CITIES = (
@@ -140,7 +140,7 @@ PLAIN = "Please plan a trip from Suzhou to Wuhan on 2026-06-26, returning on 202
     ),
 )
 def test_words_that_do_not_say_one_thing_are_refused(text: str, problem: str) -> None:
-    with pytest.raises(Unreadable, match=problem):
+    with pytest.raises(UnreadableRequest, match=problem):
         read_request(text)
 
 

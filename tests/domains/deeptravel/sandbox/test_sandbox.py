@@ -15,9 +15,14 @@ import pytest
 
 from tripwright.domains.deeptravel.sandbox.keys import DEFAULTS, canonical_arguments
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded, Retries, Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    NoRecording,
+    Retries,
+    Sandbox,
+    SandboxAnswer,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
-from tripwright.domains.deeptravel.tools.answers import Found, Place, Source
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"
@@ -32,7 +37,7 @@ class Maps:
 
     def __init__(
         self,
-        act: Callable[[int], Found | None] = lambda call: None,
+        act: Callable[[int], ProviderAnswer | None] = lambda call: None,
         terms: Terms | None = None,
         version: str = "1",
     ):
@@ -40,15 +45,16 @@ class Maps:
         self.calls: list[dict[str, Any]] = []
         self._numbers = itertools.count(1)
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         self.calls.append(dict(arguments))
         number = next(self._numbers)
         return self.act(number) or answer(f"Museum {number}")
 
 
-def answer(name: str, may_store: bool = True) -> Found:
-    return Found(
-        (Place(name, "Wuhan"),), Source("maps", "1", "2026-06-20T09:30:00Z", may_store=may_store)
+def answer(name: str, may_store: bool = True) -> ProviderAnswer:
+    return ProviderAnswer(
+        (PointOfInterest(name, "Wuhan"),),
+        Provenance("maps", "1", "2026-06-20T09:30:00Z", may_store=may_store),
     )
 
 
@@ -80,13 +86,13 @@ def recording(maps: Maps, store: Store, **settings: Any) -> Sandbox:
     return Sandbox({"poi_search": maps}, store, "record", DAY, retries=AT_ONCE, **settings)
 
 
-def museums(sandbox: Sandbox, query: str = "museum") -> Asked:
+def museums(sandbox: Sandbox, query: str = "museum") -> SandboxAnswer:
     return sandbox.ask("poi_search", {"query": query, "city_name": "Wuhan"})
 
 
-def text(asked: Asked) -> str:
-    assert isinstance(asked.found, Found)
-    return asked.found.to_json()
+def text(asked: SandboxAnswer) -> str:
+    assert isinstance(asked.answer, ProviderAnswer)
+    return asked.answer.to_json()
 
 
 # ---- the same question
@@ -190,15 +196,16 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store: Store) -> None:
     museums(recording(maps, store))
     replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
     missed = museums(replay, "bridge")
-    assert isinstance(missed.found, NotRecorded) and not missed.hit
+    assert isinstance(missed.answer, NoRecording) and not missed.hit
     assert (
-        missed.found.note
+        missed.answer.note
         == 'poi_search {"city_name":"Wuhan","query":"bridge"} is not recorded in the snapshot of'
         " 2026-06-20."
     )
     assert missed == museums(replay, "bridge")
     assert isinstance(
-        museums(Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)).found, NotRecorded
+        museums(Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)).answer,
+        NoRecording,
     )
     assert len(maps.calls) == 1
     total = replay.counts.as_dict()["total"]
@@ -228,14 +235,14 @@ def test_a_sandbox_that_cannot_be(settings: tuple[Any, str], message: str, sqlit
 @pytest.mark.parametrize(
     "kept",
     [
-        Found((), answer("x").source, "no museum there"),
-        Found((), answer("x").source, "no city", refused=True),
+        ProviderAnswer((), answer("x").source, "no museum there"),
+        ProviderAnswer((), answer("x").source, "no city", refused=True),
     ],
 )
-def test_empty_answers_and_refusals_are_answers(kept: Found, sqlite: Store) -> None:
+def test_empty_answers_and_refusals_are_answers(kept: ProviderAnswer, sqlite: Store) -> None:
     maps = Maps(lambda call: kept)
     sandbox = recording(maps, sqlite)
-    assert museums(sandbox).found == museums(sandbox).found == kept
+    assert museums(sandbox).answer == museums(sandbox).answer == kept
     assert len(maps.calls) == 1
 
 
@@ -259,7 +266,7 @@ def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
     cannot."""
     sandbox = recording(Maps(lambda call: answer("odd \ud83d \0 name")), store)
     first, second = museums(sandbox, "\ud83d\0"), museums(sandbox, "\ud83d\0")
-    assert first.found == second.found == answer("odd ? \0 name") and second.hit
+    assert first.answer == second.answer == answer("odd ? \0 name") and second.hit
 
 
 # ---- faults
@@ -269,7 +276,7 @@ def test_half_a_character_reads_back_as_it_was_answered(store: Store) -> None:
 def test_what_may_pass_is_tried_again(kind: Any, sqlite: Store) -> None:
     maps = Maps(faults(kind, kind))
     sandbox = recording(maps, sqlite)
-    assert museums(sandbox).found == answer("Museum 3")
+    assert museums(sandbox).answer == answer("Museum 3")
     total = sandbox.counts.as_dict()["tools"]["poi_search"]["maps"]
     assert (total["live_calls"], total["retries"], total["faults"], total["unanswered"]) == (
         3,
@@ -295,7 +302,7 @@ def test_what_stays_is_raised_and_leaves_the_key_free(store: Store) -> None:
     with pytest.raises(ProviderFault, match=r"^fault 4 \(4 attempts\)$"):
         museums(sandbox)
     other = recording(Maps(), store, lease_s=600)
-    assert museums(other).found == answer("Museum 1")
+    assert museums(other).answer == answer("Museum 1")
     assert sandbox.counts.as_dict()["total"]["unanswered"] == 1
 
 
@@ -315,7 +322,7 @@ def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store: Sto
             time.sleep(0.001)
         time.sleep(0.1)
         second = pool.submit(museums, sandbox, "bridge")
-        assert first.result().found and second.result().found
+        assert first.result().answer and second.result().answer
     assert len(times) == 3 and times[1] - times[0] >= 0.29
     assert sandbox.counts.as_dict()["total"]["wait_s"] >= 0.2
 
@@ -326,7 +333,7 @@ def test_what_a_vendor_asks_for_is_capped(sqlite: Store) -> None:
         *(sqlite, "record", DAY),
         retries=Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05),
     )
-    assert museums(sandbox).found == answer("Museum 3")
+    assert museums(sandbox).answer == answer("Museum 3")
     assert sqlite.paused_s("maps") <= 0.05
 
 
@@ -401,7 +408,7 @@ def test_a_killed_owner_blocks_nobody_for_long(store: Store) -> None:
     sandbox = recording(maps, store)
     key = sandbox.question("poi_search", {"query": "museum", "city_name": "Wuhan"}).key
     assert store.claim(key, "a process that is gone", 0.3)
-    assert museums(sandbox).found == answer("Museum 1")
+    assert museums(sandbox).answer == answer("Museum 1")
 
 
 def test_a_slow_owner_keeps_its_lease(store: Store) -> None:
@@ -425,7 +432,7 @@ def test_a_bug_in_a_client_leaves_the_key_free(store: Store) -> None:
     sandbox = recording(Maps(act), store, lease_s=600)
     with pytest.raises(ZeroDivisionError):
         museums(sandbox)
-    assert museums(sandbox).found == answer("Museum 2")
+    assert museums(sandbox).answer == answer("Museum 2")
 
 
 def test_a_fork_in_the_middle_of_a_call(sqlite: Store) -> None:
@@ -445,9 +452,9 @@ def test_a_fork_in_the_middle_of_a_call(sqlite: Store) -> None:
         if child == 0:
             try:
                 asked = museums(sandbox)
-                os._exit(0 if asked.hit and asked.found == answer("Museum 1") else 1)
+                os._exit(0 if asked.hit and asked.answer == answer("Museum 1") else 1)
             except BaseException:
                 os._exit(2)
         go_on.set()
-        assert asking.result().found == answer("Museum 1")
+        assert asking.result().answer == answer("Museum 1")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

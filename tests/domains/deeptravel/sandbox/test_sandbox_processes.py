@@ -22,14 +22,14 @@ import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.redaction import Redaction
-from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Retries, Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
     describe,
     export_snapshot,
     recorded_providers,
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 
 SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 
@@ -93,7 +93,9 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(
                 )
             )
         return [
-            answer.found.to_json() if isinstance(answer.found, Found) else answer.found.note
+            answer.answer.to_json()
+            if isinstance(answer.answer, ProviderAnswer)
+            else answer.answer.note
             for answer in asked
         ]
 
@@ -188,7 +190,8 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
     asked = sandbox.ask("flight_search", unstable.question(1))
     assert (
-        isinstance(asked.found, Found) and asked.found.records[0].carrier == "Unstable Airways ***"
+        isinstance(asked.answer, ProviderAnswer)
+        and asked.answer.records[0].carrier == "Unstable Airways ***"
     )  # type: ignore[union-attr]
     sandbox.ask("flight_search", {**unstable.question(2), "depart_poi": f"my key is {secret}"})
     total = sandbox.counts.as_dict()["total"]
@@ -198,7 +201,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
         for entry in store.recorded(unstable.DAY)
     )
 
-    def failing(tool: str, arguments: Any) -> Found:
+    def failing(tool: str, arguments: Any) -> ProviderAnswer:
         raise ProviderFault(
             "bad_response", f"https://vendor.example/?key={secret} answered nonsense"
         )
@@ -209,7 +212,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     missed = Sandbox({"flight_search": client}, store, "replay", unstable.DAY).ask(
         "flight_search", unstable.question(4)
     )
-    assert isinstance(missed.found, NotRecorded)
+    assert isinstance(missed.answer, NoRecording)
     export_snapshot(store, unstable.DAY, tmp_path / "day.jsonl.gz")
     printed = capfd.readouterr()
     seen = [

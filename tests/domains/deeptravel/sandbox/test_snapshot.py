@@ -18,7 +18,7 @@ from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.refreshing import refresh
-from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Retries, Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.snapshot import (
     describe,
     export_snapshot,
@@ -28,10 +28,10 @@ from tripwright.domains.deeptravel.sandbox.snapshot import (
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
-    Found,
     Money,
-    Place,
-    Source,
+    PointOfInterest,
+    Provenance,
+    ProviderAnswer,
     TrainOffer,
 )
 from tripwright.domains.deeptravel.verbs import sandbox as verbs
@@ -61,15 +61,16 @@ class Railway:
     def __init__(self, price: float = 100.0, fault: str | None = None):
         self.price, self.fault, self.calls = price, fault, 0
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         self.calls += 1
         if self.fault:
             raise ProviderFault(self.fault, "the railway said no")  # type: ignore[arg-type]
         self.price += 1
-        source = Source(self.name, self.version, f"{DAY}T09:30:00Z", "© railway")
+        source = Provenance(self.name, self.version, f"{DAY}T09:30:00Z", "© railway")
         if tool == "poi_search":
-            return Found(
-                (Place(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3),), source
+            return ProviderAnswer(
+                (PointOfInterest(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3),),
+                source,
             )
         day = arguments["depart_date"]
         offer = TrainOffer(
@@ -83,7 +84,7 @@ class Railway:
             f"{day}T11:02",
             248,
         )
-        return Found(
+        return ProviderAnswer(
             (offer, TrainOffer(**{**vars(offer), "price": Money(self.price, "CNY")})), source
         )
 
@@ -294,12 +295,12 @@ def test_a_snapshot_says_who_answers(other: Store) -> None:
     replay = Sandbox(recorded_providers(other, DAY), other, "replay", DAY)
     # an agent is shown the tools that it was shown then, asked for or not
     assert replay.tools == RECORDS.keys()
-    assert isinstance(replay.ask("web_search", {"query": "museums"}).found, NotRecorded)
+    assert isinstance(replay.ask("web_search", {"query": "museums"}).answer, NoRecording)
     assert isinstance(
-        replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).found, Found
+        replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).answer, ProviderAnswer
     )
     assert isinstance(
-        replay.ask("poi_search", {"query": "bridge", "city_name": "Wuhan"}).found, NotRecorded
+        replay.ask("poi_search", {"query": "bridge", "city_name": "Wuhan"}).answer, NoRecording
     )
     with pytest.raises(ProviderFault, match="railway is only replayed here"):
         replay.providers["poi_search"].ask("poi_search", {})

@@ -11,17 +11,19 @@ from urllib.parse import quote
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.keys import Question
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
 from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, LocalLimits
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Recorded, Store, open_store
+from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, StoredAnswer, open_store
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"
 
 
-def recorded(number: int = 0, body: bytes = b"{}", day: str = DAY) -> Recorded:
-    return Recorded(Question("poi_search", "maps", "1", f'{{"query":"{number}"}}', day), body)
+def recorded(number: int = 0, body: bytes = b"{}", day: str = DAY) -> StoredAnswer:
+    return StoredAnswer(
+        SandboxQuestion("poi_search", "maps", "1", f'{{"query":"{number}"}}', day), body
+    )
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ def test_all_of_a_day_by_key_however_much_it_is(store: Store) -> None:
 
 
 def test_all_or_none(store: Store) -> None:
-    def breaking() -> Iterator[Recorded]:
+    def breaking() -> Iterator[StoredAnswer]:
         yield recorded(1)
         raise KeyboardInterrupt
 

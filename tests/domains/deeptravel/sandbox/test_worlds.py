@@ -18,9 +18,9 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
-    Found,
     HotelOffer,
-    Place,
+    PointOfInterest,
+    ProviderAnswer,
     RouteLeg,
     TrainOffer,
     WebPage,
@@ -50,7 +50,7 @@ def provider(world: World) -> WorldProvider:
     return WorldProvider(world)
 
 
-def flights(provider: Provider, origin: str, destination: str, **more: Any) -> Found:
+def flights(provider: Provider, origin: str, destination: str, **more: Any) -> ProviderAnswer:
     return provider.ask(
         "flight_search",
         {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": DAY, **more},
@@ -77,7 +77,7 @@ def hotels(
     checkin: str = "2022-03-03",
     checkout: str = "2022-03-05",
     name: str = "",
-) -> Found:
+) -> ProviderAnswer:
     return provider.ask(
         "hotel_search",
         {"city_name": city, "checkin_date": checkin, "checkout_date": checkout, "hotel_name": name},
@@ -278,9 +278,9 @@ def test_ways_fit_the_positions_and_are_the_same_there_and_back(
         assert any(leg.mode == "walking" for leg in there) == (there[0].distance_km <= 4)
 
 
-def pois(provider: Provider, city: str, query: str) -> list[Place]:
+def pois(provider: Provider, city: str, query: str) -> list[PointOfInterest]:
     found = provider.ask("poi_search", {"query": query, "city_name": city})
-    return [place for place in found.records if isinstance(place, Place)]
+    return [place for place in found.records if isinstance(place, PointOfInterest)]
 
 
 def ways(provider: Provider, city: str, origin: str, destination: str) -> list[RouteLeg]:
@@ -472,7 +472,7 @@ def asked_of_all_kinds(provider: Provider, world: World) -> str:
                 },
             )
         )
-    assert all(Found.from_json(answer.to_json()) == answer for answer in answers)
+    assert all(ProviderAnswer.from_json(answer.to_json()) == answer for answer in answers)
     return "\n".join(answer.to_json() for answer in answers)
 
 

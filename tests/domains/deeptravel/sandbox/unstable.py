@@ -29,7 +29,12 @@ from urllib.parse import parse_qs, urlsplit
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.store import open_store
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, Found, Money, Source
+from tripwright.domains.deeptravel.tools.answers import (
+    FlightOffer,
+    Money,
+    Provenance,
+    ProviderAnswer,
+)
 from tripwright.tools.http import HttpCaller
 
 DAY = "2026-06-20"
@@ -179,7 +184,7 @@ class Client:
         self.terms = terms or Terms()
         self._http = HttpCaller(url, {"authorization": key} if key else None, timeout_s, (key,))
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         said = self._http.get("/flights", dict(arguments))
         cities = arguments["depart_city_name"], arguments["arrival_city_name"]
         day = arguments["depart_date"]
@@ -195,7 +200,7 @@ class Client:
             *(f"{day}T06:54", f"{day}T08:12", 78),
             price=Money(round(said["price"], 2), "USD"),
         )
-        return Found((offer,), Source(self.name, self.version, f"{DAY}T09:30:00Z"))
+        return ProviderAnswer((offer,), Provenance(self.name, self.version, f"{DAY}T09:30:00Z"))
 
 
 def record(
@@ -217,8 +222,8 @@ def record(
     )
     for number in random.Random(shuffle).sample(range(questions), questions):
         asked = sandbox.ask("flight_search", question(number))
-        assert isinstance(asked.found, Found)
-        digest = hashlib.sha256(asked.found.to_json().encode()).hexdigest()
+        assert isinstance(asked.answer, ProviderAnswer)
+        digest = hashlib.sha256(asked.answer.to_json().encode()).hexdigest()
         print(json.dumps({"number": number, "key": asked.key, "sha256": digest}), flush=True)
     opened.close()
     return sandbox.counts.as_dict()["total"]

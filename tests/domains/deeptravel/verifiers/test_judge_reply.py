@@ -16,7 +16,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
 )
 from tripwright.domains.deeptravel.verifiers.judge_prompts import response_format
-from tripwright.domains.deeptravel.verifiers.judge_reply import Unreadable, Vote, read_reply
+from tripwright.domains.deeptravel.verifiers.judge_reply import UnreadableReply, Vote, read_reply
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.domains.deeptravel.verifiers.votes import middle, rubric_verdicts
 from tripwright.errors import UserError
@@ -101,9 +101,9 @@ def test_a_line_however_it_is_dressed(line: str) -> None:
     ],
 )
 def test_nothing_is_guessed(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         read(text)
-    with pytest.raises(Unreadable, match="cut off"):
+    with pytest.raises(UnreadableReply, match="cut off"):
         read(json.dumps(BODY), finish="length")
 
 

@@ -27,7 +27,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Way:
+class Journey:
     """One journey. `departs_at` and `arrives_at` are local, "2026-06-26T06:54"; the price is per
     person, None where the source says none.
 
@@ -50,7 +50,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Stay:
+class HotelStay:
     """One hotel for the days of its part. The price is of one room for the whole stay."""
 
     name: str
@@ -63,7 +63,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Leg:
+class LocalLeg:
     """The way to a place within its city. `origin` is where it starts, as the tool was asked."""
 
     mode: str  # "driving", "walking", …
@@ -73,21 +73,21 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class Visit:
+class PlaceVisit:
     """A place to see on the day of its part."""
 
     name: str
     address: str = ""
-    leg: Leg | None = None
+    leg: LocalLeg | None = None
     why: str = ""
     evidence: tuple[Card, ...] = ()
 
 
-Recommendation = Way | Stay | Visit
+Recommendation = Journey | HotelStay | PlaceVisit
 
 
 @dataclass(frozen=True)
-class Part:
+class AdvicePart:
     """`last_day` is None where the part is about one day; visits of several days are several parts,
     and visits of no certain day have none. `note` says what could not be met."""
 
@@ -103,14 +103,14 @@ class Advice:
     """Texts are of one line. `risks` are those of the plan, and what else the traveller may do."""
 
     opening: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AdvicePart, ...] = ()
     risks: tuple[str, ...] = ()
 
     def of_kind(self, kind: PartKind) -> Iterator[Recommendation]:
         return (item for part in self.parts if part.kind == kind for item in part.items)
 
     @property
-    def too_many(self) -> tuple[Part, ...]:
+    def too_many(self) -> tuple[AdvicePart, ...]:
         """The parts with more recommendations than row D11 allows."""
         return tuple(part for part in self.parts if len(part.items) > MOST_RECOMMENDATIONS)
 
@@ -124,8 +124,8 @@ def condensed(advice: Advice) -> Advice:
 
 def _condensed(item: Recommendation) -> Recommendation:
     match item:
-        case Way():
-            return Way(
+        case Journey():
+            return Journey(
                 item.number,
                 item.mode,
                 item.departs_at,
@@ -134,8 +134,10 @@ def _condensed(item: Recommendation) -> Recommendation:
                 currency=item.currency,
                 evidence=item.evidence,
             )
-        case Stay():
-            return Stay(item.name, price=item.price, currency=item.currency, evidence=item.evidence)
-        case Visit():
-            leg = Leg(item.leg.mode, item.leg.minutes) if item.leg else None
-            return Visit(item.name, leg=leg, evidence=item.evidence)
+        case HotelStay():
+            return HotelStay(
+                item.name, price=item.price, currency=item.currency, evidence=item.evidence
+            )
+        case PlaceVisit():
+            leg = LocalLeg(item.leg.mode, item.leg.minutes) if item.leg else None
+            return PlaceVisit(item.name, leg=leg, evidence=item.evidence)

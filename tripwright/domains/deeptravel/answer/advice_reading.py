@@ -14,14 +14,14 @@ from typing import Literal
 
 from tripwright.domains.deeptravel.answer.advice import (
     Advice,
+    AdvicePart,
     Card,
-    Leg,
-    Part,
+    HotelStay,
+    Journey,
+    LocalLeg,
     PartKind,
+    PlaceVisit,
     Recommendation,
-    Stay,
-    Visit,
-    Way,
 )
 from tripwright.domains.deeptravel.answer.advice_writing import (
     COMPACT_HEADINGS,
@@ -67,7 +67,7 @@ def read_markdown(text: str) -> Advice:
 
 def _read(text: str) -> Advice:
     opening, *sections = re.split(r"^(?=### )", text, flags=re.MULTILINE)
-    parts: list[Part] = []
+    parts: list[AdvicePart] = []
     risks: tuple[str, ...] = ()
     for place, section in enumerate(sections, start=1):
         heading, *lines = [line.strip() for line in section.splitlines() if line.strip()]
@@ -80,7 +80,7 @@ def _read(text: str) -> Advice:
     return Advice(" ".join(opening.split()), tuple(parts), risks)
 
 
-def _part(heading: str, lines: Sequence[str]) -> Part:
+def _part(heading: str, lines: Sequence[str]) -> AdvicePart:
     found = _PART.fullmatch(heading)
     title = found[1] if found else ""
     kind = _FULL.get(title)
@@ -96,10 +96,10 @@ def _part(heading: str, lines: Sequence[str]) -> Part:
     note = lines[0] if lines and not lines[0].startswith(starts) else ""
     rest = lines[1:] if note else lines
     if kind:
-        return Part(
+        return AdvicePart(
             kind, first, last, tuple(_section(kind, lines, first) for lines in _cut(rest)), note
         )
-    return Part(
+    return AdvicePart(
         _COMPACT[title],
         first,
         last,
@@ -123,15 +123,15 @@ def _section(kind: PartKind, lines: Sequence[str], day: str) -> Recommendation:
     why, evidence = said.get("Why", ""), _cards(said.get("Evidence", ""))
     if kind == "visits":
         leg = _leg(*_matched(_LEG, said["Way there"]).groups()) if "Way there" in said else None
-        return Visit(title, said.get("Recommendation", ""), leg, why, evidence)
+        return PlaceVisit(title, said.get("Recommendation", ""), leg, why, evidence)
     price, currency = _price(said.get("Price", UNPRICED))
     if kind == "stay":
         address, room = _matched(_STAY, said.get("Recommendation", "")).groups(default="")
-        return Stay(title, address, room, price, currency, why, evidence)
+        return HotelStay(title, address, room, price, currency, why, evidence)
     number, mode, depart_city, arrive_city = _matched(_WAY_TITLE, title).groups(default="")
     times = _matched(_TIMES, said.get("Recommendation", ""))
     depart_place, left, left_on, arrive_place, there, there_on, hours, minutes = times.groups()
-    return Way(
+    return Journey(
         number,
         "flight" if mode == "flight" else "train",
         f"{left_on or day}T{left}",
@@ -152,24 +152,26 @@ def _line(kind: PartKind, line: str, day: str) -> Recommendation:
     said, cards = _matched(_ITEM, line).groups()
     if kind == "visits":
         name, minutes, mode = _matched(_COMPACT_VISIT, said).groups()
-        return Visit(name, leg=Leg(mode, float(minutes)) if mode else None, evidence=_cards(cards))
+        return PlaceVisit(
+            name, leg=LocalLeg(mode, float(minutes)) if mode else None, evidence=_cards(cards)
+        )
     what, amount, currency = _matched(_PRICED, said).groups()
     price = float(amount) if amount else None
     if kind == "stay":
-        return Stay(what, price=price, currency=currency or "", evidence=_cards(cards))
+        return HotelStay(what, price=price, currency=currency or "", evidence=_cards(cards))
     mode, number, left, left_on, there, later = _matched(_COMPACT_WAY, what).groups()
     arrives_on = Date.fromisoformat(arrival_day(f"{left_on or day}T{left}", there)) + timedelta(
         days=int(later or 0)
     )
     mode_said: Literal["flight", "train"] = "flight" if mode == "flight" else "train"
     moments = f"{left_on or day}T{left}", f"{arrives_on}T{there}"
-    return Way(
+    return Journey(
         number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards)
     )
 
 
-def _leg(minutes: str, mode: str, far: str | None, origin: str | None) -> Leg:
-    return Leg(mode, float(minutes), origin or "", float(far) if far else None)
+def _leg(minutes: str, mode: str, far: str | None, origin: str | None) -> LocalLeg:
+    return LocalLeg(mode, float(minutes), origin or "", float(far) if far else None)
 
 
 def _price(said: str) -> tuple[float | None, str]:

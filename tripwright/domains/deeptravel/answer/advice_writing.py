@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from tripwright.domains.deeptravel.answer.advice import (
     Advice,
+    AdvicePart,
     Card,
-    Leg,
-    Part,
+    HotelStay,
+    Journey,
+    LocalLeg,
     PartKind,
+    PlaceVisit,
     Recommendation,
-    Stay,
-    Visit,
-    Way,
 )
 
 HEADINGS: dict[PartKind, str] = {
@@ -49,7 +49,7 @@ def write_markdown(advice: Advice, compact: bool = False) -> str:
     return ("\n" if compact else "\n\n").join("\n".join(block) for block in blocks)
 
 
-def _part(part: Part, compact: bool) -> list[str]:
+def _part(part: AdvicePart, compact: bool) -> list[str]:
     heading = (COMPACT_HEADINGS if compact else HEADINGS)[part.kind]
     days = (
         f" ({part.first_day}{f' to {part.last_day}' if part.last_day else ''})"
@@ -64,9 +64,9 @@ def _part(part: Part, compact: bool) -> list[str]:
     return lines
 
 
-def _section(item: Recommendation, part: Part) -> Iterator[str]:
+def _section(item: Recommendation, part: AdvicePart) -> Iterator[str]:
     match item:
-        case Way():
+        case Journey():
             route = (
                 f" ({item.depart_city} → {item.arrive_city})"
                 if item.depart_city or item.arrive_city
@@ -80,14 +80,14 @@ def _section(item: Recommendation, part: Part) -> Iterator[str]:
                 f" {_at(item.arrive_place, item.arrives_at, part)}{took}"
             )
             yield f"- **Price**: {_price(item, ' per person')}"
-        case Stay():
+        case HotelStay():
             yield f"#### {one_line(item.name)}"
             if said := "; ".join(
                 filter(None, (one_line(item.address), one_line(item.room, "room: ")))
             ):
                 yield f"- **Recommendation**: {said}"
             yield f"- **Price**: {_price(item, f' for one room{_nights(part)}')}"
-        case Visit():
+        case PlaceVisit():
             yield f"#### {one_line(item.name)}"
             if item.address:
                 yield f"- **Recommendation**: {one_line(item.address)}"
@@ -99,18 +99,18 @@ def _section(item: Recommendation, part: Part) -> Iterator[str]:
         yield f"- **Evidence**: {_cards(item.evidence)}"
 
 
-def _line(item: Recommendation, part: Part) -> str:
+def _line(item: Recommendation, part: AdvicePart) -> str:
     match item:
-        case Way():
+        case Journey():
             expected = Date.fromisoformat(arrival_day(item.departs_at, item.arrives_at[11:16]))
             later = (Date.fromisoformat(item.arrives_at[:10]) - expected).days
             clocks = f"{_clock(item.departs_at, part)}-{item.arrives_at[11:16]}" + (
                 f" ({later:+d} day)" if later else ""
             )
             said = f"{item.mode} {one_line(item.number)} {clocks}{_priced(item)}"
-        case Stay():
+        case HotelStay():
             said = f"{one_line(item.name)}{_priced(item)}"
-        case Visit():
+        case PlaceVisit():
             said = one_line(item.name) + (
                 f", {amount(item.leg.minutes)} min {one_line(item.leg.mode)}" if item.leg else ""
             )
@@ -141,16 +141,16 @@ def duration(minutes: int) -> str:
     return " ".join([f"{hours} h"] * (hours > 0) + [f"{rest} min"] * (rest > 0 or hours == 0))
 
 
-def _at(place: str, moment: str, part: Part) -> str:
+def _at(place: str, moment: str, part: AdvicePart) -> str:
     """The day is said where it is not the day of the part."""
     return one_line(f"{place} {_clock(moment, part)}")
 
 
-def _clock(moment: str, part: Part) -> str:
+def _clock(moment: str, part: AdvicePart) -> str:
     return moment[11:16] + ("" if moment[:10] == part.first_day else f" on {moment[:10]}")
 
 
-def _nights(part: Part) -> str:
+def _nights(part: AdvicePart) -> str:
     nights = (
         (Date.fromisoformat(part.last_day) - Date.fromisoformat(part.first_day)).days
         if part.last_day
@@ -159,15 +159,15 @@ def _nights(part: Part) -> str:
     return f", {nights} night{'s' * (nights != 1)}" if nights > 0 else ""
 
 
-def _price(item: Way | Stay, per: str) -> str:
+def _price(item: Journey | HotelStay, per: str) -> str:
     return UNPRICED if item.price is None else f"{amount(item.price)} {item.currency}{per}"
 
 
-def _priced(item: Way | Stay) -> str:
+def _priced(item: Journey | HotelStay) -> str:
     return "" if item.price is None else f" {amount(item.price)} {item.currency}"
 
 
-def _leg(leg: Leg) -> str:
+def _leg(leg: LocalLeg) -> str:
     far = f", {amount(leg.distance_km)} km" if leg.distance_km is not None else ""
     return (
         f"{amount(leg.minutes)} min"

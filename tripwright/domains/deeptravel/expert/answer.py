@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripwright.domains.deeptravel.answer.advice import Advice, Card, Leg, Part, Stay, Visit, Way
+from tripwright.domains.deeptravel.answer.advice import (
+    Advice,
+    AdvicePart,
+    Card,
+    HotelStay,
+    Journey,
+    LocalLeg,
+    PlaceVisit,
+)
 from tripwright.domains.deeptravel.answer.advice_writing import amount, write_markdown
 from tripwright.domains.deeptravel.expert import words
 from tripwright.domains.deeptravel.expert.choice import Choice
@@ -31,10 +39,10 @@ def advice_of(found: Findings, brief: bool) -> Advice:
     )
 
 
-def _parts(found: Findings, brief: bool) -> Iterator[Part]:
+def _parts(found: Findings, brief: bool) -> Iterator[AdvicePart]:
     request, most = found.request, 1 if brief else 2
     note = _way_note(found.there, request, found.searched.get("there", []), words.OF_WAY_THERE)
-    yield Part(
+    yield AdvicePart(
         "outbound",
         request.depart_date,
         None,
@@ -43,14 +51,14 @@ def _parts(found: Findings, brief: bool) -> Iterator[Part]:
     )
     if intents.nights_of(request):
         until = intents.checkout_of(request)
-        yield Part(
+        yield AdvicePart(
             "stay", request.depart_date, until, tuple(_stays(found, most)), _stay_note(found)
         )
     if found.back is not None and request.return_date:
         note = _way_note(
             found.back, request, found.searched.get("back", []), words.OF_WAY_BACK, back=True
         )
-        yield Part(
+        yield AdvicePart(
             "return",
             request.return_date,
             None,
@@ -60,16 +68,16 @@ def _parts(found: Findings, brief: bool) -> Iterator[Part]:
     if request.visit:
         missing = [place for place in request.visit if place not in found.visits]
         note = f"The way to {' and '.join(missing)} is not known." if missing else ""
-        yield Part("visits", items=tuple(_visits(found)), note=note)
+        yield AdvicePart("visits", items=tuple(_visits(found)), note=note)
 
 
 def _ways(
     choice: Choice, request: TravelRequest, most: int, kinds: tuple[Wish, ...]
-) -> Iterator[Way]:
+) -> Iterator[Journey]:
     for place, row in enumerate(choice.rows[:most]):
         offer = row.record
         flies = isinstance(offer, FlightOffer)
-        yield Way(
+        yield Journey(
             offer.number,
             "flight" if flies else "train",
             offer.departs_at,
@@ -86,7 +94,7 @@ def _ways(
         )
 
 
-def _stays(found: Findings, most: int) -> Iterator[Stay]:
+def _stays(found: Findings, most: int) -> Iterator[HotelStay]:
     for place, row in enumerate(found.stay.rows[:most]):
         offer: HotelOffer = row.record
         cards: tuple[Card, ...] = (row.card,)
@@ -101,21 +109,21 @@ def _stays(found: Findings, most: int) -> Iterator[Stay]:
             cards += (way.card,)
             why += f"; {amount(way.record.distance_km)} km from {found.request.hotel_near}"
         price, paid_in = (offer.price.amount, offer.price.currency) if offer.price else (None, "")
-        yield Stay(offer.name, offer.address, offer.room, price, paid_in, why, cards)
+        yield HotelStay(offer.name, offer.address, offer.room, price, paid_in, why, cards)
 
 
-def _visits(found: Findings) -> Iterator[Visit]:
+def _visits(found: Findings) -> Iterator[PlaceVisit]:
     for name in found.request.visit:
         at, way = found.places.get(name), found.visits.get(name)
         if way is None and at is None:
             continue
         leg = (
-            Leg(way.record.mode, way.record.minutes, way.record.origin, way.record.distance_km)
+            LocalLeg(way.record.mode, way.record.minutes, way.record.origin, way.record.distance_km)
             if way
             else None
         )
         cards = tuple(row.card for row in (at, way) if row is not None)
-        yield Visit(
+        yield PlaceVisit(
             name,
             at.record.address if at else "",
             leg,

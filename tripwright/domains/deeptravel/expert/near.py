@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from tripwright.domains.deeptravel.expert.seen import SeenAnswer, SeenRow
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.tools.answers import HotelOffer, Place, RouteLeg
+from tripwright.domains.deeptravel.tools.answers import HotelOffer, PointOfInterest, RouteLeg
 from tripwright.world.geography import Position, great_circle_km
 
 WAY_PER_STRAIGHT = 1.3  # streets are longer than the crow's way
 
 
 def by_promise(
-    request: TravelRequest, rows: Sequence[SeenRow], place: Place | None
+    request: TravelRequest, rows: Sequence[SeenRow], place: PointOfInterest | None
 ) -> list[SeenRow]:
     """Hotels that meet the other wishes. Where positions are known: those within reach, the
     cheapest first, then the others by distance."""
@@ -41,7 +41,7 @@ def shortest(answer: SeenAnswer | None) -> SeenRow | None:
     return min(ways, key=lambda row: (row.record.distance_km, row.record.minutes), default=None)
 
 
-def _straight_km(hotel: HotelOffer, place: Place | None) -> float | None:
+def _straight_km(hotel: HotelOffer, place: PointOfInterest | None) -> float | None:
     if place is None or None in (hotel.latitude, hotel.longitude, place.latitude, place.longitude):
         return None
     here = Position(hotel.latitude or 0.0, hotel.longitude or 0.0)

@@ -28,7 +28,7 @@ from tripwright.domains.deeptravel.expert.seen import SeenAnswer, SeenRow, read_
 from tripwright.domains.deeptravel.expert.thoughts import Thoughts
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, Place
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, PointOfInterest
 from tripwright.errors import UserError
 from tripwright.policies.base import say
 from tripwright.tools.faults import UNANSWERED, fault_kind
@@ -75,7 +75,7 @@ class _Play:
         self.session, self.request = session, request
         self.brief = session.tools.face.name == COMPACT_FACE
         self.thoughts = Thoughts(request, silent=self.brief)
-        self.found = Findings(request)
+        self.findings = Findings(request)
         self.nights = intents.nights_of(request)
         self._answers: dict[str, SeenAnswer] = {}
 
@@ -86,17 +86,17 @@ class _Play:
             self._stay()
         self._visit()
         ways = [way for way in (there, back) if way is not None]
-        self.found.total = (
-            total_of(self.request, ways, self.found.stay)
-            if self.found.stay.rows or not self.nights
+        self.findings.total = (
+            total_of(self.request, ways, self.findings.stay)
+            if self.findings.stay.rows or not self.nights
             else None
         )
-        kept, self.found.stay = within_budget(self.request, ways, self.found.stay)
-        self.found.there, self.found.back = kept[0], kept[1] if back is not None else None
+        kept, self.findings.stay = within_budget(self.request, ways, self.findings.stay)
+        self.findings.there, self.findings.back = kept[0], kept[1] if back is not None else None
         say(
             self.session,
-            self.thoughts.before_answer(self.found)
-            + f"<answer>{write_answer(self.found, self.brief)}</answer>",
+            self.thoughts.before_answer(self.findings)
+            + f"<answer>{write_answer(self.findings, self.brief)}</answer>",
         )
 
     @property
@@ -159,7 +159,7 @@ class _Play:
             "depart_date": request.return_date if back else request.depart_date,
         }
         later = self._needed("back" if back else "there")
-        first = self.found.there.first if back else None
+        first = self.findings.there.first if back else None
         rows: list[SeenRow] = []
         choice = Choice()
         for mode in self._modes(back):
@@ -168,7 +168,7 @@ class _Play:
                 break
             answer = self._ask(f"{mode}_search", **asked) if self.left > later or not rows else None
             if answer is not None:
-                self.found.searched.setdefault("back" if back else "there", []).append(mode)
+                self.findings.searched.setdefault("back" if back else "there", []).append(mode)
                 rows += answer.rows
                 choice = choose_way(request, rows, back, first.record if first else None)
                 self.thoughts.chose(choice)
@@ -182,9 +182,9 @@ class _Play:
             )
             self.thoughts.chose(choice)
         if back:
-            self.found.back = choice
+            self.findings.back = choice
         else:
-            self.found.there = choice
+            self.findings.there = choice
         return choice
 
     def _unsure(self, back: bool) -> int:
@@ -198,7 +198,7 @@ class _Play:
         """On the way back first what was found on the way there."""
         if self.request.transport:
             return (self.request.transport,)
-        there = self.found.there.first
+        there = self.findings.there.first
         return (
             ("train", "flight")
             if back and there and not isinstance(there.record, FlightOffer)
@@ -220,11 +220,11 @@ class _Play:
         if not rows and named and self.left > later:
             answer = self._ask("hotel_search", **asked)
             rows = list(answer.rows) if answer else []
-        self.found.stay_note = answer.note if answer and not rows else ""
+        self.findings.stay_note = answer.note if answer and not rows else ""
         if request.hotel_near and rows:
             self._look_near(rows, later)
-        self.found.stay = choose_stay(request, rows, self.found.km_away)
-        self.thoughts.chose(self.found.stay)
+        self.findings.stay = choose_stay(request, rows, self.findings.km_away)
+        self.thoughts.chose(self.findings.stay)
 
     def _look_near(self, rows: list[SeenRow], later: int) -> None:
         """Ways from hotels to the place, the most promising first, until one is near."""
@@ -248,30 +248,32 @@ class _Play:
             )
             way = shortest(answer)
             if way is not None:
-                self.found.near[row.record.name] = way
+                self.findings.near[row.record.name] = way
                 if not intents.unmet_stay(request, row.record, way.record.distance_km):
                     break
 
-    def _place(self, name: str) -> Place | None:
+    def _place(self, name: str) -> PointOfInterest | None:
         """Where it lies and its address."""
         return self._placed(
             (name,), self._ask("poi_search", query=name, city_name=self.request.destination)
         ).get(name)
 
-    def _placed(self, names: Sequence[str], answer: SeenAnswer | None) -> dict[str, Place]:
+    def _placed(
+        self, names: Sequence[str], answer: SeenAnswer | None
+    ) -> dict[str, PointOfInterest]:
         found = {}
         for row in answer.rows if answer else ():
             name = next(
                 (
                     name
                     for name in names
-                    if isinstance(row.record, Place)
+                    if isinstance(row.record, PointOfInterest)
                     and row.record.name.casefold() == name.casefold()
                 ),
                 None,
             )
             if name is not None:
-                found[name], self.found.places[name] = row.record, row
+                found[name], self.findings.places[name] = row.record, row
         return found
 
     # ---- visits
@@ -289,7 +291,7 @@ class _Play:
             )
         for number, place in enumerate(request.visit):
             ways_to_come = len(request.visit) - number
-            if place not in self.found.places and self.left > ways_to_come:
+            if place not in self.findings.places and self.left > ways_to_come:
                 self._place(place)
             if start:
                 way = shortest(
@@ -301,17 +303,17 @@ class _Play:
                     )
                 )
                 if way is not None:
-                    self.found.visits[place] = way
+                    self.findings.visits[place] = way
 
     def _start(self) -> str:
         """The hotel; without one where the journey there ends, which a tiny model's rows do not
         say."""
-        if self.found.stay.first is not None:
-            record: HotelOffer = self.found.stay.first.record
+        if self.findings.stay.first is not None:
+            record: HotelOffer = self.findings.stay.first.record
             return record.name
-        if self.found.there.first is None:
+        if self.findings.there.first is None:
             return ""
-        way = self.found.there.first.record
+        way = self.findings.there.first.record
         named = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
         if named:
             return str(named)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Combination, Wish
-from tripwright.domains.deeptravel.requests.intents_proof import Proof, Row, Survey, prove
+from tripwright.domains.deeptravel.requests.intents_proof import AnswerRow, Proof, TripSurvey, prove
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer
 from tripwright.domains.deeptravel.worlds.city import SIGHT
 
@@ -36,7 +36,7 @@ class Rejected(Exception):
     """This draw came to nothing; the reason is for counting."""
 
 
-class Places(NamedTuple):
+class RequestScope(NamedTuple):
     """What requests may be about: the cities and the days that tools know. Both sorted or in a
     fixed order."""
 
@@ -44,7 +44,9 @@ class Places(NamedTuple):
     days: Sequence[str]
 
 
-def draw(rng: random.Random, places: Places, survey: Survey, combination: Combination) -> Drawn:
+def draw(
+    rng: random.Random, places: RequestScope, survey: TripSurvey, combination: Combination
+) -> Drawn:
     """A request with exactly these intents, without words, and its proof. Raises Rejected where the
     dice fell badly."""
     request = TravelRequest(**_skeleton(rng, places, combination))
@@ -84,7 +86,7 @@ def draw(rng: random.Random, places: Places, survey: Survey, combination: Combin
     return Drawn(request, proof)
 
 
-def _skeleton(rng: random.Random, places: Places, combination: Combination) -> dict[str, Any]:
+def _skeleton(rng: random.Random, places: RequestScope, combination: Combination) -> dict[str, Any]:
     origin, destination = rng.sample(list(places.cities), 2)
     nights = 0 if combination.shape == "one_way" else rng.choice(NIGHTS)
     days = [day for day in places.days if _after(day, nights) <= places.days[-1]]
@@ -108,7 +110,7 @@ def _skeleton(rng: random.Random, places: Places, combination: Combination) -> d
 
 
 def _transport(
-    rng: random.Random, there: list[Row], back: list[Row], request: TravelRequest
+    rng: random.Random, there: list[AnswerRow], back: list[AnswerRow], request: TravelRequest
 ) -> str:
     able = [
         mode
@@ -120,12 +122,12 @@ def _transport(
     return rng.choice(able)
 
 
-def _by(rows: list[Row], mode: str) -> list[Row]:
+def _by(rows: list[AnswerRow], mode: str) -> list[AnswerRow]:
     return [row for row in rows if isinstance(row.record, FlightOffer) == (mode == "flight")]
 
 
 def _clocks(
-    rng: random.Random, way: Row, wishes: set[Wish], after: Wish, by: Wish
+    rng: random.Random, way: AnswerRow, wishes: set[Wish], after: Wish, by: Wish
 ) -> dict[str, str]:
     said: dict[str, str] = {}
     if after in wishes:
@@ -143,11 +145,11 @@ def _clocks(
 
 def _stay(
     rng: random.Random,
-    survey: Survey,
+    survey: TripSurvey,
     request: TravelRequest,
     wishes: set[Wish],
     said: dict[str, Any],
-) -> Row:
+) -> AnswerRow:
     stays = survey.stays(request)
     if not stays:
         raise Rejected("no stay")
@@ -177,7 +179,7 @@ def _stay(
     return stay
 
 
-def _is_near(way: Row) -> bool:
+def _is_near(way: AnswerRow) -> bool:
     return bool(way.record.distance_km <= intents.NEAR_KM)
 
 
@@ -199,7 +201,7 @@ def _chain(rng: random.Random, stay: HotelOffer, others: Sequence[HotelOffer]) -
 
 
 def _visits(
-    rng: random.Random, survey: Survey, request: TravelRequest, near: str | None
+    rng: random.Random, survey: TripSurvey, request: TravelRequest, near: str | None
 ) -> tuple[str, ...]:
     """One or two; beside a hotel that is to be near somewhere one, so that eight turns are enough
     to look everything up."""
@@ -209,7 +211,7 @@ def _visits(
     return tuple(rng.sample(names, min(len(names), 1 if near else rng.choice((1, 1, 2)))))
 
 
-def _any(rng: random.Random, rows: list[Row], problem: str) -> Row:
+def _any(rng: random.Random, rows: list[AnswerRow], problem: str) -> AnswerRow:
     if not rows:
         raise Rejected(problem)
     return rng.choice(rows)

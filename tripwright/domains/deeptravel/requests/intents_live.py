@@ -13,11 +13,11 @@ from datetime import date, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.requests.intents import Combination
-from tripwright.domains.deeptravel.requests.intents_draw import Places, Rejected
+from tripwright.domains.deeptravel.requests.intents_draw import Rejected, RequestScope
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.tools.answers import Found, Source
-from tripwright.domains.deeptravel.tools.live_catalog import AskedSource, answer_of
+from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer
+from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource, answer_of
 from tripwright.errors import UserError
 from tripwright.tools.errors import ToolError
 
@@ -25,7 +25,7 @@ WAYS = ("flight_search", "train_search")
 STAYS, PLACES, ROUTES = "hotel_search", "poi_search", "route_planning"
 MOST_FAULTS = 5  # in a row, each after the sandbox's own attempts: then a service counts as down
 MOST_DAYS = 366
-_NOTHING = Found((), Source("nobody", "", ""))
+_NOTHING = ProviderAnswer((), Provenance("nobody", "", ""))
 
 
 class LiveAsker:
@@ -35,10 +35,10 @@ class LiveAsker:
     `kept` says what becomes of the answers so far where a service is down, for the message.
     """
 
-    def __init__(self, source: AskedSource, kept: str = ""):
+    def __init__(self, source: AnswerSource, kept: str = ""):
         self._source, self._kept, self._faults = source, kept, 0
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
         in a row."""
         if tool not in self._source.tools:
@@ -75,7 +75,7 @@ def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
     return possible
 
 
-def named_places(cities: str, days: str) -> Places:
+def named_places(cities: str, days: str) -> RequestScope:
     """ "London, Paris" and "2026-06-26..2026-06-30, 2026-07-04". Raises UserError."""
     names = list(
         dict.fromkeys(" ".join(name.split()) for name in cities.split(",") if name.strip())
@@ -91,7 +91,7 @@ def named_places(cities: str, days: str) -> Places:
             f"--days '{days}' names {len(found)} days, expected 1 to {MOST_DAYS}, as in"
             " 2026-06-26..2026-06-30,2026-07-04."
         )
-    return Places(tuple(names), tuple(sorted(found)))
+    return RequestScope(tuple(names), tuple(sorted(found)))
 
 
 def _days(part: str) -> list[str]:

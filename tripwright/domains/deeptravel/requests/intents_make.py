@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, get_args
 from tripwright.domains.deeptravel.request import Level, TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Combination
-from tripwright.domains.deeptravel.requests.intents_draw import Drawn, Places, Rejected, draw
-from tripwright.domains.deeptravel.requests.intents_proof import Proof, Survey
+from tripwright.domains.deeptravel.requests.intents_draw import Drawn, Rejected, RequestScope, draw
+from tripwright.domains.deeptravel.requests.intents_proof import Proof, TripSurvey
 from tripwright.domains.deeptravel.requests.reading import read_request
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
 from tripwright.errors import UserError
@@ -37,13 +37,13 @@ DRAWS_OF_ONE = 8
 MOST_DRAWS = 2000  # for one request, before a world is given up as too small
 
 
-class Made(NamedTuple):
+class ProvenRequest(NamedTuple):
     request: TravelRequest
     proof: Proof
 
 
 @dataclass
-class Tally:
+class RequestTally:
     """How it goes, for a status line and the summary."""
 
     levels: Counter[Level] = field(default_factory=Counter)
@@ -80,8 +80,8 @@ def quotas(count: int, weights: Sequence[int]) -> dict[Level, int]:
 
 
 def make_requests(
-    survey: Survey,
-    places: Places,
+    survey: TripSurvey,
+    places: RequestScope,
     count: int,
     *,
     constraints: Constraints = "with",
@@ -89,8 +89,8 @@ def make_requests(
     seed: int = 0,
     excluded: frozenset[tuple[object, ...]] = frozenset(),
     possible: Callable[[Combination], bool] = lambda combination: True,
-    report: Callable[[Tally], None] | None = None,
-) -> tuple[list[Made], Tally]:
+    report: Callable[[RequestTally], None] | None = None,
+) -> tuple[list[ProvenRequest], RequestTally]:
     """`weights` are of easy, medium and hard; those of row D12 unless given. `possible` says which
     combinations the tools can answer at all. Equal arguments, and answers, give equal requests.
 
@@ -98,8 +98,8 @@ def make_requests(
     """
     left = quotas(count, weights or PAPER_LEVELS[constraints])
     order = _Order(constraints, seed, possible)
-    made: list[Made] = []
-    tally, seen, texts = Tally(), set(excluded), set[str]()
+    made: list[ProvenRequest] = []
+    tally, seen, texts = RequestTally(), set(excluded), set[str]()
     for number in range(count):
         for attempt in range(MOST_DRAWS):
             rng = random.Random(f"{seed}/{number}/{attempt}")
@@ -141,7 +141,7 @@ def _finished(
     left: Mapping[Level, int],
     seen: set[tuple[object, ...]],
     texts: set[str],
-) -> Made:
+) -> ProvenRequest:
     """With level, words and id. The words are read back: what cannot be is drawn anew."""
     level = level_of(drawn.request, drawn.proof)
     if not left[level]:
@@ -155,7 +155,7 @@ def _finished(
         raise Rejected("repeats an earlier one")
     if read_request(text).model_copy(update={"query": ""}) != drawn.request:
         raise Rejected("is read otherwise than meant")
-    return Made(
+    return ProvenRequest(
         drawn.request.model_copy(update={"id": name, "level": level, "query": text}), drawn.proof
     )
 

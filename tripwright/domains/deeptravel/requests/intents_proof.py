@@ -17,10 +17,10 @@ from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Offer, Wish
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
-    Found,
     HotelOffer,
     Money,
-    Place,
+    PointOfInterest,
+    ProviderAnswer,
     RouteLeg,
 )
 
@@ -28,7 +28,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 class Asker(Protocol):
     """What answers the six tools: a world's provider, or live services (`intents_live.py`)."""
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found: ...
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Row:
+class AnswerRow:
     """A record, and where it was answered."""
 
     tool: str
@@ -77,15 +77,15 @@ class Row:
         return Witness(part, self.tool, self.arguments, self.number, _stated(self.record))
 
 
-class Survey:
+class TripSurvey:
     """What the tools say about a trip. Answers are remembered: drawing and proving ask the same."""
 
     def __init__(self, asker: Asker):
         self._asker = asker
-        self._known: dict[tuple[object, ...], list[Row]] = {}
+        self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
         self.asked = 0  # calls that were answered by the tools, not from memory
 
-    def rows(self, tool: str, **arguments: Any) -> list[Row]:
+    def rows(self, tool: str, **arguments: Any) -> list[AnswerRow]:
         key = (tool, *arguments.items())
         if key not in self._known:
             if len(self._known) > 20_000:
@@ -93,12 +93,12 @@ class Survey:
             found = self._asker.ask(tool, arguments)
             self.asked += 1
             self._known[key] = [
-                Row(tool, arguments, number, record)
+                AnswerRow(tool, arguments, number, record)
                 for number, record in enumerate(found.records, start=1)
             ]
         return self._known[key]
 
-    def ways(self, origin: str, destination: str, day: str) -> list[Row]:
+    def ways(self, origin: str, destination: str, day: str) -> list[AnswerRow]:
         """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
         the next day would miss the night that was asked for; a clock that goes back on the way
         cannot be told from that where only clocks are shown."""
@@ -112,18 +112,18 @@ class Survey:
             if day == row.record.arrives_at[:10] and row.record.departs_at < row.record.arrives_at
         ]
 
-    def stays(self, request: TravelRequest) -> list[Row]:
+    def stays(self, request: TravelRequest) -> list[AnswerRow]:
         days = {"checkin_date": request.depart_date, "checkout_date": intents.checkout_of(request)}
         return self.rows("hotel_search", city_name=request.destination, **days, hotel_name="")
 
-    def places(self, query: str, city: str) -> list[Row]:
+    def places(self, query: str, city: str) -> list[AnswerRow]:
         return [
             row
             for row in self.rows("poi_search", query=query, city_name=city)
-            if isinstance(row.record, Place)
+            if isinstance(row.record, PointOfInterest)
         ]
 
-    def shortest(self, origin: str, destination: str, city: str) -> Row | None:
+    def shortest(self, origin: str, destination: str, city: str) -> AnswerRow | None:
         """The shortest way between two places of a city."""
         rows = self.rows(
             "route_planning", origin_name=origin, destination_name=destination, city_name=city
@@ -132,11 +132,11 @@ class Survey:
         return min(ways, key=lambda row: (row.record.distance_km, row.number), default=None)
 
 
-def prove(request: TravelRequest, survey: Survey) -> Proof | Wish | str:
+def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
     """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
     nothing at all."""
     choices: dict[str, tuple[int, int]] = {}
-    taken: list[tuple[str, Row]] = []
+    taken: list[tuple[str, AnswerRow]] = []
     there = survey.ways(request.origin, request.destination, request.depart_date)
     if isinstance(
         chosen := _cheapest(
@@ -157,7 +157,7 @@ def prove(request: TravelRequest, survey: Survey) -> Proof | Wish | str:
         ):
             return chosen
         taken.append(("return", chosen))
-    stay: Row | None = None
+    stay: AnswerRow | None = None
     if intents.nights_of(request):
         near = _near(request, survey)
         rooms = [row for row in survey.stays(request) if intents.holds(row.record, request)]
@@ -190,11 +190,11 @@ def prove(request: TravelRequest, survey: Survey) -> Proof | Wish | str:
 
 
 def _cheapest(
-    rows: list[Row],
+    rows: list[AnswerRow],
     unmet: Callable[[Any], list[Wish]],
     part: str,
     choices: dict[str, tuple[int, int]],
-) -> Row | str:
+) -> AnswerRow | str:
     if not rows:
         return f"no {part}"
     meeting = []
@@ -228,7 +228,7 @@ def price_of(price: Money | None) -> float:
     return math.inf if price is None else price.amount
 
 
-def _near(request: TravelRequest, survey: Survey) -> Callable[[HotelOffer], float | None]:
+def _near(request: TravelRequest, survey: TripSurvey) -> Callable[[HotelOffer], float | None]:
     def km(offer: HotelOffer) -> float | None:
         if request.hotel_near is None:
             return None
@@ -238,7 +238,7 @@ def _near(request: TravelRequest, survey: Survey) -> Callable[[HotelOffer], floa
     return km
 
 
-def _way_from(stay: Row, place: str, survey: Survey) -> Row:
+def _way_from(stay: AnswerRow, place: str, survey: TripSurvey) -> AnswerRow:
     way = survey.shortest(stay.record.name, place, stay.record.city)
     assert way is not None  # the hotel was found near by this very way
     return way

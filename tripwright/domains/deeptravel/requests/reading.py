@@ -25,7 +25,7 @@ _NAMES = ("{hotel}", "{place}", "{place2}")
 _PARTIES = (*p.PARTY_INLINE, *p.PARTY_GOING, *p.PARTY_CLAUSE)
 
 
-class Unreadable(ValueError):
+class UnreadableRequest(ValueError):
     """What the words do not say, or say twice."""
 
 
@@ -52,9 +52,9 @@ def read_request(text: str) -> TravelRequest:
             fields |= _wish(text, kind, fields)
         return TravelRequest(**fields)
     except ValidationError as error:
-        raise Unreadable(error.errors()[0]["msg"]) from None
+        raise UnreadableRequest(error.errors()[0]["msg"]) from None
     except ValueError as error:
-        raise Unreadable(str(error)) from None
+        raise UnreadableRequest(str(error)) from None
 
 
 def _main(text: str) -> dict[str, str]:
@@ -62,7 +62,7 @@ def _main(text: str) -> dict[str, str]:
     stay."""
     found = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
     if not found:
-        raise Unreadable(
+        raise UnreadableRequest(
             "expected where from, where to and when, as in 'from A to B on 2026-06-26, returning on"
             " 2026-06-28'"
         )
@@ -99,7 +99,9 @@ def _party(text: str) -> int:
         for match in pattern.finditer(text)
     }
     if len(counts) > 1:
-        raise Unreadable(f"the party is said to be of {' and of '.join(map(str, sorted(counts)))}")
+        raise UnreadableRequest(
+            f"the party is said to be of {' and of '.join(map(str, sorted(counts)))}"
+        )
     return counts.pop() if counts else 1
 
 
@@ -111,7 +113,7 @@ def _wish(text: str, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
         return {}
     field = "transport" if kind in get_args(Transport) else kind.removesuffix("_two")
     if len(values) > 1 or field in fields:
-        raise Unreadable(f"the words say more than one {field.replace('_', ' ')}")
+        raise UnreadableRequest(f"the words say more than one {field.replace('_', ' ')}")
     value = matches[0].groupdict()
     if field == "transport":
         return {field: kind}
@@ -120,7 +122,7 @@ def _wish(text: str, kind: str, fields: dict[str, Any]) -> dict[str, Any]:
     if "usd" in value:
         amount, currency = slots.money_read(value["usd"])
         if fields.get("currency", currency) != currency:
-            raise Unreadable("the words say amounts in two currencies")
+            raise UnreadableRequest("the words say amounts in two currencies")
         return {field: amount, "currency": currency}
     names = tuple(slots.name_read(name) for name in value.values())
     return {field: names if field == "visit" else names[0]}

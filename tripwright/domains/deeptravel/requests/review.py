@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import shape_of, wishes_of
-from tripwright.domains.deeptravel.requests.reading import Unreadable, read_request
+from tripwright.domains.deeptravel.requests.reading import UnreadableRequest, read_request
 from tripwright.errors import UserError
 
 COLUMNS = ("accept", "id", "level", "request", "intents")
@@ -34,7 +34,7 @@ They must still ask for the trip that stands below them. Leave the brackets empt
 """  # noqa: E501
 
 
-class Looked(NamedTuple):
+class Review(NamedTuple):
     """What somebody said of one request: `line` is where."""
 
     line: int
@@ -84,7 +84,7 @@ def meant(request: TravelRequest) -> str:
     return "; ".join([f"{shape_of(request).replace('_', ' ')}: {way}", *wishes])
 
 
-def read_review(path: Path) -> list[Looked]:
+def read_review(path: Path) -> list[Review]:
     """Raises UserError for what is no review file, with the line."""
     if not path.is_file():
         raise UserError(
@@ -105,7 +105,7 @@ def read_review(path: Path) -> list[Looked]:
     return looked
 
 
-def accept(requests: Sequence[TravelRequest], looked: Iterable[Looked], path: Path) -> Reviewed:
+def accept(requests: Sequence[TravelRequest], looked: Iterable[Review], path: Path) -> Reviewed:
     """The ticked requests, in their own order, with the words that the review has. Raises UserError
     for an id that is none of theirs, or that the review has twice."""
     known = {request.id: request for request in requests}
@@ -144,7 +144,7 @@ def _differs(words: str, request: TravelRequest) -> str | None:
     until that day is the same."""
     try:
         read = read_request(words)
-    except Unreadable as problem:
+    except UnreadableRequest as problem:
         return f"the new words cannot be read: {problem}"
     said, wanted = (_compared(one) for one in (read, request))
     if wrong := [name for name in wanted if said[name] != wanted[name]]:
@@ -168,8 +168,8 @@ def _value(request: TravelRequest, wish: str) -> str:
     return f"{value:g} {request.currency}" if isinstance(value, float) else str(value)
 
 
-def _read_markdown(path: Path, text: str) -> list[Looked]:
-    looked: list[Looked] = []
+def _read_markdown(path: Path, text: str) -> list[Review]:
+    looked: list[Review] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("## "):
             item = _ITEM.fullmatch(line.rstrip())
@@ -177,14 +177,14 @@ def _read_markdown(path: Path, text: str) -> list[Looked]:
                 raise UserError(
                     f"{path}:{number}: expected '## [x] ID' or '## [ ] ID', found {line[:60]!r}."
                 )
-            looked.append(Looked(number, item[2], _tick(path, number, item[1]), ""))
+            looked.append(Review(number, item[2], _tick(path, number, item[1]), ""))
         elif looked and (words := _WORDS.fullmatch(line.rstrip())):
             last = looked[-1]
             looked[-1] = last._replace(words=" ".join(f"{last.words} {words[1]}".split()))
     return looked
 
 
-def _read_csv(path: Path, text: str) -> list[Looked]:
+def _read_csv(path: Path, text: str) -> list[Review]:
     rows = csv.DictReader(io.StringIO(text), strict=True)
     looked = []
     try:
@@ -198,7 +198,7 @@ def _read_csv(path: Path, text: str) -> list[Looked]:
         for row in rows:
             line = rows.line_num
             looked.append(
-                Looked(
+                Review(
                     line,
                     (row["id"] or "").strip(),
                     _tick(path, line, row["accept"] or ""),

@@ -35,7 +35,7 @@ EXAMPLE_CITIES = ("London", "Paris")
 
 
 @dataclass(frozen=True)
-class LiveSettings:
+class LiveServerSettings:
     """JSON values. `snapshot` is settled; `samples` are arguments to try each tool with."""
 
     world: str | None
@@ -71,7 +71,7 @@ def prepare(options: PlaceOptions, on_fault: str, workers: int) -> tuple[str, Js
     return APP, settings.record(), settings.what
 
 
-def survey(options: PlaceOptions, on_fault: OnFault) -> LiveSettings:
+def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
     """Opens what is to be served, and closes it again. Raises UserError for what cannot be."""
     with live_source(options) as source:
         sandbox = source.sandbox
@@ -94,7 +94,7 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveSettings:
     world, services = (
         str(path.absolute()) if path else None for path in (options.world, options.services)
     )
-    return LiveSettings(
+    return LiveServerSettings(
         world,
         services,
         options.store,
@@ -113,7 +113,7 @@ class LiveAnswers(ServedTools):
 
     live = True
 
-    def __init__(self, settings: LiveSettings, default_face: str):
+    def __init__(self, settings: LiveServerSettings, default_face: str):
         self._opened = ExitStack()
         self._source = self._opened.enter_context(live_source(settings.options()))
         self._settings = settings
@@ -160,7 +160,7 @@ def _named(source: LiveSource, day: str, replay: bool) -> str:
     return f"{source.where}{kept}"
 
 
-def _about(settings: LiveSettings) -> str:
+def _about(settings: LiveServerSettings) -> str:
     if settings.replay:
         return (
             f"Live tools as they answered on {settings.snapshot}: nobody is asked, and equal calls"

@@ -21,7 +21,7 @@ FIGURES = (
 )
 
 
-class Counts:
+class SandboxCounts:
     """Threads may share one."""
 
     def __init__(self) -> None:

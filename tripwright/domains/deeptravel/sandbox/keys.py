@@ -26,7 +26,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Question:
+class SandboxQuestion:
     """One call as a store knows it. `arguments` is canonical JSON in ASCII, so that every store
     takes whatever a model wrote."""
 

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 LONGEST_QUEUE_S = 10.0  # how far ahead a turn may be reserved
 
 
-class Limits(Protocol):
+class RateLimits(Protocol):
     """All seconds. A store has these for the processes that share it, `LocalLimits` for the threads
     of one process."""
 
@@ -68,7 +68,7 @@ class LocalLimits:
 
 
 def wait_for_turn(
-    limits: Limits, vendor: str, terms: Terms, sleep: Callable[[float], None]
+    limits: RateLimits, vendor: str, terms: Terms, sleep: Callable[[float], None]
 ) -> float:
     """Seconds waited until this vendor may be asked once. Whoever slept through the beginning of a
     pause reserves anew after it."""

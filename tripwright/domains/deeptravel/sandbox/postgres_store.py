@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, Recorded, SqlStore
+from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, SqlStore, StoredAnswer
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class PostgresStore(SqlStore):
 
         return self._on_connection(work)
 
-    def keep_all(self, recorded: Iterable[Recorded]) -> None:
+    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
         rows = [entry.row() for entry in recorded]
 
         def work(db: psycopg.Connection[Any]) -> None:

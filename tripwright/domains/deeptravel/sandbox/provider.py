@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.tools.http import FaultKind, ProviderFault
 
 __all__ = ["PASSING", "FaultKind", "Provider", "ProviderFault", "Terms"]
@@ -46,7 +46,7 @@ class Provider(Protocol):
     @property
     def terms(self) -> Terms: ...
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """One attempt. `arguments` are complete and of the right types. Raises ProviderFault and
         nothing else."""
         ...

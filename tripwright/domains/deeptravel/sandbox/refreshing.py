@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from tripwright.domains.deeptravel.sandbox.keys import checked_day, complete_arguments
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.sandbox import Asked, Sandbox
-from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxAnswer
+from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
 from tripwright.errors import UserError
 
 # what row D2 refreshes daily; places and ways stay
@@ -19,7 +19,7 @@ DAILY = ("flight_search", "train_search", "hotel_search")
 
 
 @dataclass
-class Refreshed:
+class RefreshCounts:
     """`known` were in the new day already; `unanswered` are questions by tool whose vendor failed;
     `problems` say how, once a tool."""
 
@@ -40,8 +40,8 @@ def refresh(
     from_day: str,
     tools: Sequence[str] = DAILY,
     threads: int = 8,
-    report: Callable[[Refreshed], None] | None = None,
-) -> Refreshed:
+    report: Callable[[RefreshCounts], None] | None = None,
+) -> RefreshCounts:
     """Asks every question of `from_day` to one of `tools` again, under the day of `sandbox`, which
     records. The answers of all other tools are carried over as they are, so that the new day is
     whole.
@@ -63,9 +63,9 @@ def refresh(
             f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or"
             " refresh other tools."
         )
-    found = Refreshed(len(questions), carried)
+    found = RefreshCounts(len(questions), carried)
     store.keep_all(
-        Recorded(replace(recorded.question, snapshot=to_day), recorded.body)
+        StoredAnswer(replace(recorded.question, snapshot=to_day), recorded.body)
         for recorded in store.recorded(from_day)
         if recorded.question.tool not in tools
     )
@@ -89,12 +89,12 @@ def _ask_all(
     sandbox: Sandbox,
     questions: list[tuple[str, str]],
     threads: int,
-    found: Refreshed,
-    report: Callable[[Refreshed], None],
+    found: RefreshCounts,
+    report: Callable[[RefreshCounts], None],
 ) -> None:
     # a vendor that does not know our key is not asked a thousand times more
     hopeless: set[str] = set()
-    waiting: dict[Future[Asked], str] = {}
+    waiting: dict[Future[SandboxAnswer], str] = {}
     with ThreadPoolExecutor(threads) as pool:
         try:
             for tool, arguments in questions:
@@ -113,7 +113,7 @@ def _ask_all(
             raise
 
 
-def _collect(waiting: dict[Future[Asked], str], found: Refreshed) -> set[str]:
+def _collect(waiting: dict[Future[SandboxAnswer], str], found: RefreshCounts) -> set[str]:
     """Counts what came back; returns the tools whose vendor refuses us."""
     refusing = set()
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:

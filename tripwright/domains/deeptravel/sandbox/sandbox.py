@@ -24,20 +24,20 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from tripwright.domains.deeptravel.sandbox.counts import Counts
+from tripwright.domains.deeptravel.sandbox.counts import SandboxCounts
 from tripwright.domains.deeptravel.sandbox.keys import (
     DEFAULTS,
-    Question,
+    SandboxQuestion,
     canonical_arguments,
     checked_day,
     complete_arguments,
 )
 from tripwright.domains.deeptravel.sandbox.leases import Leases
-from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits, wait_for_turn
+from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits, wait_for_turn
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.redaction import Redaction
-from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.errors import UserError
 
 Mode = Literal["live", "record", "replay"]
@@ -45,11 +45,11 @@ LONGEST_POLL_S = 0.25  # between two looks at what another process is asking
 
 
 @dataclass(frozen=True)
-class NotRecorded:
+class NoRecording:
     """Replay has no answer to this question. An answer all the same: the same question gets the
     same one every time."""
 
-    question: Question
+    question: SandboxQuestion
 
     @property
     def note(self) -> str:
@@ -60,10 +60,10 @@ class NotRecorded:
 
 
 @dataclass(frozen=True)
-class Asked:
+class SandboxAnswer:
     """`hit`: no call at a vendor was made for it."""
 
-    found: Found | NotRecorded
+    answer: ProviderAnswer | NoRecording
     hit: bool
     key: str
 
@@ -90,7 +90,7 @@ class _Process:
 
     def __init__(self, store: Store | None, lease_s: float):
         self.pid, self.lock = os.getpid(), threading.Lock()
-        self.flights: dict[str, Future[Found]] = {}
+        self.flights: dict[str, Future[ProviderAnswer]] = {}
         self.leases = Leases(store, lease_s) if store else None
 
 
@@ -109,7 +109,7 @@ class Sandbox:
         mode: Mode = "live",
         snapshot: str = "",
         *,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
         retries: Retries | None = None,
         lease_s: float = 10.0,
         defaults: Mapping[str, Mapping[str, Any]] = DEFAULTS,
@@ -126,9 +126,9 @@ class Sandbox:
         self.snapshot = checked_day(snapshot) if mode != "live" or snapshot else ""
         if mode == "replay" and store is not None:
             _check_recorded(store, self.snapshot)
-        self.counts = Counts()
+        self.counts = SandboxCounts()
         self._retries, self._lease_s, self._defaults = retries or Retries(), lease_s, defaults
-        self._limits: Limits = (
+        self._limits: RateLimits = (
             store if mode == "record" and store is not None else limits or LocalLimits()
         )
         self._redacted = Redaction()
@@ -138,14 +138,14 @@ class Sandbox:
     def tools(self) -> frozenset[str]:
         return frozenset(self.providers)
 
-    def question(self, tool: str, arguments: Mapping[str, Any]) -> Question:
+    def question(self, tool: str, arguments: Mapping[str, Any]) -> SandboxQuestion:
         """Raises KeyError for a tool without a provider. A key of ours in an argument goes to no
         vendor and into no store."""
         provider = self.providers[tool]
         canonical = canonical_arguments(self._redacted.within(arguments), self._defaults.get(tool))
-        return Question(tool, provider.name, provider.version, canonical, self.snapshot)
+        return SandboxQuestion(tool, provider.name, provider.version, canonical, self.snapshot)
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Asked:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> SandboxAnswer:
         """Answers one call whose arguments were checked. Raises ProviderFault where our side could
         not answer."""
         question = self.question(tool, arguments)
@@ -156,22 +156,22 @@ class Sandbox:
             self.counts.add(tool, question.provider, "unanswered")
             raise
         self.counts.add(tool, question.provider, how)
-        return Asked(found, how in ("hits", "shared"), question.key)
+        return SandboxAnswer(found, how in ("hits", "shared"), question.key)
 
-    def _answer(self, question: Question) -> tuple[Found | NotRecorded, str]:
+    def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | NoRecording, str]:
         """The answer, and the figure that counts how it was got."""
         if self.mode == "live" or self.store is None:
             return self._call(question), "answered_live"
         if (body := self.store.find(question.key)) is not None:
-            return Found.from_json(body), "hits"
+            return ProviderAnswer.from_json(body), "hits"
         if self.mode == "replay":
-            return NotRecorded(question), "missed"
+            return NoRecording(question), "missed"
         if not self.providers[question.tool].terms.may_store:
             self.counts.add(question.tool, question.provider, "not_stored")
             return self._call(question), "answered_live"
         return self._shared(question)
 
-    def _shared(self, question: Question) -> tuple[Found, str]:
+    def _shared(self, question: SandboxQuestion) -> tuple[ProviderAnswer, str]:
         """One thread of this process asks, the others wait for what it gets, its fault included."""
         if self._process.pid != os.getpid():
             self._process = _Process(self.store, self._lease_s)
@@ -197,30 +197,32 @@ class Sandbox:
             with process.lock:
                 del process.flights[question.key]
 
-    def _record(self, question: Question, process: _Process) -> tuple[Found, str]:
+    def _record(self, question: SandboxQuestion, process: _Process) -> tuple[ProviderAnswer, str]:
         store, leases, poll_s = self.store, process.leases, 0.01
         assert store is not None and leases is not None
         while not leases.claim(question.key):  # another process is asking
             time.sleep(poll_s)
             poll_s = min(poll_s * 1.5, LONGEST_POLL_S)
             if (body := store.find(question.key)) is not None:
-                return Found.from_json(body), "shared"
+                return ProviderAnswer.from_json(body), "shared"
         try:
             # answered between our look and our lease
             if (body := store.find(question.key)) is not None:
-                return Found.from_json(body), "shared"
+                return ProviderAnswer.from_json(body), "shared"
             found = self._call(question)
             if not found.source.may_store:
                 self.counts.add(question.tool, question.provider, "not_stored")
                 return found, "answered_live"
             return (
-                Found.from_json(store.keep(Recorded(question, found.to_json().encode()))),
+                ProviderAnswer.from_json(
+                    store.keep(StoredAnswer(question, found.to_json().encode()))
+                ),
                 "answered_live",
             )
         finally:
             leases.release(question.key)
 
-    def _call(self, question: Question) -> Found:
+    def _call(self, question: SandboxQuestion) -> ProviderAnswer:
         """The vendor's answer, after as many attempts as it is worth. Raises ProviderFault."""
         tool, provider, attempt = question.tool, self.providers[question.tool], 0
         arguments = complete_arguments(question.arguments, self._defaults.get(tool))
@@ -253,14 +255,14 @@ class Sandbox:
                     )
                 )
 
-    def _clean(self, question: Question, found: Found) -> Found:
+    def _clean(self, question: SandboxQuestion, found: ProviderAnswer) -> ProviderAnswer:
         """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a
         character, which JSON can)."""
         said = found.to_json()
         if self._redacted(said) != said:
             self.counts.add(question.tool, question.provider, "redacted")
             said = json.dumps(self._redacted.within(json.loads(said)), ensure_ascii=False)
-        return Found.from_json(said.encode("utf-8", "replace"))
+        return ProviderAnswer.from_json(said.encode("utf-8", "replace"))
 
 
 def _check_recorded(store: Store, snapshot: str) -> None:

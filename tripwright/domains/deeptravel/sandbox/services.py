@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits
+from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits
 from tripwright.domains.deeptravel.sandbox.provider import Provider, Terms
 from tripwright.domains.deeptravel.sandbox.services_keys import refuse_keys
 from tripwright.domains.deeptravel.tools.answers import RECORDS
@@ -59,7 +59,7 @@ WORDS: Mapping[type, str] = {
 }
 
 
-def load_services(path: str | Path, limits: Limits | None = None) -> dict[str, Provider]:
+def load_services(path: str | Path, limits: RateLimits | None = None) -> dict[str, Provider]:
     """Who answers which tool. `limits`, a sandbox's store, keeps the budgets of those who are asked
     where a place is together with the sandbox's own. Raises UserError for a file that cannot be
     read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
@@ -109,7 +109,7 @@ class _Services:
     """The vendors of one file, each made once."""
 
     body: Mapping[str, Any]
-    limits: Limits
+    limits: RateLimits
     made: dict[str, Provider] = field(default_factory=dict)
     positions: dict[str, Positions] = field(default_factory=dict)
     making: list[str] = field(default_factory=list)

@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.keys import Question, checked_day
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion, checked_day
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.store import Recorded, Store
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Found
+from tripwright.domains.deeptravel.sandbox.store import Store, StoredAnswer
+from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
@@ -58,7 +58,7 @@ class _Tally:
         self._day, self._hash = day, hashlib.sha256()
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, line: bytes, question: Question) -> None:
+    def add(self, line: bytes, question: SandboxQuestion) -> None:
         self._hash.update(line)
         self._counts[question.tool, question.provider] += 1
 
@@ -161,25 +161,27 @@ def check_file(path: Path) -> Snapshot:
     return found
 
 
-def _read(path: Path, day: str) -> Iterator[tuple[bytes, Recorded]]:
+def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
     with gzip.open(path) as lines:
         next(lines)
         for number, line in enumerate(lines, start=2):
             entry = _object(line)
             try:
-                question = Question(
+                question = SandboxQuestion(
                     entry["tool"], entry["provider"], entry["version"], entry["arguments"], day
                 )
                 body = entry["answer"].encode()
-                fits = question.key == entry["key"] and Found.from_json(body).source.may_store
+                fits = (
+                    question.key == entry["key"] and ProviderAnswer.from_json(body).source.may_store
+                )
             except (LookupError, TypeError, ValueError, AttributeError):
                 fits = False
             if not fits:
                 raise _damaged(path, f"line {number} is no answer of {day} that may be kept")
-            yield line, Recorded(question, body)
+            yield line, StoredAnswer(question, body)
 
 
-def _line(recorded: Recorded) -> bytes:
+def _line(recorded: StoredAnswer) -> bytes:
     """The answer as a text inside JSON, so that its bytes come back as they were."""
     asked = recorded.question
     said = {
@@ -232,7 +234,7 @@ class RecordedProvider:
     tools: frozenset[str]
     terms: Terms = Terms()
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         raise ProviderFault("unauthorized", f"{self.name} is only replayed here.")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, Recorded, SqlStore
+from tripwright.domains.deeptravel.sandbox.store import INSERT, SCHEMA, SqlStore, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
 
@@ -103,11 +103,11 @@ class SqliteStore(SqlStore):
                     "connection", f"The store {self.name} cannot be used: {error}."
                 ) from None
 
-    def keep(self, recorded: Recorded) -> bytes:
+    def keep(self, recorded: StoredAnswer) -> bytes:
         with self._synced():
             return super().keep(recorded)
 
-    def keep_all(self, recorded: Iterable[Recorded]) -> None:
+    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
         with self._synced():
             self._in_transaction(
                 lambda db: db.executemany(INSERT, (entry.row() for entry in recorded))

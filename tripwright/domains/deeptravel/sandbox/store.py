@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from tripwright.domains.deeptravel.sandbox.keys import Question
-from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, Limits
+from tripwright.domains.deeptravel.sandbox.keys import SandboxQuestion
+from tripwright.domains.deeptravel.sandbox.limits import LONGEST_QUEUE_S, RateLimits
 from tripwright.errors import UserError
 
 SCHEMA_VERSION = "1"
@@ -50,10 +50,10 @@ INSERT = (
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """One remembered answer: what was asked, and `Found.to_json()` as bytes."""
+class StoredAnswer:
+    """One remembered answer: what was asked, and `ProviderAnswer.to_json()` as bytes."""
 
-    question: Question
+    question: SandboxQuestion
     body: bytes
 
     def row(self) -> tuple[str, str, str, str, str, str, bytes]:
@@ -77,7 +77,7 @@ class Count(NamedTuple):
     answers: int
 
 
-class Store(Limits, Protocol):
+class Store(RateLimits, Protocol):
     """Many threads and processes may share one. Raises ProviderFault where the store itself cannot
     be reached."""
 
@@ -99,15 +99,15 @@ class Store(Limits, Protocol):
 
     def release(self, key: str, owner: str) -> None: ...
 
-    def keep(self, recorded: Recorded) -> bytes:
+    def keep(self, recorded: StoredAnswer) -> bytes:
         """Remembers an answer for good. Returns the one that stands: an earlier one wins."""
         ...
 
-    def keep_all(self, recorded: Iterable[Recorded]) -> None:
+    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
         """All of them or none."""
         ...
 
-    def recorded(self, snapshot: str) -> Iterator[Recorded]:
+    def recorded(self, snapshot: str) -> Iterator[StoredAnswer]:
         """The answers of one day, by key."""
         ...
 
@@ -154,13 +154,13 @@ class SqlStore(ABC):
     def release(self, key: str, owner: str) -> None:
         self._run("DELETE FROM sandbox_lease WHERE key = ? AND owner = ?", (key, owner))
 
-    def keep(self, recorded: Recorded) -> bytes:
+    def keep(self, recorded: StoredAnswer) -> bytes:
         self._run(INSERT, recorded.row())
         stands = self.find(recorded.question.key)
         # None: the day was dropped at this very moment
         return recorded.body if stands is None else stands
 
-    def recorded(self, snapshot: str) -> Iterator[Recorded]:
+    def recorded(self, snapshot: str) -> Iterator[StoredAnswer]:
         last = ""
         while True:
             rows = self._run(
@@ -169,7 +169,7 @@ class SqlStore(ABC):
                 (snapshot, last),
             )
             for _, *asked, body in rows:
-                yield Recorded(Question(*asked), bytes(body))
+                yield StoredAnswer(SandboxQuestion(*asked), bytes(body))
             if len(rows) < CHUNK_ROWS:
                 return
             last = rows[-1][0]

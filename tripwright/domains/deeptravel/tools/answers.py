@@ -75,7 +75,7 @@ class HotelOffer:
 
 
 @dataclass(frozen=True)
-class Place:
+class PointOfInterest:
     name: str
     city: str
     address: str = ""
@@ -92,27 +92,33 @@ class WebPage:
 
 
 @dataclass(frozen=True)
-class Row:
+class VendorRow:
     """What a tool outside of row D1 answers, one named value after the other: nobody here knows
     what they mean."""
 
     values: tuple[tuple[str, str | float], ...]
 
 
-Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | Place | WebPage | Row
+Record = FlightOffer | TrainOffer | RouteLeg | HotelOffer | PointOfInterest | WebPage | VendorRow
 RECORDS: dict[str, type[Record]] = {
     "flight_search": FlightOffer,
     "train_search": TrainOffer,
     "route_planning": RouteLeg,
     "hotel_search": HotelOffer,
-    "poi_search": Place,
+    "poi_search": PointOfInterest,
     "web_search": WebPage,
 }
-_BY_NAME: dict[str, type[Record]] = {kind.__name__: kind for kind in get_args(Record)}
+# The names that stores and snapshots on disk have for them.
+_NAMES: dict[type[Record], str] = {
+    **{kind: kind.__name__ for kind in get_args(Record)},
+    PointOfInterest: "Place",
+    VendorRow: "Row",
+}
+_KINDS = {name: kind for kind, name in _NAMES.items()}
 
 
 @dataclass(frozen=True)
-class Source:
+class Provenance:
     """Where an answer comes from, and on what terms it may be kept."""
 
     provider: str
@@ -123,13 +129,13 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Found:
+class ProviderAnswer:
     """One answer of one provider. Without records, `note` says in a line what was not found;
     `refused` says that the call itself was wrong (an unknown city, a date that is none): the
     caller's mistake, and an answer like any other."""
 
     records: tuple[Record, ...]
-    source: Source
+    source: Provenance
     note: str = ""
     refused: bool = False
 
@@ -138,25 +144,25 @@ class Found:
         body = {
             "note": self.note,
             "records": [
-                {"kind": type(record).__name__, **_stated(record)} for record in self.records
+                {"kind": _NAMES[type(record)], **_values(record)} for record in self.records
             ],
             "refused": self.refused,
-            "source": _stated(self.source),
+            "source": _values(self.source),
         }
         return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Found:
+    def from_json(cls, text: str | bytes) -> ProviderAnswer:
         body = json.loads(text)
         return cls(
             tuple(_record(entry) for entry in body["records"]),
-            Source(**body["source"]),
+            Provenance(**body["source"]),
             body["note"],
             body["refused"],
         )
 
 
-def _stated(record: Any) -> dict[str, Any]:
+def _values(record: Any) -> dict[str, Any]:
     values = {name.name: getattr(record, name.name) for name in fields(record)}
     return {
         name: value._asdict() if isinstance(value, Money) else value
@@ -167,9 +173,9 @@ def _stated(record: Any) -> dict[str, Any]:
 
 def _record(entry: Mapping[str, Any]) -> Record:
     values = dict(entry)
-    kind = _BY_NAME[values.pop("kind")]
+    kind = _KINDS[values.pop("kind")]
     if isinstance(values.get("price"), dict):
         values["price"] = Money(**values["price"])
-    if kind is Row:
+    if kind is VendorRow:
         values["values"] = tuple((name, value) for name, value in values["values"])
     return kind(**values)

@@ -16,14 +16,14 @@ from typing import Any
 
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
-    Found,
     HotelOffer,
     Money,
-    Place,
+    PointOfInterest,
+    ProviderAnswer,
     Record,
     RouteLeg,
-    Row,
     TrainOffer,
+    VendorRow,
     WebPage,
 )
 from tripwright.domains.deeptravel.tools.live_catalog import LiveTools
@@ -35,13 +35,13 @@ ROW = "row"
 class OwnNames(Table):
     """Of the rows of a tool outside of row D1, which have whatever names they have."""
 
-    def as_dict(self, record: Row) -> dict[str, Any]:
+    def as_dict(self, record: VendorRow) -> dict[str, Any]:
         return {f"{name}_" if name == ROW else name: value for name, value in record.values}
 
 
 def write_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows": [{"row": 1, …}, …], "note": …, "source": …}; what is not known is left out."""
-    if not isinstance(result, Found):
+    if not isinstance(result, ProviderAnswer):
         return _without_rows(result, (", ", ": "))
     rows = []
     for n, record in enumerate(result.records, start=1):
@@ -69,7 +69,7 @@ def write_rows(face: Face, result: ToolResult) -> Pieces:
 def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note
     beside no rows."""
-    if not isinstance(result, Found):
+    if not isinstance(result, ProviderAnswer):
         return _without_rows(result, (",", ":"))
     rows = []
     for n, record in enumerate(result.records, start=1):
@@ -145,9 +145,9 @@ DEEPTRAVEL = Face(
     tables={
         **{
             record: _table(record)
-            for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, Place, WebPage)
+            for record in (FlightOffer, TrainOffer, RouteLeg, HotelOffer, PointOfInterest, WebPage)
         },
-        Row: OwnNames(()),
+        VendorRow: OwnNames(()),
     },
     core=LiveTools,
 )
@@ -186,9 +186,9 @@ DEEPTRAVEL_COMPACT = Face(
                 _NAME,
             )
         ),
-        Place: Table((Column("category", "category"), _NAME, NUMBER)),
+        PointOfInterest: Table((Column("category", "category"), _NAME, NUMBER)),
         WebPage: Table((Column("title", "title"), Column("snippet", "snippet"), NUMBER)),
-        Row: OwnNames(()),
+        VendorRow: OwnNames(()),
     },
     core=LiveTools,
 )

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.live_catalog import (
-    AskedSource,
+    AnswerSource,
     LiveTools,
     answer_of,
     as_text_data,
@@ -40,7 +40,7 @@ class LiveToolBox(AnswerBox):
 
     def __init__(
         self,
-        source: AskedSource,
+        source: AnswerSource,
         face: Face,
         *,
         own: Sequence[Mapping[str, Any]] = (),

@@ -13,8 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from tripwright.domains.deeptravel.sandbox.sandbox import Asked, NotRecorded
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, Money, Record, Source
+from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, SandboxAnswer
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    Money,
+    Provenance,
+    ProviderAnswer,
+    Record,
+)
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.tools.errors import ToolError, defused, quoted
 from tripwright.tools.signatures import Core, known_date
@@ -24,14 +30,14 @@ LONGEST_ARGUMENT = 300  # characters
 YEARS = (1900, 2199)  # an argument outside them is a slip of the pen
 
 
-class AskedSource(Protocol):
+class AnswerSource(Protocol):
     """A provider (`domains/deeptravel/sandbox/provider.py`) or a sandbox
     (`domains/deeptravel/sandbox/sandbox.py`)."""
 
     @property
     def tools(self) -> frozenset[str]: ...
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found | Asked:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer | SandboxAnswer:
         """Raises ProviderFault."""
         ...
 
@@ -43,7 +49,7 @@ class LiveTools(Core):
 
     RECORDS: ClassVar[Mapping[str, type]] = RECORDS
 
-    def __init__(self, source: AskedSource, name_of: Callable[[str], str] = str):
+    def __init__(self, source: AnswerSource, name_of: Callable[[str], str] = str):
         self._source, self._name_of = source, name_of
 
     @classmethod
@@ -58,7 +64,7 @@ class LiveTools(Core):
         depart_date: str,
         depart_poi: str = "",
         arrival_poi: str = "",
-    ) -> Found:
+    ) -> ProviderAnswer:
         """Search the flights between two cities on one day, with prices per person.
 
         Args:
@@ -82,7 +88,7 @@ class LiveTools(Core):
 
     def train_search(
         self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
-    ) -> Found:
+    ) -> ProviderAnswer:
         """Search the trains between two cities on one day, with prices per person where they are
         known.
 
@@ -98,7 +104,9 @@ class LiveTools(Core):
         cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
         return self._ask("train_search", **cities, depart_date=depart_date, is_transfer=is_transfer)
 
-    def route_planning(self, origin_name: str, destination_name: str, city_name: str) -> Found:
+    def route_planning(
+        self, origin_name: str, destination_name: str, city_name: str
+    ) -> ProviderAnswer:
         """Look up the ways between two places of one city: minutes and kilometres by each mode.
 
         Args:
@@ -115,7 +123,7 @@ class LiveTools(Core):
 
     def hotel_search(
         self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
-    ) -> Found:
+    ) -> ProviderAnswer:
         """Search the hotels of a city. Prices are of one room for the whole stay.
 
         Args:
@@ -132,7 +140,7 @@ class LiveTools(Core):
         stay = {"checkin_date": checkin_date, "checkout_date": checkout_date}
         return self._ask("hotel_search", city_name=city_name, **stay, hotel_name=hotel_name)
 
-    def poi_search(self, query: str, city_name: str) -> Found:
+    def poi_search(self, query: str, city_name: str) -> ProviderAnswer:
         """Search places of a city by name or by kind, with their addresses.
 
         Args:
@@ -141,7 +149,7 @@ class LiveTools(Core):
         """
         return self._ask("poi_search", query=query, city_name=city_name)
 
-    def web_search(self, query: str) -> Found:
+    def web_search(self, query: str) -> ProviderAnswer:
         """Search the web.
 
         Args:
@@ -149,7 +157,7 @@ class LiveTools(Core):
         """
         return self._ask("web_search", query=query)
 
-    def _ask(self, tool: str, **arguments: str | int) -> Found:
+    def _ask(self, tool: str, **arguments: str | int) -> ProviderAnswer:
         for name, value in arguments.items():
             if isinstance(value, str) and len(value) > LONGEST_ARGUMENT:
                 raise ToolError(
@@ -160,12 +168,14 @@ class LiveTools(Core):
         return answer_of(self._source, tool, arguments, self._name_of(tool))
 
 
-def answer_of(source: AskedSource, tool: str, arguments: Mapping[str, Any], called: str) -> Found:
+def answer_of(
+    source: AnswerSource, tool: str, arguments: Mapping[str, Any], called: str
+) -> ProviderAnswer:
     """What the source answers, as data. Raises ToolError for what it refuses or has not recorded,
     ProviderFault where it cannot answer."""
     answer = source.ask(tool, arguments)
-    found = answer.found if isinstance(answer, Asked) else answer
-    if isinstance(found, NotRecorded):
+    found = answer.answer if isinstance(answer, SandboxAnswer) else answer
+    if isinstance(found, NoRecording):
         raise ToolError(
             f"{called}: this search is not recorded in the snapshot of {found.question.snapshot}.",
             "not_recorded",
@@ -185,14 +195,14 @@ def known_day(date: str) -> Any:
     return day
 
 
-def as_data(found: Found) -> Found:
+def as_data(found: ProviderAnswer) -> ProviderAnswer:
     """The same answer with every text defused."""
-    return Found(
+    return ProviderAnswer(
         tuple(_data(record) for record in found.records), _data(found.source), defused(found.note)
     )
 
 
-Data = TypeVar("Data", bound=Record | Source)
+Data = TypeVar("Data", bound=Record | Provenance)
 
 
 def _data(record: Data) -> Data:

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits
+from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.live_catalog import AskedSource
+from tripwright.domains.deeptravel.tools.live_catalog import AnswerSource
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
 from tripwright.errors import UserError
@@ -28,7 +28,7 @@ class LiveSource:
     """`identity` goes into the run card: episodes with other tools, or another day's answers, are
     never counted together."""
 
-    ask: AskedSource
+    ask: AnswerSource
     where: str
     identity: dict[str, Any]
 
@@ -88,7 +88,9 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
         store.close()
 
 
-def _providers(options: PlaceOptions, store: Store | None, limits: Limits) -> dict[str, Provider]:
+def _providers(
+    options: PlaceOptions, store: Store | None, limits: RateLimits
+) -> dict[str, Provider]:
     if (
         options.replay
         and options.world is None
@@ -110,7 +112,7 @@ def _source(
     providers: dict[str, Provider],
     store: Store | None,
     mode: Mode,
-    limits: Limits,
+    limits: RateLimits,
 ) -> LiveSource:
     """`limits` keep the budgets of those who are asked for positions; a sandbox without a store
     keeps its own there too."""
@@ -123,7 +125,7 @@ def _source(
     tools = {tool: f"{provider.name} {provider.version}" for tool, provider in providers.items()}
     identity: dict[str, Any] = {"tools": tools}
     if store is None:
-        source: AskedSource = (
+        source: AnswerSource = (
             first if options.world is not None else Sandbox(providers, limits=limits)
         )
     else:

@@ -24,9 +24,9 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.vendors.duffel_flights import (
-    Place,
+    IataCode,
     at_poi,
     cheapest_offers,
     place_of,
@@ -121,7 +121,9 @@ class Duffel(HttpVendor):
         )
         # what airlines get; the rest is for the way
         self._supplier_timeout_ms = int(min(max(timeout_s * 500, 2_000), 60_000))
-        self._places: dict[str, Place] = {}  # codes of cities do not change: each is asked for once
+        self._places: dict[
+            str, IataCode
+        ] = {}  # codes of cities do not change: each is asked for once
         self._positions = positions
         if positions is not None:
             self.terms = with_attribution(self.terms, positions.places.terms)
@@ -139,17 +141,17 @@ class Duffel(HttpVendor):
             settings["places"] = f"{self._positions.places.name} {self._positions.places.version}"
         return settings
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         try:
             return self._flights(arguments) if tool == "flight_search" else self._hotels(arguments)
         except Refused as refusal:
             return self._refused(refusal)
 
-    def _flights(self, arguments: Mapping[str, Any]) -> Found:
+    def _flights(self, arguments: Mapping[str, Any]) -> ProviderAnswer:
         names = said(arguments, "depart_city_name"), said(arguments, "arrival_city_name")
         date = said(arguments, "depart_date")
         if day_or_none(date) is None:
-            return self.found(
+            return self.result(
                 (), f"depart_date is a day like 2026-06-26: found '{date}'.", refused=True
             )
         codes = []
@@ -159,11 +161,11 @@ class Duffel(HttpVendor):
                 return refusal
             place = self._places.get(name) or self._place_of(name)
             if place.code is None:
-                return self.found((), place.note, refused=True)
+                return self.result((), place.note, refused=True)
             self._places[name] = place
             codes.append(place.code)
         if codes[0] == codes[1]:
-            return self.found(
+            return self.result(
                 (),
                 f"'{names[0]}' and '{names[1]}' are the same place to airlines ({codes[0]}).",
                 refused=True,
@@ -179,17 +181,17 @@ class Duffel(HttpVendor):
         )
         offers = cheapest_offers(rows_at("duffel", response, "data", "offers"), names)
         offers = at_poi(offers, said(arguments, "depart_poi"), said(arguments, "arrival_poi"))
-        return self.found(
+        return self.result(
             tuple(offers[: self.max_results]),
             f"No flight from {names[0]} to {names[1]} on {date} is on offer.",
         )
 
-    def _place_of(self, name: str) -> Place:
+    def _place_of(self, name: str) -> IataCode:
         return place_of(
             name, rows_at("duffel", self._http.get("/places/suggestions", {"name": name}), "data")
         )
 
-    def _hotels(self, arguments: Mapping[str, Any]) -> Found:
+    def _hotels(self, arguments: Mapping[str, Any]) -> ProviderAnswer:
         city, wanted = said(arguments, "city_name"), said(arguments, "hotel_name")
         stay = said(arguments, "checkin_date"), said(arguments, "checkout_date")
         refusal = self._stay_refusal(*stay) or self.refusal_of(city)
@@ -197,7 +199,7 @@ class Duffel(HttpVendor):
             return refusal
         position = self._position_of(city)
         if position is None:
-            return self.found((), f"No city named '{city}' is known.", refused=True)
+            return self.result((), f"No city named '{city}' is known.", refused=True)
         latitude, longitude = position
         area = {
             "radius": self.radius_km,
@@ -215,7 +217,7 @@ class Duffel(HttpVendor):
         )
         if not wanted:
             offers = hotels(results, city, stay)
-            return self.found(
+            return self.result(
                 tuple(offers[: self.max_results]),
                 f"No hotel in {city} has a room from {stay[0]} to {stay[1]}.",
             )
@@ -225,22 +227,22 @@ class Duffel(HttpVendor):
             rates = self._http.request("POST", path)
             offers += rooms(at(rates, "data"), result, city, stay)
         nothing = f"No hotel named '{wanted}' in {city} has a room from {stay[0]} to {stay[1]}."
-        return self.found(tuple(offers[: self.max_results]), nothing)
+        return self.result(tuple(offers[: self.max_results]), nothing)
 
-    def _stay_refusal(self, checkin_date: str, checkout_date: str) -> Found | None:
+    def _stay_refusal(self, checkin_date: str, checkout_date: str) -> ProviderAnswer | None:
         checkin, checkout = day_or_none(checkin_date), day_or_none(checkout_date)
         if checkin is None or checkout is None:
             note = (
                 f"checkin_date and checkout_date are days like 2026-06-26: found '{checkin_date}'"
                 f" and '{checkout_date}'."
             )
-            return self.found((), note, refused=True)
+            return self.result((), note, refused=True)
         if not timedelta() < checkout - checkin <= timedelta(days=LONGEST_STAY_NIGHTS):
             note = (
                 f"A stay has 1 to {LONGEST_STAY_NIGHTS} nights: found {checkin_date} to"
                 f" {checkout_date}."
             )
-            return self.found((), note, refused=True)
+            return self.result((), note, refused=True)
         return None
 
     def _position_of(self, city: str) -> tuple[float, float] | None:
@@ -254,7 +256,7 @@ class Duffel(HttpVendor):
             )
         return self._positions.of_city(city)
 
-    def _refused(self, refusal: Refused) -> Found:
+    def _refused(self, refusal: Refused) -> ProviderAnswer:
         """A validation error about what the caller chose is an answer; whatever else is wrong is
         our side's fault."""
         error = at(refusal.body, "errors", 0)
@@ -266,7 +268,7 @@ class Duffel(HttpVendor):
         field = f"{text_at(error, 'source', 'field')} {text_at(error, 'source', 'pointer')}"
         line = self._http.shown(f"{title}: {message}" if title and message else title or message)
         if kind == "validation_error" and line and not any(name in field for name in OURS):
-            return self.found((), line, refused=True)
+            return self.result((), line, refused=True)
         raise ProviderFault(
             FAULT_OF.get(kind, "bad_response"),
             f"{self._http.base_url} answered {refusal.status}: {line or refusal}",

@@ -25,14 +25,14 @@ SUGGESTED = 5  # names in a note
 
 
 @dataclass(frozen=True)
-class Place:
+class IataCode:
     """The IATA code of what was asked for, or a note that says why there is none."""
 
     code: str | None
     note: str = ""
 
 
-def place_of(name: str, suggestions: Sequence[Any]) -> Place:
+def place_of(name: str, suggestions: Sequence[Any]) -> IataCode:
     """A city by its name before an airport by its code, its name or its city. Only what is called
     so counts: a suggestion that merely looks alike would be a flight from somewhere else."""
     wanted = folded(name.partition(",")[0])  # "Paris, France"
@@ -51,11 +51,11 @@ def place_of(name: str, suggestions: Sequence[Any]) -> Place:
                     entry, "iata_code"
                 )
                 if code:
-                    return Place(code)
+                    return IataCode(code)
     others = listed(
         text_at(entry, "city_name") or text_at(entry, "name") for entry in suggestions[:SUGGESTED]
     )
-    return Place(
+    return IataCode(
         None,
         f"No city or airport named '{name}' is known{f'; known are {others}' if others else ''}.",
     )

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import FaultKind, ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Found, Record, Source
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Provenance, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.mcp_mapping import ToolMap, rows_of, tool_map
 from tripwright.domains.deeptravel.vendors.mcp_session import McpServer, McpSession
 from tripwright.domains.deeptravel.vendors.reading import readable
@@ -138,7 +138,7 @@ class McpProvider:
             for name, tool in sorted(known.items())
         ]
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         from mcp import MCPError
 
         if tool not in self.tools:
@@ -156,7 +156,7 @@ class McpProvider:
             result = self._session.run(call)
         except MCPError as error:
             if table is None:  # with a table, the parameters are our side's
-                return self._found((), self._session.server.shown(error), refused=True)
+                return self._answer((), self._session.server.shown(error), refused=True)
             raise self._session.fault("bad_response", error) from None
         text = "\n".join(part.text for part in result.content if part.type == "text")
         if result.is_error:
@@ -167,7 +167,7 @@ class McpProvider:
             else _json_or_text(text)
         )
         if table is None:
-            return self._found(rows_of(content), f"{tool} answered nothing.")
+            return self._answer(rows_of(content), f"{tool} answered nothing.")
         rows = table.rows_in(content)
         if rows is None:
             raise self._session.fault(
@@ -176,25 +176,27 @@ class McpProvider:
         records: list[Record] = readable(
             self.name, rows, lambda row: table.record(tool, row, arguments)
         )
-        return self._found(tuple(records), f"{theirs} found nothing.")
+        return self._answer(tuple(records), f"{theirs} found nothing.")
 
     def close(self) -> None:
         """A later call opens the connection again."""
         self._session.close()
 
-    def _error(self, text: str) -> Found:
+    def _error(self, text: str) -> ProviderAnswer:
         line = self._session.server.shown(text)
         for pattern, kind in FAULTS:
             if pattern.search(line):
                 raise self._session.fault(kind, text)
-        return self._found((), line or "The tool failed and said nothing.", refused=True)
+        return self._answer((), line or "The tool failed and said nothing.", refused=True)
 
-    def _found(self, records: tuple[Record, ...], note: str, *, refused: bool = False) -> Found:
+    def _answer(
+        self, records: tuple[Record, ...], note: str, *, refused: bool = False
+    ) -> ProviderAnswer:
         fetched_at = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        source = Source(
+        source = Provenance(
             self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store
         )
-        return Found(records, source, "" if records else note, refused)
+        return ProviderAnswer(records, source, "" if records else note, refused)
 
 
 async def _all_tools(client: Client) -> list[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Record, Row
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Record, VendorRow
 from tripwright.domains.deeptravel.vendors.fields import moment_or_none, money_or_none, written
 from tripwright.domains.deeptravel.vendors.reading import at, number_or_none, text_or_empty
 from tripwright.errors import UserError
@@ -148,13 +148,13 @@ def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:
     return ToolMap(**table)
 
 
-def rows_of(content: Any) -> tuple[Row, ...]:
+def rows_of(content: Any) -> tuple[VendorRow, ...]:
     """An answer as generic records: one for each element of a list, one for anything else. What is
     nested stays JSON."""
     if isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
         content = content[OWN_RESULT]
     rows = content if isinstance(content, list) else [content]
-    return tuple(Row(values) for row in rows if (values := _scalars(row)))
+    return tuple(VendorRow(values) for row in rows if (values := _scalars(row)))
 
 
 def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:

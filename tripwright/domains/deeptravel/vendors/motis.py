@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.tools.answers import Found, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer, TrainOffer
 from tripwright.domains.deeptravel.vendors.fields import (
     day_or_none,
     folded,
@@ -104,7 +104,7 @@ class Motis(HttpVendor):
             "max_results": self.max_results,
         }
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         names = said(arguments, "depart_city_name"), said(arguments, "arrival_city_name")
         on, with_transfers = (
             day_or_none(said(arguments, "depart_date")),
@@ -114,7 +114,7 @@ class Motis(HttpVendor):
             note = (
                 f"depart_date is a day like 2026-06-26: found '{said(arguments, 'depart_date')}'."
             )
-            return self.found((), note, refused=True)
+            return self.result((), note, refused=True)
         stops = []
         for name in names:
             refusal = self.refusal_of(name)
@@ -126,10 +126,10 @@ class Motis(HttpVendor):
             )
             stop = stop_of(name, matches)
             if stop is None:
-                return self.found((), f"No station or city named '{name}' is known.", refused=True)
+                return self.result((), f"No station or city named '{name}' is known.", refused=True)
             stops.append(stop)
         if stops[0].place == stops[1].place:
-            return self.found(
+            return self.result(
                 (), f"'{names[0]}' and '{names[1]}' are the same station.", refused=True
             )
         rows = rows_at(
@@ -154,7 +154,7 @@ class Motis(HttpVendor):
                 key=lambda offer: (offer.departs_at, offer.arrives_at, offer.number),
             )
         )
-        return self.found(
+        return self.result(
             offers[: self.max_results], f"No {kind} from {names[0]} to {names[1]} leaves on {on}."
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.tools.answers import Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest
 from tripwright.domains.deeptravel.vendors.place_search import PlaceSearch
 from tripwright.domains.deeptravel.vendors.reading import position_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
@@ -46,7 +46,7 @@ class Nominatim(PlaceSearch):
             "accept-language": self.language,
         }
 
-    def place(self, entry: Any, city: str) -> Place | None:
+    def place(self, entry: Any, city: str) -> PointOfInterest | None:
         """None for what has no name."""
         address = text_at(entry, "display_name")
         # before version 4.3 there is no 'name'
@@ -57,6 +57,6 @@ class Nominatim(PlaceSearch):
             (found for part in SETTLEMENTS if (found := text_at(entry, "address", part))), city
         )
         latitude, longitude = position_at(entry, "lat", "lon") or (None, None)
-        return Place(
+        return PointOfInterest(
             name, settlement, address, text_at(entry, "type").replace("_", " "), latitude, longitude
         )

@@ -20,9 +20,9 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, ProviderAnswer
 from tripwright.domains.deeptravel.vendors.osm_kinds import IGNORED_WORDS, KINDS
-from tripwright.domains.deeptravel.vendors.positions import Position, Positions
+from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.reading import (
     at,
     position_at,
@@ -39,6 +39,7 @@ from tripwright.domains.deeptravel.vendors.vendor import (
     with_attribution,
 )
 from tripwright.errors import UserError
+from tripwright.world.geography import Position
 
 PUBLIC_URL = "https://overpass-api.de"
 # elements, of which the notable and near ones are shown: they come in the order of their numbers,
@@ -105,7 +106,7 @@ class Overpass(HttpVendor):
             "places": places,
         }
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         query, city = said(arguments, "query"), said(arguments, "city_name")
         for what, text in (("query", query), ("city_name", city)):
             refusal = self.refusal_of(text, what)
@@ -113,7 +114,7 @@ class Overpass(HttpVendor):
                 return refusal
         centre = self._positions.of_city(city)
         if centre is None:
-            return self.found((), f"No city named '{city}' is known.", refused=True)
+            return self.result((), f"No city named '{city}' is known.", refused=True)
         form = {"data": overpass_ql(query, city, centre, self.radius_km)}
         answer = self._http.request("POST", "/api/interpreter", form=form)
         if "error" in (remark := text_at(answer, "remark")):
@@ -128,14 +129,14 @@ class Overpass(HttpVendor):
             lambda element: self._candidate(element, city, centre),
         )
         best = sorted(read, key=lambda candidate: candidate[:3])[: self.max_results]
-        return self.found(
+        return self.result(
             tuple(place for *_, place in best),
             f"No '{query}' found within {self.radius_km:g} km of {city}.",
         )
 
     def _candidate(
         self, element: Any, city: str, centre: Position
-    ) -> tuple[int, float, str, Place] | None:
+    ) -> tuple[int, float, str, PointOfInterest] | None:
         """(0 for what an encyclopedia knows, else 1; kilometres from the centre; name; place), or
         None for what has no name or position."""
         tags = at(element, "tags")
@@ -150,7 +151,7 @@ class Overpass(HttpVendor):
             (value for key in CATEGORY_KEYS if (value := text_at(tags, key))), ""
         ).replace("_", " ")
         known = 0 if text_at(tags, "wikidata") or text_at(tags, "wikipedia") else 1
-        place = Place(
+        place = PointOfInterest(
             name, city, ", ".join(line for line in (street, town) if line), category, *position
         )
         return known, round(_kilometres(centre, position), 3), name, place

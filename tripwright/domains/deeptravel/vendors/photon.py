@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.tools.answers import Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest
 from tripwright.domains.deeptravel.vendors.place_search import PlaceSearch
 from tripwright.domains.deeptravel.vendors.reading import at, position_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
@@ -36,7 +36,7 @@ class Photon(PlaceSearch):
     def parameters(self, text: str) -> Mapping[str, Any]:
         return {"q": text, "limit": self.max_results, "lang": self.language}
 
-    def place(self, entry: Any, city: str) -> Place | None:
+    def place(self, entry: Any, city: str) -> PointOfInterest | None:
         """None for what has neither name nor street."""
         stated = at(entry, "properties")
         street = _joined(" ", text_at(stated, "street"), text_at(stated, "housenumber"))
@@ -50,7 +50,7 @@ class Photon(PlaceSearch):
             "lat": at(entry, "geometry", "coordinates", 1),
         }
         latitude, longitude = position_at(point, "lat", "lon") or (None, None)
-        return Place(
+        return PointOfInterest(
             name,
             text_at(stated, "city") or itself or city,
             _joined(

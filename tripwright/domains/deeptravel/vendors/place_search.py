@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, ProviderAnswer
 from tripwright.domains.deeptravel.vendors.reading import readable, rows_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 
@@ -43,10 +43,10 @@ class PlaceSearch(HttpVendor):
     def parameters(self, text: str) -> Mapping[str, Any]: ...
 
     @abstractmethod
-    def place(self, entry: Any, city: str) -> Place | None:
+    def place(self, entry: Any, city: str) -> PointOfInterest | None:
         """None for an entry that names no place."""
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         query, city = said(arguments, "query"), said(arguments, "city_name")
         text = f"{query}, {city}" if query and city else query
         refusal = self.refusal_of(text)
@@ -54,4 +54,4 @@ class PlaceSearch(HttpVendor):
             return refusal
         answer = rows_at(self.name, self._http.get(self.path, self.parameters(text)), *self.entries)
         places = readable(self.name, answer, lambda entry: self.place(entry, city))
-        return self.found(tuple(places[: self.max_results]), f"No place found for '{text}'.")
+        return self.result(tuple(places[: self.max_results]), f"No place found for '{text}'.")

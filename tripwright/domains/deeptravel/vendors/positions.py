@@ -6,18 +6,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
-from tripwright.domains.deeptravel.sandbox.limits import Limits, LocalLimits, wait_for_turn
+from tripwright.domains.deeptravel.sandbox.limits import LocalLimits, RateLimits, wait_for_turn
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
-from tripwright.domains.deeptravel.tools.answers import Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest
+from tripwright.world.geography import Position
 
 REMEMBERED = 10_000  # names, then the oldest is forgotten
-
-
-class Position(NamedTuple):
-    latitude: float  # degrees, WGS 84
-    longitude: float
 
 
 class Positions:
@@ -31,7 +26,7 @@ class Positions:
     def __init__(
         self,
         places: Provider,
-        limits: Limits | None = None,
+        limits: RateLimits | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ):
         self.places = places
@@ -71,6 +66,10 @@ class Positions:
 
 
 def _position(record: object) -> Position | None:
-    if isinstance(record, Place) and record.latitude is not None and record.longitude is not None:
+    if (
+        isinstance(record, PointOfInterest)
+        and record.latitude is not None
+        and record.longitude is not None
+    ):
         return Position(record.latitude, record.longitude)
     return None

@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.tools.answers import Found, RouteLeg
-from tripwright.domains.deeptravel.vendors.positions import Position, Positions
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer, RouteLeg
+from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, said, utc_now, with_attribution
 from tripwright.errors import UserError
+from tripwright.world.geography import Position
 
 MODES = ("driving", "walking", "cycling")
 
@@ -56,7 +57,7 @@ class RouteVendor(HttpVendor):
             "places": f"{self._positions.places.name} {self._positions.places.version}",
         }
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         city = said(arguments, "city_name")
         names = (said(arguments, "origin_name"), said(arguments, "destination_name"))
         for what, name in zip(("origin_name", "destination_name"), names, strict=True):
@@ -67,7 +68,7 @@ class RouteVendor(HttpVendor):
         for name in names:
             position = self._positions.of_place(name, city)
             if position is None:
-                return self.found(
+                return self.result(
                     (),
                     f"No place named '{name}'{f' in {city}' if city else ''} is known.",
                     refused=True,
@@ -75,11 +76,11 @@ class RouteVendor(HttpVendor):
             ends.append(position)
         way = self.way(ends[0], ends[1])
         if way is None:
-            return self.found(
+            return self.result(
                 (), f"There is no way ({self.mode}) from '{names[0]}' to '{names[1]}'."
             )
         seconds, kilometres = way
-        return self.found(
+        return self.result(
             (RouteLeg(*names, city, self.mode, round(seconds / 60, 1), round(kilometres, 2)),)
         )
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, WebPage
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer, WebPage
 from tripwright.domains.deeptravel.vendors.reading import at, readable, rows_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 
@@ -43,7 +43,7 @@ class Searxng(HttpVendor):
     def settings(self) -> dict[str, object]:
         return {"language": self.language, "max_results": self.max_results}
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         query = said(arguments, "query")
         refusal = self.refusal_of(query)
         if refusal is not None:
@@ -60,7 +60,7 @@ class Searxng(HttpVendor):
                 f"{self._http.base_url} found nothing, its engines did not answer:"
                 f" {names or 'unnamed'}.",
             )
-        return self.found(tuple(pages[: self.max_results]), f"No page found for '{query}'.")
+        return self.result(tuple(pages[: self.max_results]), f"No page found for '{query}'.")
 
     def _search(self, query: str) -> Any:
         try:

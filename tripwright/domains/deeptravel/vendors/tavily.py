@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.vendors.reading import readable, rows_at
 from tripwright.domains.deeptravel.vendors.searxng import web_page
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
@@ -87,7 +87,7 @@ class Tavily(HttpVendor):
     def settings(self) -> dict[str, object]:
         return {"search_depth": self.search_depth, "max_results": self.max_results}
 
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         query = said(arguments, "query")
         refusal = self.refusal_of(query)
         if refusal is not None:
@@ -106,4 +106,4 @@ class Tavily(HttpVendor):
                 ) from None
             raise
         pages = readable(self.name, rows_at(self.name, answer, "results"), web_page)
-        return self.found(tuple(pages[: self.max_results]), f"No page found for '{query}'.")
+        return self.result(tuple(pages[: self.max_results]), f"No page found for '{query}'.")

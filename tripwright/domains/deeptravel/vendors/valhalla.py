@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
-from tripwright.domains.deeptravel.vendors.positions import Position
 from tripwright.domains.deeptravel.vendors.reading import at, number_at
 from tripwright.domains.deeptravel.vendors.routes import MODES, RouteVendor
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
 from tripwright.tools.http import Refused
+from tripwright.world.geography import Position
 
 PUBLIC_URL = "https://valhalla1.openstreetmap.de"
 COSTINGS = {"driving": "auto", "walking": "pedestrian", "cycling": "bicycle"}

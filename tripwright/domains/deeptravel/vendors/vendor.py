@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Record, Source
+from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.reading import text_at
 from tripwright.errors import UserError
 from tripwright.llm.urls import is_address
@@ -80,7 +80,7 @@ class HttpVendor(ABC):
     def settings(self) -> dict[str, object]:
         return {}
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault and nothing else."""
         if tool not in self.tools:
             raise ProviderFault(
@@ -95,11 +95,13 @@ class HttpVendor(ABC):
             ) from None
 
     @abstractmethod
-    def answer(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault or Refused."""
 
-    def found(self, records: tuple[Record, ...], note: str = "", *, refused: bool = False) -> Found:
-        return Found(records, self.source(), "" if records else note, refused)
+    def result(
+        self, records: tuple[Record, ...], note: str = "", *, refused: bool = False
+    ) -> ProviderAnswer:
+        return ProviderAnswer(records, self.source(), "" if records else note, refused)
 
     def undocumented(self, what: str) -> ProviderFault:
         """For an answer without what it cannot do without."""
@@ -107,24 +109,24 @@ class HttpVendor(ABC):
             "bad_response", f"{self._http.base_url} answered otherwise than documented: {what}."
         )
 
-    def source(self) -> Source:
+    def source(self) -> Provenance:
         fetched_at = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return Source(
+        return Provenance(
             self.name, self.version, fetched_at, self.terms.attribution, self.terms.may_store
         )
 
-    def refusal_of(self, query: str, what: str = "query") -> Found | None:
+    def refusal_of(self, query: str, what: str = "query") -> ProviderAnswer | None:
         """What is wrong with an argument before anyone is asked."""
         if not query:
-            return self.found((), f"The {what} is empty: write what to look for.", refused=True)
+            return self.result((), f"The {what} is empty: write what to look for.", refused=True)
         if len(query) > QUERY_CHARACTERS:
             note = (
                 f"The {what} is too long: found {len(query)} characters, expected at most"
                 f" {QUERY_CHARACTERS}."
             )
-            return self.found((), note, refused=True)
+            return self.result((), note, refused=True)
         if not any(letter.isalnum() for letter in query):
-            return self.found((), f"The {what} '{query}' holds no word.", refused=True)
+            return self.result((), f"The {what} '{query}' holds no word.", refused=True)
         return None
 
     def close(self) -> None:

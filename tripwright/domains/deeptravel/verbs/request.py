@@ -23,8 +23,8 @@ from tripwright.domains.deeptravel.requests.intents import request_key, spread
 from tripwright.domains.deeptravel.requests.intents_make import (
     LEVELS,
     Constraints,
-    Made,
-    Tally,
+    ProvenRequest,
+    RequestTally,
     make_requests,
 )
 from tripwright.domains.deeptravel.verbs.request_source import field_of
@@ -146,7 +146,7 @@ def make(  # long: each option is a parameter with its help
     options, line = PlaceOptions(None, services, store, snapshot, replay), StatusLine(log_seconds=5)
     with field_of(world, nano_seed, options, cities, days) as found:
 
-        def report(tally: Tally) -> None:
+        def report(tally: RequestTally) -> None:
             line.show(_progress(tally, n, line.seconds, found.survey.asked))
 
         made, tally = make_requests(
@@ -328,7 +328,7 @@ def accept(
         raise typer.Exit(1)
 
 
-def _progress(tally: Tally, wanted: int, seconds: float, asked: int) -> str:
+def _progress(tally: RequestTally, wanted: int, seconds: float, asked: int) -> str:
     often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
     done = f"{tally.made}/{wanted} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
     return f"{done}, {asked} calls of tools, {tally.rejected.total()} rejected ({often})"
@@ -346,7 +346,7 @@ def _check_new(path: Path, restart: bool, what: str = "requests") -> None:
         raise UserError(f"There is no folder '{path.parent}'. Name a file in a folder that exists.")
 
 
-def _write(out: Path, made: list[Made]) -> None:
+def _write(out: Path, made: list[ProvenRequest]) -> None:
     """The proofs first: where there are requests, there are proofs of them."""
     write_atomically(
         proofs_beside(out),
@@ -355,7 +355,7 @@ def _write(out: Path, made: list[Made]) -> None:
     write_requests(out, [request for request, _ in made])
 
 
-def _summary(made: list[Made], tally: Tally) -> dict[str, Any]:
+def _summary(made: list[ProvenRequest], tally: RequestTally) -> dict[str, Any]:
     return {
         "requests": len(made),
         "with_wishes": sum(request.constrained for request, _ in made),

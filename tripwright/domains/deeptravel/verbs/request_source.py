@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.domains.deeptravel.requests.intents import Combination
-from tripwright.domains.deeptravel.requests.intents_draw import Places
+from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
 from tripwright.domains.deeptravel.requests.intents_live import (
     LiveAsker,
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.requests.intents_proof import Survey
+from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey
 from tripwright.domains.deeptravel.tools.live_source import LiveSource, live_source
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import PlaceOptions
@@ -29,8 +29,8 @@ from tripwright.world.store import World
 class Field:
     """Where requests are found. `identity` says in the summary what they are for."""
 
-    survey: Survey
-    places: Places
+    survey: TripSurvey
+    places: RequestScope
     possible: Callable[[Combination], bool]
     identity: dict[str, Any]
 
@@ -58,9 +58,9 @@ def field_of(
                 " --snapshot and --replay."
             )
         place = _world(world, nano_seed)
-        places = Places(tuple(place.cities), place.dates)
+        places = RequestScope(tuple(place.cities), place.dates)
         yield Field(
-            Survey(WorldProvider(place)),
+            TripSurvey(WorldProvider(place)),
             places,
             lambda combination: True,
             {"world": place.content_hash},
@@ -80,7 +80,7 @@ def field_of(
     with live_source(live) as source:
         possible = possible_with(source.ask.tools)
         yield Field(
-            Survey(LiveAsker(source.ask, _kept(source))),
+            TripSurvey(LiveAsker(source.ask, _kept(source))),
             places,
             possible,
             {"services": source.identity},

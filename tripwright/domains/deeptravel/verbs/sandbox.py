@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.refreshing import DAILY, Refreshed, refresh
+from tripwright.domains.deeptravel.sandbox.refreshing import DAILY, RefreshCounts, refresh
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.snapshot import (
@@ -193,14 +193,14 @@ def _described(day: Snapshot) -> list[str]:
     return [*lines, f"  content hash {day.content_hash}"]
 
 
-def _progress(found: Refreshed, seconds: float) -> str:
+def _progress(found: RefreshCounts, seconds: float) -> str:
     return (
         f"{found.done:,} of {found.questions:,} questions, {found.unanswered.total():,} unanswered,"
         f" {seconds:.0f} s"
     )
 
 
-def _refreshed(found: Refreshed, from_day: str, to_day: str) -> list[str]:
+def _refreshed(found: RefreshCounts, from_day: str, to_day: str) -> list[str]:
     lines = [
         f"{found.questions:,} questions of {from_day} asked again for {to_day}: {found.answered:,}"
         f" answered now, {found.known:,} known before, {found.unanswered.total():,} unanswered;"

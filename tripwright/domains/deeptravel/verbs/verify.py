@@ -18,7 +18,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifiers.judge import LlmJudge, Prices
+from tripwright.domains.deeptravel.verifiers.judge import JudgePrices, LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
@@ -29,8 +29,8 @@ from tripwright.domains.deeptravel.verifying.labels import (
     read_labels,
 )
 from tripwright.domains.deeptravel.verifying.verified import (
-    Asked,
-    Verdict,
+    VerifierInput,
+    VerifierVerdict,
     read_episodes,
     summary,
     verify_all,
@@ -202,7 +202,7 @@ def verify(  # long: each option is a parameter with its help
                 texts,
                 votes,
                 stack.enter_context(JudgementLog(kept)),
-                Prices(*price) if price else None,
+                JudgePrices(*price) if price else None,
             )
         verdicts = _verified(
             verifier, asked, max(1, concurrency // votes) if judging else 1, every_turn, passes
@@ -236,12 +236,12 @@ def _conclusions(said: list[str]) -> tuple[Conclusion, ...]:
 
 def _verified(
     verifier: Verifier,
-    asked: list[Asked],
+    asked: list[VerifierInput],
     concurrency: int,
     every_turn: bool,
     passing: Sequence[Conclusion],
-) -> list[Verdict]:
-    status, verdicts = StatusLine(), list[Verdict]()
+) -> list[VerifierVerdict]:
+    status, verdicts = StatusLine(), list[VerifierVerdict]()
     for verdict in verify_all(verifier, asked, concurrency, every_turn, passing):
         verdicts.append(verdict)
         status.show(
@@ -253,7 +253,11 @@ def _verified(
 
 
 def _tell(
-    verdicts: list[Verdict], told: dict[str, Any], out: Path | None, verbose: bool, as_json: bool
+    verdicts: list[VerifierVerdict],
+    told: dict[str, Any],
+    out: Path | None,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     lines = [json.dumps(verdict.record(), ensure_ascii=False) for verdict in verdicts]
     if out:

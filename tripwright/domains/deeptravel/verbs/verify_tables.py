@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripwright.domains.deeptravel.verifying.labels import Calibration
-from tripwright.domains.deeptravel.verifying.verified import NO_ANSWER, Verdict
+from tripwright.domains.deeptravel.verifying.verified import NO_ANSWER, VerifierVerdict
 from tripwright.statistics.agreement import Agreement
 
 LONGEST_WHY = 90  # characters of a problem in a row
@@ -16,7 +16,7 @@ WIDTH = 34  # of a name in the table
 NO_CALL = "no_tool_call"
 
 
-def verdict_line(verdict: Verdict) -> str:
+def verdict_line(verdict: VerifierVerdict) -> str:
     """One transcript: its reward, its conclusion and, where it fails, the first thing that is
     wrong."""
     if verdict.unscored is not None:
@@ -30,11 +30,11 @@ def verdict_line(verdict: Verdict) -> str:
     return f"{verdict.id}: reward {verdict.reward:g}, {_conclusion(verdict)}{turns}{why}"
 
 
-def _conclusion(verdict: Verdict) -> str:
+def _conclusion(verdict: VerifierVerdict) -> str:
     return verdict.trajectory.conclusion if verdict.trajectory else NO_ANSWER
 
 
-def _first_problem(verdict: Verdict) -> tuple[str, str] | None:
+def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
     """(its kind, its words, "" where there are none); None where nothing failed, or nobody could
     say."""
     if verdict.reward != 0:
@@ -56,7 +56,7 @@ def _first_problem(verdict: Verdict) -> tuple[str, str] | None:
     return kind, words[:LONGEST_WHY] + ("…" if len(words) > LONGEST_WHY else "")
 
 
-def _problem_lines(verdicts: Sequence[Verdict]) -> list[str]:
+def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
     """What fails first, by kind, the most frequent first, each with one transcript to look at."""
     found: dict[str, list[str]] = {}
     for verdict in verdicts:
@@ -81,7 +81,7 @@ def _problem_lines(verdicts: Sequence[Verdict]) -> list[str]:
     )
 
 
-def summary_lines(verdicts: Sequence[Verdict], told: Mapping[str, Any]) -> list[str]:
+def summary_lines(verdicts: Sequence[VerifierVerdict], told: Mapping[str, Any]) -> list[str]:
     """The figures of `evals.verified.summary`, of the judge and of the calibration, as a table."""
     found = told["reward"]
     lines = [

@@ -18,7 +18,7 @@ from tripwright.domains.deeptravel.verifiers.claims_form import visible
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity, Mention, Names
 from tripwright.domains.deeptravel.verifiers.claims_numbers import BLANK, Claim, read_numbers
 from tripwright.domains.deeptravel.verifiers.claims_parts import (
-    Line,
+    AnswerLine,
     Part,
     clauses,
     is_spare,
@@ -26,7 +26,7 @@ from tripwright.domains.deeptravel.verifiers.claims_parts import (
     sentences,
 )
 from tripwright.domains.deeptravel.verifiers.claims_taken_back import takes_back
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, Row
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, EvidenceRow
 
 BEARERS: dict[str, frozenset[str]] = {
     "time": frozenset(("ride", "place", "other")),
@@ -95,7 +95,7 @@ class Reading:
 
     text: str = ""
     form: list[tuple[str, str]] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[AnswerLine] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
     # a ride "from … to …", with the words
@@ -122,7 +122,7 @@ class Reading:
 class Reader:
     """Reads one answer against the tool answers of its transcript."""
 
-    def __init__(self, answered: list[Answered], request: TravelRequest):
+    def __init__(self, answered: list[CallEvidence], request: TravelRequest):
         self.request, self.names = request, Names(answered, request)
         self._title: Entity | None = None  # what the title above is about
         self._last: Entity | None = None  # what was spoken of last
@@ -137,7 +137,7 @@ class Reader:
             self._line(line, reading)
         return reading
 
-    def _line(self, line: Line, reading: Reading) -> None:
+    def _line(self, line: AnswerLine, reading: Reading) -> None:
         mentions = self.names.find(line.text)
         claims = read_numbers(_blanked(line.text, mentions))
         mentions, claims = self._numbered(mentions, claims)
@@ -208,7 +208,7 @@ class Reader:
 
     def _sentence(
         self,
-        line: Line,
+        line: AnswerLine,
         begin: int,
         end: int,
         spare: bool,
@@ -317,7 +317,7 @@ class Reader:
         self._latest[entity.kind] = entity
 
     def _recommend(
-        self, mention: Mention, line: Line, begin: int, spare: bool, reading: Reading
+        self, mention: Mention, line: AnswerLine, begin: int, spare: bool, reading: Reading
     ) -> None:
         entity, before = mention.entity, line.text[begin : mention.start]
         assert entity is not None
@@ -456,6 +456,6 @@ def _blanked(text: str, spans: Iterable[Mention | Claim]) -> str:
     return text
 
 
-def rows_of(entities: Iterable[Entity]) -> Iterator[Row]:
+def rows_of(entities: Iterable[Entity]) -> Iterator[EvidenceRow]:
     for entity in entities:
         yield from entity.rows

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity, Mention, key_of
 from tripwright.domains.deeptravel.verifiers.claims_numbers import Claim
-from tripwright.domains.deeptravel.verifiers.claims_parts import Line, Part, part_of
-from tripwright.domains.deeptravel.verifiers.evidence import Row
+from tripwright.domains.deeptravel.verifiers.claims_parts import AnswerLine, Part, part_of
+from tripwright.domains.deeptravel.verifiers.evidence import EvidenceRow
 
 _BACK = re.compile(r"\b(?:back|return\w*|home\w*|inbound)\b", re.IGNORECASE)
 _OUT = re.compile(
@@ -29,7 +29,7 @@ def ways_of(entity: Entity) -> tuple[Entity, ...]:
     """The entity's directions, in the order of their rows; itself alone where it has one."""
     if entity.kind != "ride":
         return (entity,)
-    found: dict[tuple[str, str], list[Row]] = {}
+    found: dict[tuple[str, str], list[EvidenceRow]] = {}
     for row in entity.rows:
         found.setdefault(
             (row.text("depart_city").casefold(), row.text("arrive_city").casefold()), []
@@ -49,7 +49,7 @@ class Above:
     days: tuple[Claim, ...] = ()
     part: Part = ""
 
-    def then(self, line: Line, claims: Sequence[Claim]) -> Above:
+    def then(self, line: AnswerLine, claims: Sequence[Claim]) -> Above:
         named = part_of(line.text)
         days = tuple(each for each in claims if each.kind == "date")
         return Above(days or self.days, named if named in ("outbound", "return") else self.part)
@@ -71,7 +71,7 @@ class Around:
 
 def directed(
     mentions: Sequence[Mention],
-    line: Line,
+    line: AnswerLine,
     bounds: Sequence[tuple[int, int]],
     claims: Sequence[Claim],
     above: Above,

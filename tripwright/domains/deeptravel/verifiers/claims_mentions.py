@@ -17,7 +17,7 @@ from tripwright.domains.deeptravel.verifiers.claims_form import look_alike, plai
 from tripwright.domains.deeptravel.verifiers.claims_lower import lower_names
 from tripwright.domains.deeptravel.verifiers.claims_numbers import BLANK
 from tripwright.domains.deeptravel.verifiers.claims_words import LABELS, MAKES_A_NAME, common_words
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, Row
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, EvidenceRow
 
 _TYPES = ("hotel", "inn", "hostel", "suites", "lodge", "resort")
 _RANK = ("ride", "hotel", "place", "other", "route", "page")
@@ -34,9 +34,9 @@ class Entity:
     """Something that can be recommended: all rows that have this name."""
 
     name: str
-    rows: tuple[Row, ...] = field(hash=False)
+    rows: tuple[EvidenceRow, ...] = field(hash=False)
     # rows of another kind with this name: a hotel's entry among the places
-    also: tuple[Row, ...] = field(default=(), hash=False)
+    also: tuple[EvidenceRow, ...] = field(default=(), hash=False)
 
     @property
     def kind(self) -> str:
@@ -61,9 +61,9 @@ def key_of(name: str) -> str:
 class Names:
     """All that the tool answers and the request name, ready to be found in a line."""
 
-    def __init__(self, answered: Iterable[Answered], request: TravelRequest):
+    def __init__(self, answered: Iterable[CallEvidence], request: TravelRequest):
         rows = [row for call in answered for row in call.rows]
-        by_key: dict[str, list[Row]] = {}
+        by_key: dict[str, list[EvidenceRow]] = {}
         for row in rows:
             if row.name and re.search(r"\w", row.name):
                 by_key.setdefault(key_of(row.name), []).append(row)
@@ -187,7 +187,7 @@ class Names:
         return opens and (word in common_words() or word.endswith(("ing", "ly")))
 
 
-def _entity(rows: list[Row]) -> Entity:
+def _entity(rows: list[EvidenceRow]) -> Entity:
     """A web page or an unknown tool that uses a hotel's name adds nothing to what the hotel's own
     rows say."""
     kind = min((row.kind for row in rows), key=_RANK.index)
@@ -199,7 +199,7 @@ def _entity(rows: list[Row]) -> Entity:
     )
 
 
-def street_of(row: Row) -> str:
+def street_of(row: EvidenceRow) -> str:
     """ "12 Mill Lane" is on Mill Lane; '' where the address has no number in front."""
     found = re.fullmatch(r"\d+\w?,? +(.{4,})", plain(row.text("address")))
     return found[1] if found is not None and re.search(r"\d", found[1]) is None else ""

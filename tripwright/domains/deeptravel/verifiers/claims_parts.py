@@ -73,7 +73,7 @@ _CLAUSE = re.compile(
 
 
 @dataclass(frozen=True)
-class Line:
+class AnswerLine:
     """`title` is a heading, or a line that is bold as a whole; `level` 1 to 6 of a heading, 7 of a
     bold line, 9 of any other."""
 
@@ -110,10 +110,10 @@ def is_spare(sentence: str) -> bool:
     return _SPARE.search(sentence) is not None
 
 
-def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
+def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[AnswerLine]:
     """`is_item` finds a name of the tool answers: a title that holds one is about that, and names
     no part of its own."""
-    lines: list[Line] = []
+    lines: list[AnswerLine] = []
     part: Part = ""
     header: list[str] = []
     raws = text.split("\n")
@@ -131,19 +131,19 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
                 lines.append(_table_row(header, cells, part))
             else:
                 header = cells
-                lines.append(Line(" | ".join(cells), part))
+                lines.append(AnswerLine(" | ".join(cells), part))
             continue
         header = []
         if not raw.strip() or _RULE.match(raw) or _is_courtesy(raws, place):
             continue
         line = _line(raw)
         if line.level == 9 and _stands_above(raws, place, line.text, is_item):
-            line = Line(line.text.removesuffix(":"), "", 7, line.bullet, line.indent)
+            line = AnswerLine(line.text.removesuffix(":"), "", 7, line.bullet, line.indent)
         itself = is_item is not None and is_item.search(line.text) is not None
         if line.title:
             named = part_of(line.text) if not itself else ""
             part = named if named else part if itself or line.level > 4 else ""
-            lines.append(Line(line.text, part, line.level, line.bullet, line.indent))
+            lines.append(AnswerLine(line.text, part, line.level, line.bullet, line.indent))
             continue
         label = _LABEL.match(line.text)
         own = part_of(label[1]) if label and not _FIELD.search(label[1]) else ""
@@ -152,9 +152,9 @@ def read_lines(text: str, is_item: re.Pattern[str] | None) -> list[Line]:
         heads = line.bullet and not label and len(line.text) < 60 and not _tells(line.text)
         if heads and not itself and (named := part_of(line.text)) and ":" not in line.text:
             part = own = named  # "- Accommodation", a list's own heading
-            lines.append(Line(line.text, part, 7, line.bullet, line.indent))
+            lines.append(AnswerLine(line.text, part, 7, line.bullet, line.indent))
             continue
-        lines.append(Line(line.text, own or part, 9, line.bullet, line.indent))
+        lines.append(AnswerLine(line.text, own or part, 9, line.bullet, line.indent))
     return lines
 
 
@@ -230,14 +230,14 @@ def _tells(text: str) -> bool:
     return any(claim.kind not in _OF_THE_WHOLE for claim in read_numbers(text))
 
 
-def _line(raw: str) -> Line:
+def _line(raw: str) -> AnswerLine:
     if heading := _HEADING.match(raw):
-        return Line(_bare(heading[2]), "", len(heading[1]))
+        return AnswerLine(_bare(heading[2]), "", len(heading[1]))
     bullet = _BULLET.match(raw)
     indent = len(bullet[1]) if bullet else len(raw) - len(raw.lstrip())
     body = raw[bullet.end() :] if bullet else raw.strip().lstrip("> ")
     bold = re.fullmatch(r"\s*(?:\*\*|__)([^*_]+?):?(?:\*\*|__):?\s*", body)
-    return Line(_bare(body), "", 7 if bold else 9, bullet is not None, indent)
+    return AnswerLine(_bare(body), "", 7 if bold else 9, bullet is not None, indent)
 
 
 def _bare(text: str) -> str:
@@ -253,7 +253,7 @@ def _cells(raw: str) -> list[str]:
     return [cell.strip() for cell in raw.strip().strip("|").split("|")]
 
 
-def _turned_tables(raws: list[str]) -> Iterator[tuple[int, list[Line]]]:
+def _turned_tables(raws: list[str]) -> Iterator[tuple[int, list[AnswerLine]]]:
     """Tables whose rows are labels and whose columns are what is told of: the first cell of the
     header is empty, or all but the first are. By the place of each of their lines: all of the
     table's with the first, nothing with the others."""
@@ -274,7 +274,7 @@ def _turned_tables(raws: list[str]) -> Iterator[tuple[int, list[Line]]]:
         begin = max(end, begin + 1)
 
 
-def _turned(rows: list[list[str]]) -> Iterator[Line]:
+def _turned(rows: list[list[str]]) -> Iterator[AnswerLine]:
     """Column by column: its heading as a title, then a line for each label with the column's
     cell."""
     header = rows[0]
@@ -282,16 +282,18 @@ def _turned(rows: list[list[str]]) -> Iterator[Line]:
         title = _bare(header[place] or header[0])
         part = part_of(title)
         if title:
-            yield Line(title, part, 7)
+            yield AnswerLine(title, part, 7)
         yield from (
-            Line(f"{_bare(row[0])}: {_bare(row[place])}", part) for row in rows[1:] if row[place]
+            AnswerLine(f"{_bare(row[0])}: {_bare(row[place])}", part)
+            for row in rows[1:]
+            if row[place]
         )
 
 
-def _table_row(header: list[str], cells: list[str], part: Part) -> Line:
+def _table_row(header: list[str], cells: list[str], part: Part) -> AnswerLine:
     """Each cell behind its column's heading: what is said of a row is said cell by cell."""
     own = next((named for cell in cells[:1] if (named := part_of(cell))), part)
-    return Line(
+    return AnswerLine(
         " | ".join(f"{name}: {_bare(cell)}" for name, cell in zip(header, cells, strict=True)), own
     )
 

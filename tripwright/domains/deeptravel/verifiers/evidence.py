@@ -30,7 +30,7 @@ _PROSE_CHARACTERS = 80  # a longer value is text to quote from, no name
 
 
 @dataclass(frozen=True)
-class Row:
+class EvidenceRow:
     """One row of one answer. `values` has the labels of `domains/deeptravel/tools/answers.py`; what
     was not said is not there."""
 
@@ -94,18 +94,18 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Answered:
+class CallEvidence:
     """One call with what the model was shown of its answer."""
 
     number: int
     call: ToolCall
-    rows: tuple[Row, ...]
+    rows: tuple[EvidenceRow, ...]
     shown: str
 
 
-def evidence(transcript: Transcript) -> list[Answered]:
+def evidence(transcript: Transcript) -> list[CallEvidence]:
     """The calls in order. An answer without typed rows supports nothing."""
-    answered: list[Answered] = []
+    answered: list[CallEvidence] = []
     segments = transcript.segments
     for place, segment in enumerate(segments):
         if segment.call is None:
@@ -115,22 +115,22 @@ def evidence(transcript: Transcript) -> list[Answered]:
         if segment.call.result and segment.call.result in shown:
             shown = segment.call.result
         rows = () if segment.call.error else _rows(segment.call, len(answered) + 1, shown)
-        answered.append(Answered(len(answered) + 1, segment.call, rows, shown))
+        answered.append(CallEvidence(len(answered) + 1, segment.call, rows, shown))
     return answered
 
 
-def _rows(call: ToolCall, number: int, shown: str) -> tuple[Row, ...]:
+def _rows(call: ToolCall, number: int, shown: str) -> tuple[EvidenceRow, ...]:
     kind = KINDS.get(call.name, "other")
     if call.rows is None:
         return ()
     if kind == "other" and not call.rows.values:
         return (
-            (Row(number, 1, kind, call.name, {"text": shown}, call.arguments),)
+            (EvidenceRow(number, 1, kind, call.name, {"text": shown}, call.arguments),)
             if shown.strip()
             else ()
         )
     return tuple(
-        Row(number, row, kind, call.name, _completed(values, call), call.arguments)
+        EvidenceRow(number, row, kind, call.name, _completed(values, call), call.arguments)
         for row, values in enumerate(call.rows.records(), start=call.rows.first)
     )
 

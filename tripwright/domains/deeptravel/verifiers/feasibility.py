@@ -16,12 +16,12 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims import Reading, Statement
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity, key_of
 from tripwright.domains.deeptravel.verifiers.claims_parts import Part
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, Row
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, EvidenceRow
 from tripwright.domains.deeptravel.verifiers.findings import (
     RUBRICS,
     Conclusion,
-    Problem,
     TrajectoryFinding,
+    VerifierProblem,
 )
 from tripwright.domains.deeptravel.verifiers.fits import (
     guests_in,
@@ -35,7 +35,7 @@ from tripwright.domains.deeptravel.verifiers.fits import (
     same_place,
     wrong_journey,
 )
-from tripwright.domains.deeptravel.verifiers.support import Ground, day_is_asked
+from tripwright.domains.deeptravel.verifiers.support import ClaimBasis, day_is_asked
 from tripwright.domains.deeptravel.verifiers.told import untold
 from tripwright.domains.deeptravel.verifiers.tolerance import minutes_fit, number_fits
 
@@ -45,18 +45,18 @@ LEAST_MINUTES_THERE = 60  # between arriving and leaving again on one day
 LEAST_MINUTES_TO_CHANGE = 30
 MOST_MINUTES_TO_CHANGE = 12 * 60  # a longer wait is a stay that nobody asked for
 NEAR_KM = 3.0  # by the road; what "near" asks of a hotel
-Chosen = dict[Entity, Row]
+Chosen = dict[Entity, EvidenceRow]
 
 
 def feasibility(
-    reading: Reading, chosen: Chosen, answered: list[Answered], request: TravelRequest
+    reading: Reading, chosen: Chosen, answered: list[CallEvidence], request: TravelRequest
 ) -> TrajectoryFinding:
     """`chosen` is the row of everything that the answer speaks of (grounding.py)."""
     parts = _parts(reading, chosen)
-    wrong: dict[str, list[Problem]] = {rubric: [] for rubric in RUBRICS}
+    wrong: dict[str, list[VerifierProblem]] = {rubric: [] for rubric in RUBRICS}
     wrong["complete"] += [
         *_missing(parts, request),
-        *untold(reading, chosen, Ground.of(request, answered)),
+        *untold(reading, chosen, ClaimBasis.of(request, answered)),
         *_taken_back(reading),
     ]
     wrong["main_requirement"] += [
@@ -99,20 +99,22 @@ def _conclusion(rubrics: dict[str, bool | None]) -> Conclusion:
     return "very_satisfied" if rubrics["backup_plan"] else "very_satisfied_without_backup"
 
 
-def _parts(reading: Reading, chosen: Chosen) -> dict[Part, list[Row]]:
+def _parts(reading: Reading, chosen: Chosen) -> dict[Part, list[EvidenceRow]]:
     return {
         part: [chosen[each] for each in entities if each in chosen]
         for part, entities in reading.recommended.items()
     }
 
 
-def _problem(kind: str, message: str, row: Row | None = None) -> Problem:
-    return Problem(
+def _problem(kind: str, message: str, row: EvidenceRow | None = None) -> VerifierProblem:
+    return VerifierProblem(
         kind, message, row.name if row else "", row.call if row else None, row.row if row else None
     )
 
 
-def _missing(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Problem]:
+def _missing(
+    parts: dict[Part, list[EvidenceRow]], request: TravelRequest
+) -> Iterator[VerifierProblem]:
     nights = nights_asked(request)
     asked: tuple[tuple[Part, bool, str], ...] = (
         ("outbound", True, f"a way from {request.origin} to {request.destination}"),
@@ -126,14 +128,16 @@ def _missing(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[P
             )
 
 
-def _taken_back(reading: Reading) -> Iterator[Problem]:
+def _taken_back(reading: Reading) -> Iterator[VerifierProblem]:
     for words in reading.taken_back:
-        yield Problem("taken_back", "The answer takes back what it recommends.", words.strip())
+        yield VerifierProblem(
+            "taken_back", "The answer takes back what it recommends.", words.strip()
+        )
 
 
 def _not_asked_for(
-    parts: dict[Part, list[Row]], reading: Reading, chosen: Chosen, request: TravelRequest
-) -> Iterator[Problem]:
+    parts: dict[Part, list[EvidenceRow]], reading: Reading, chosen: Chosen, request: TravelRequest
+) -> Iterator[VerifierProblem]:
     for part in ("outbound", "return"):
         rides = parts.get(part, [])
         for journey in [rides] if is_chain(rides) else [[row] for row in rides]:
@@ -174,7 +178,7 @@ def _not_asked_for(
             )
 
 
-def _under_another_day(reading: Reading, chosen: Chosen) -> Iterator[Problem]:
+def _under_another_day(reading: Reading, chosen: Chosen) -> Iterator[VerifierProblem]:
     """A ride under the title of a day goes or arrives on that day."""
     for entity, days in dict.fromkeys(reading.dated):
         row = chosen.get(entity)
@@ -194,7 +198,10 @@ def _under_another_day(reading: Reading, chosen: Chosen) -> Iterator[Problem]:
 
 
 def _day_fits(
-    statement: Statement, parts: dict[Part, list[Row]], chosen: Chosen, request: TravelRequest
+    statement: Statement,
+    parts: dict[Part, list[EvidenceRow]],
+    chosen: Chosen,
+    request: TravelRequest,
 ) -> bool:
     """Days that stand with a ride of a part must be that part's; others must be of the trip."""
     ways: dict[Part, str | None] = {"outbound": request.depart_date, "return": request.return_date}
@@ -225,7 +232,7 @@ def _is(said: object, true: str) -> bool:
     )
 
 
-def _form(reading: Reading) -> Iterator[Problem]:
+def _form(reading: Reading) -> Iterator[VerifierProblem]:
     for kind, what in reading.form:
         yield _problem(kind, f"The answer is not readable as it stands: {what}.")
     for part in ("outbound", "stay", "return"):
@@ -248,7 +255,9 @@ def _form(reading: Reading) -> Iterator[Problem]:
         )
 
 
-def _impossible(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Problem]:
+def _impossible(
+    parts: dict[Part, list[EvidenceRow]], request: TravelRequest
+) -> Iterator[VerifierProblem]:
     for rides in (parts.get("outbound", []), parts.get("return", [])):
         for row in rides:
             departs, arrives = moment(row, "departs_at"), moment(row, "arrives_at")
@@ -297,7 +306,7 @@ def _impossible(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterato
             )
 
 
-def _minutes(one: Row, end: str, other: Row, begin: str) -> float:
+def _minutes(one: EvidenceRow, end: str, other: EvidenceRow, begin: str) -> float:
     first, second = moment(one, end), moment(other, begin)
     return (
         (second - first).total_seconds() / 60
@@ -306,7 +315,9 @@ def _minutes(one: Row, end: str, other: Row, begin: str) -> float:
     )
 
 
-def _stays_wrong(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Problem]:
+def _stays_wrong(
+    parts: dict[Part, list[EvidenceRow]], request: TravelRequest
+) -> Iterator[VerifierProblem]:
     there = parts.get("outbound", [])
     arrivals = {row.text("arrives_at")[:10] for row in (there[-1:] if is_chain(there) else there)}
     for row in parts.get("stay", []):
@@ -339,7 +350,9 @@ def _stays_wrong(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterat
                 )
 
 
-def _unkept(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Problem]:
+def _unkept(
+    parts: dict[Part, list[EvidenceRow]], request: TravelRequest
+) -> Iterator[VerifierProblem]:
     for part in ("outbound", "return"):
         rides = parts.get(part, [])
         for row in rides:
@@ -371,11 +384,11 @@ def _unkept(parts: dict[Part, list[Row]], request: TravelRequest) -> Iterator[Pr
 
 
 def _over_budget(
-    parts: dict[Part, list[Row]], request: TravelRequest, budget: float
-) -> Iterator[Problem]:
+    parts: dict[Part, list[EvidenceRow]], request: TravelRequest, budget: float
+) -> Iterator[VerifierProblem]:
     """The first choices together, and every other choice beside the cheapest of the rest. Over is
     over: row D10's 15% are for people."""
-    costs: list[list[tuple[float, Row]]] = []
+    costs: list[list[tuple[float, EvidenceRow]]] = []
     for part in ("outbound", "return", "stay"):
         rows, times = (
             parts.get(part, []),
@@ -420,8 +433,11 @@ def _over_budget(
 
 
 def _wishes(
-    parts: dict[Part, list[Row]], reading: Reading, answered: list[Answered], request: TravelRequest
-) -> Iterator[Problem]:
+    parts: dict[Part, list[EvidenceRow]],
+    reading: Reading,
+    answered: list[CallEvidence],
+    request: TravelRequest,
+) -> Iterator[VerifierProblem]:
     routes = [
         row
         for call in answered
@@ -471,7 +487,7 @@ def _wishes(
     yield from _visit_hours(parts, reading, request)
 
 
-def _ways_told(reading: Reading, routes: list[Row]) -> Iterator[str]:
+def _ways_told(reading: Reading, routes: list[EvidenceRow]) -> Iterator[str]:
     """Keys of the names whose way is told: with minutes or km that a route to or from there has.
     Advice tells no way."""
     for each in reading.statements:
@@ -495,8 +511,8 @@ def _ways_told(reading: Reading, routes: list[Row]) -> Iterator[str]:
 
 
 def _visit_hours(
-    parts: dict[Part, list[Row]], reading: Reading, request: TravelRequest
-) -> Iterator[Problem]:
+    parts: dict[Part, list[EvidenceRow]], reading: Reading, request: TravelRequest
+) -> Iterator[VerifierProblem]:
     """On a trip of one day, nothing is visited before the arrival or after the departure."""
     if nights_asked(request) or request.return_date is None:
         return
@@ -523,7 +539,7 @@ def _visit_hours(
                 )
 
 
-def _has_backup(parts: dict[Part, list[Row]], reading: Reading) -> bool:
+def _has_backup(parts: dict[Part, list[EvidenceRow]], reading: Reading) -> bool:
     """A second recommendation of some part, or an alternative under the risks."""
     return (
         any(

@@ -38,7 +38,7 @@ TurnConclusion = Literal["satisfied", "inconsistent_with_response", "tool_call_l
 
 
 @dataclass(frozen=True)
-class Problem:
+class VerifierProblem:
     """One thing that is wrong: `kind` for counting, `said` the words of the answer it is about,
     `message` for people, with the evidence."""
 
@@ -56,7 +56,7 @@ class TrajectoryFinding:
 
     conclusion: Conclusion
     rubrics: dict[str, bool | None] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[VerifierProblem, ...] = ()
     reason: str = ""
 
     def passes(self, passing: Sequence[Conclusion] = PASSING_CONCLUSIONS) -> bool:
@@ -69,7 +69,7 @@ class TurnFinding:
 
     call: int
     conclusion: TurnConclusion
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[VerifierProblem, ...] = ()
     reason: str = ""
 
     @property

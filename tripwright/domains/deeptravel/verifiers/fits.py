@@ -10,14 +10,14 @@ from datetime import date, datetime, timedelta
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims_form import plain
 from tripwright.domains.deeptravel.verifiers.claims_parts import Part
-from tripwright.domains.deeptravel.verifiers.evidence import Row
+from tripwright.domains.deeptravel.verifiers.evidence import EvidenceRow
 
 
 def same_place(one: str, other: str) -> bool:
     return plain(one).strip().casefold() == plain(other).strip().casefold()
 
 
-def moment(row: Row, label: str) -> datetime | None:
+def moment(row: EvidenceRow, label: str) -> datetime | None:
     """Local time, None where it is not said or no time."""
     try:
         return datetime.fromisoformat(row.text(label)).replace(tzinfo=None)
@@ -32,7 +32,7 @@ def day(text: str) -> date | None:
         return None
 
 
-def nights_of(row: Row) -> int | None:
+def nights_of(row: EvidenceRow) -> int | None:
     begin, end = day(row.text("checkin_date")), day(row.text("checkout_date"))
     return (end - begin).days if begin is not None and end is not None and end > begin else None
 
@@ -53,15 +53,15 @@ def last_night_ends(request: TravelRequest) -> str:
     return (begin + timedelta(days=nights_asked(request))).isoformat() if begin is not None else ""
 
 
-def wrong_way(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
+def wrong_way(row: EvidenceRow, part: Part, request: TravelRequest) -> Iterator[str]:
     """What is wrong with the cities, the day or the means of a ride that is recommended for
     `part`."""
     yield from (what for _, what in wrong_journey([row], part, request))
 
 
 def wrong_journey(
-    legs: Sequence[Row], part: Part, request: TravelRequest
-) -> Iterator[tuple[Row, str]]:
+    legs: Sequence[EvidenceRow], part: Part, request: TravelRequest
+) -> Iterator[tuple[EvidenceRow, str]]:
     """The same of a ride or of the legs of a journey: where it begins and ends, the day it begins,
     every leg's means."""
     ends = (
@@ -86,7 +86,7 @@ def wrong_journey(
             yield row, f"is no {request.transport}"
 
 
-def is_chain(rides: Sequence[Row]) -> bool:
+def is_chain(rides: Sequence[EvidenceRow]) -> bool:
     """Two rides with a change between them are one journey, not two recommendations."""
     return (
         len(rides) == 2
@@ -95,7 +95,7 @@ def is_chain(rides: Sequence[Row]) -> bool:
     )
 
 
-def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
+def late(row: EvidenceRow, part: Part, request: TravelRequest) -> Iterator[str]:
     """Which of the request's times a ride does not keep. The times are of the day asked for."""
     after, by = (
         (request.depart_after, request.arrive_by)
@@ -110,7 +110,7 @@ def late(row: Row, part: Part, request: TravelRequest) -> Iterator[str]:
         yield f"arrives {arrives}, asked was by {by}"
 
 
-def fits_ride(row: Row, part: Part, request: TravelRequest) -> bool:
+def fits_ride(row: EvidenceRow, part: Part, request: TravelRequest) -> bool:
     return not any(wrong_way(row, part, request)) and not any(late(row, part, request))
 
 

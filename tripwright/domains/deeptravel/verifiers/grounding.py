@@ -17,11 +17,11 @@ from itertools import product
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims import Reading, Statement
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity, key_of
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, Row
-from tripwright.domains.deeptravel.verifiers.findings import Problem
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, EvidenceRow
+from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.domains.deeptravel.verifiers.fits import nights_asked, rooms_for, same_place
 from tripwright.domains.deeptravel.verifiers.support import (
-    Ground,
+    ClaimBasis,
     asked_times,
     day_is_asked,
     holds,
@@ -76,18 +76,20 @@ OF_THE_TRIP = ("people", "rooms", "days")  # claims about no row, whatever they 
 
 
 @dataclass
-class Grounding:
+class AnswerGrounding:
     """`chosen` is, for everything the answer speaks of, the row that its words fit best."""
 
-    chosen: dict[Entity, Row] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    chosen: dict[Entity, EvidenceRow] = field(default_factory=dict)
+    problems: list[VerifierProblem] = field(default_factory=list)
     used: set[int] = field(default_factory=set)  # calls that the answer rests on
 
 
-def ground(reading: Reading, answered: list[Answered], request: TravelRequest) -> Grounding:
-    found = Grounding()
+def ground(
+    reading: Reading, answered: list[CallEvidence], request: TravelRequest
+) -> AnswerGrounding:
+    found = AnswerGrounding()
     rows = [row for call in answered for row in call.rows]
-    base = Ground.of(request, answered)
+    base = ClaimBasis.of(request, answered)
     about: dict[Entity, list[Statement]] = defaultdict(list)
     for statement in reading.statements:
         if statement.subject is not None:
@@ -118,7 +120,11 @@ def _spoken_of(reading: Reading) -> Iterator[Entity]:
 
 
 def _one_row(
-    entity: Entity, said: list[Statement], reading: Reading, base: Ground, found: Grounding
+    entity: Entity,
+    said: list[Statement],
+    reading: Reading,
+    base: ClaimBasis,
+    found: AnswerGrounding,
 ) -> None:
     """Of all rows of this name the one that its cards name or, without cards, that most of its
     words fit; what does not fit it is wrong."""
@@ -149,7 +155,7 @@ def _one_row(
     found.problems += [_unsupported(each, candidates[best]) for each in wrong[best]]
 
 
-def _as_asked(row: Row, request: TravelRequest) -> bool:
+def _as_asked(row: EvidenceRow, request: TravelRequest) -> bool:
     return row.kind != "ride" or row.text("departs_at")[:10] in (
         request.depart_date,
         request.return_date,
@@ -157,7 +163,7 @@ def _as_asked(row: Row, request: TravelRequest) -> bool:
 
 
 def otherwise(
-    statement: Statement, reading: Reading, base: Ground, chosen: dict[Entity, Row]
+    statement: Statement, reading: Reading, base: ClaimBasis, chosen: dict[Entity, EvidenceRow]
 ) -> bool:
     """A number of the request, a sum or advice that stands beside a name without being about it."""
     kind, request = statement.claim.kind, base.request
@@ -187,7 +193,7 @@ def _is_advice(statement: Statement) -> bool:
     )
 
 
-def _unsupported(statement: Statement, row: Row | None) -> Problem:
+def _unsupported(statement: Statement, row: EvidenceRow | None) -> VerifierProblem:
     kind = {
         "time": "wrong_time",
         "price": "wrong_price",
@@ -198,13 +204,13 @@ def _unsupported(statement: Statement, row: Row | None) -> Problem:
     }.get(statement.claim.kind, f"wrong_{statement.claim.kind}")
     if row is None:
         about = "and no tool answer, no part of the request and no sum says so"
-        return Problem(
+        return VerifierProblem(
             f"ungrounded_{statement.claim.kind}",
             f"The answer says '{statement.claim.said}', {about}.",
             statement.sentence,
         )
     name = row.name or f"{row.text('origin')} to {row.text('destination')}"
-    return Problem(
+    return VerifierProblem(
         kind,
         f"The answer says '{statement.claim.said}' of {name}; call {row.call}, row {row.row} says"
         " otherwise.",
@@ -214,7 +220,9 @@ def _unsupported(statement: Statement, row: Row | None) -> Problem:
     )
 
 
-def _card(statement: Statement, rows: list[Row], found: Grounding) -> Iterator[Problem]:
+def _card(
+    statement: Statement, rows: list[EvidenceRow], found: AnswerGrounding
+) -> Iterator[VerifierProblem]:
     near = [each.entity for each in statement.others if each.entity is not None]
     near += (
         [statement.subject]
@@ -227,14 +235,14 @@ def _card(statement: Statement, rows: list[Row], found: Grounding) -> Iterator[P
             (each for each in rows if each.call == int(call) and each.row == int(number)), None
         )
         if row is None:
-            yield Problem(
+            yield VerifierProblem(
                 "card_points_nowhere",
                 f"There is no row {number} in the answer of call {call}.",
                 statement.sentence,
             )
         elif not any(_is_about(row, entity) for entity in near):
             said = statement.subject.name if statement.subject is not None else "nothing"
-            yield Problem(
+            yield VerifierProblem(
                 "card_of_another_row",
                 f"Call {call}, row {number} is {row.name or 'a route'}; the card stands with"
                 f" {said}.",
@@ -246,7 +254,7 @@ def _card(statement: Statement, rows: list[Row], found: Grounding) -> Iterator[P
             found.used.add(row.call)
 
 
-def _is_about(row: Row, entity: Entity) -> bool:
+def _is_about(row: EvidenceRow, entity: Entity) -> bool:
     if row.kind == "route":
         return key_of(entity.name) in (key_of(row.text("origin")), key_of(row.text("destination")))
     if row.kind == "ride":
@@ -257,7 +265,7 @@ def _is_about(row: Row, entity: Entity) -> bool:
 
 
 def _unattached(
-    statement: Statement, reading: Reading, base: Ground, chosen: dict[Entity, Row]
+    statement: Statement, reading: Reading, base: ClaimBasis, chosen: dict[Entity, EvidenceRow]
 ) -> bool:
     """What is said of no row: the request's own numbers, sums, routes between two named ends,
     advice."""
@@ -310,7 +318,7 @@ def _weekday(text: str) -> float:
     return float(date.fromisoformat(text).weekday())
 
 
-def _on_a_route(statement: Statement, base: Ground, label: str) -> bool:
+def _on_a_route(statement: Statement, base: ClaimBasis, label: str) -> bool:
     named = {key_of(each.text) for each in statement.others}
     fits = minutes_fit if label == "minutes" else number_fits
     ways = [
@@ -332,7 +340,10 @@ def _is_budget(statement: Statement, request: TravelRequest) -> bool:
 
 
 def _is_sum(
-    statement: Statement, reading: Reading, request: TravelRequest, chosen: dict[Entity, Row]
+    statement: Statement,
+    reading: Reading,
+    request: TravelRequest,
+    chosen: dict[Entity, EvidenceRow],
 ) -> bool:
     """Of one recommendation of each of two parts or more: for all travellers, or the ways for
     one."""
@@ -351,7 +362,10 @@ def _is_told_as_sum(statement: Statement) -> bool:
 
 
 def _is_rest(
-    statement: Statement, reading: Reading, request: TravelRequest, chosen: dict[Entity, Row]
+    statement: Statement,
+    reading: Reading,
+    request: TravelRequest,
+    chosen: dict[Entity, EvidenceRow],
 ) -> bool:
     """What a sum leaves of the budget."""
     budget = request.total_budget
@@ -364,7 +378,7 @@ def _is_rest(
     )
 
 
-def _is_difference(statement: Statement, chosen: dict[Entity, Row]) -> bool:
+def _is_difference(statement: Statement, chosen: dict[Entity, EvidenceRow]) -> bool:
     """ "$54 more", "saves you $54": what the subject costs above or below another of its kind on
     the same day."""
     mine = chosen.get(statement.subject) if statement.subject is not None else None
@@ -384,7 +398,9 @@ def _is_difference(statement: Statement, chosen: dict[Entity, Row]) -> bool:
     )
 
 
-def _is_joined(statement: Statement, request: TravelRequest, chosen: dict[Entity, Row]) -> bool:
+def _is_joined(
+    statement: Statement, request: TravelRequest, chosen: dict[Entity, EvidenceRow]
+) -> bool:
     """ "G7149 + Hotel Mirador + IC 172, $522": all that a plus joins, once for each traveller or
     room."""
     items = [
@@ -411,10 +427,12 @@ def _is_joined(statement: Statement, request: TravelRequest, chosen: dict[Entity
     )
 
 
-def sums(reading: Reading, request: TravelRequest, chosen: dict[Entity, Row]) -> Iterator[float]:
+def sums(
+    reading: Reading, request: TravelRequest, chosen: dict[Entity, EvidenceRow]
+) -> Iterator[float]:
     """What a trip may come to: every choice of one recommendation a part, two parts at least, rooms
     for two or one for all."""
-    parts: list[list[Row | None]] = []
+    parts: list[list[EvidenceRow | None]] = []
     for part in ("outbound", "return", "stay"):
         rows = [
             chosen[entity] for entity in reading.recommended.get(part, [])[:2] if entity in chosen
@@ -435,13 +453,13 @@ def sums(reading: Reading, request: TravelRequest, chosen: dict[Entity, Row]) ->
             yield fares
 
 
-def _names(reading: Reading, chosen: dict[Entity, Row]) -> Iterator[Problem]:
+def _names(reading: Reading, chosen: dict[Entity, EvidenceRow]) -> Iterator[VerifierProblem]:
     for name in dict.fromkeys(reading.strange):
-        yield Problem(
+        yield VerifierProblem(
             "invented_name", f"No tool answer and no word of the request has '{name}'.", name
         )
     for title in reading.untitled:
-        yield Problem(
+        yield VerifierProblem(
             "invented_item", f"The title '{title}' names nothing of the tool answers.", title
         )
     for said in reading.attributes:
@@ -453,7 +471,7 @@ def _names(reading: Reading, chosen: dict[Entity, Row]) -> Iterator[Problem]:
             and key_of(said.text) not in reading.free
         ):
             row = chosen.get(near[0], near[0].rows[0])
-            yield Problem(
+            yield VerifierProblem(
                 "wrong_attribute",
                 f"'{said.text}' is not of {near[0].name}.",
                 said.sentence,
@@ -473,7 +491,7 @@ def _names(reading: Reading, chosen: dict[Entity, Row]) -> Iterator[Problem]:
                 same_place(said.text, row.text(f"{side}_{what}"))
                 for what in ("city", "airport", "station")
             ) and holds(near[0], said.text):
-                yield Problem(
+                yield VerifierProblem(
                     "wrong_attribute",
                     f"{near[0].name} does not {side} there: '{said.text}'.",
                     said.sentence,
@@ -492,12 +510,12 @@ def _names(reading: Reading, chosen: dict[Entity, Row]) -> Iterator[Problem]:
             any(same_place(start, each) for each in begins)
             and any(same_place(stop, each) for each in ends)
         ):
-            yield Problem(
+            yield VerifierProblem(
                 "wrong_attribute", f"{entity.name} does not go {words}.", words, ride.call, ride.row
             )
 
 
-def _routes_used(reading: Reading, base: Ground) -> set[int]:
+def _routes_used(reading: Reading, base: ClaimBasis) -> set[int]:
     """Calls of routes whose both ends the answer names."""
     named = {key_of(entity.name) for entity in _spoken_of(reading)} | {
         key_of(each.text) for each in reading.attributes

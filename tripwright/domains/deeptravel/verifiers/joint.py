@@ -10,11 +10,11 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
-    Problem,
     TrajectoryFinding,
     TurnFinding,
     Unscored,
     Verifier,
+    VerifierProblem,
 )
 from tripwright.transcript import Transcript
 
@@ -32,7 +32,7 @@ class JointFinding:
     reason: str = ""
 
     @property
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> tuple[VerifierProblem, ...]:
         first = self.trajectory.problems if self.trajectory is not None else ()
         return (*first, *(problem for turn in self.turns for problem in turn.problems))
 

@@ -23,11 +23,11 @@ from typing import Any, cast
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
-    Problem,
     TrajectoryFinding,
     TurnConclusion,
     TurnFinding,
     Unscored,
+    VerifierProblem,
 )
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.judge_prompts import (
@@ -39,7 +39,7 @@ from tripwright.domains.deeptravel.verifiers.judge_prompts import (
     trajectory_case,
     turn_case,
 )
-from tripwright.domains.deeptravel.verifiers.judge_reply import Unreadable, Vote, read_reply
+from tripwright.domains.deeptravel.verifiers.judge_reply import UnreadableReply, Vote, read_reply
 from tripwright.domains.deeptravel.verifiers.rubrics import LevelName, Rubrics, load_rubrics
 from tripwright.domains.deeptravel.verifiers.votes import agreement, middle, rubric_verdicts
 from tripwright.llm.client import ChatEndpoint, Fault
@@ -52,7 +52,7 @@ SHOWN_BACK = 2_000  # characters of an unreadable reply that are sent back with 
 
 
 @dataclass(frozen=True)
-class Prices:
+class JudgePrices:
     """What the endpoint charges, in USD per million tokens."""
 
     prompt: float
@@ -85,7 +85,7 @@ class Account:
     usage: Counter[str] = field(default_factory=Counter)
     forms: Counter[str] = field(default_factory=Counter)  # how the votes were asked for
 
-    def record(self, prices: Prices | None) -> dict[str, Any]:
+    def record(self, prices: JudgePrices | None) -> dict[str, Any]:
         counts = {
             name: value
             for name, value in asdict(self).items()
@@ -115,7 +115,7 @@ class LlmJudge:
         rubrics: Rubrics | None = None,
         votes: int = 1,
         log: JudgementLog | None = None,
-        prices: Prices | None = None,
+        prices: JudgePrices | None = None,
     ):
         if votes < 1:
             raise ValueError(f"a judge needs one vote or more, found {votes}")
@@ -305,7 +305,7 @@ class LlmJudge:
                 )
                 try:
                     vote = read_reply(outcome, level, case.call)
-                except Unreadable as problem:
+                except UnreadableReply as problem:
                     last = Unscored(f"the judge's reply cannot be read: {problem}.")
                     correction = (
                         f"Your reply cannot be read: {problem}. Answer again, in the form asked"
@@ -341,11 +341,11 @@ class LlmJudge:
         ).hexdigest()[:24]
 
 
-def _not_worth_asking(answer: str) -> Problem | None:
+def _not_worth_asking(answer: str) -> VerifierProblem | None:
     if not answer.strip():
-        return Problem("complete", "there is no answer")
+        return VerifierProblem("complete", "there is no answer")
     if len(answer) > LONGEST_ANSWER:
-        return Problem(
+        return VerifierProblem(
             "complete",
             f"the answer has {len(answer):,} characters; more than {LONGEST_ANSWER:,} are not"
             " judged",

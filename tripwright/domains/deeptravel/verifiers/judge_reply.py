@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tripwright.domains.deeptravel.verifiers.findings import Problem
+from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.domains.deeptravel.verifiers.judge_prompts import MET_WORDS
 from tripwright.domains.deeptravel.verifiers.rubrics import Level, plain
 from tripwright.domains.deeptravel.verifiers.votes import worst
@@ -28,7 +28,7 @@ _LINE = re.compile(r"^[\s>#*_`\-]*final\s+conclusion[\s*_`]*[::](?P<said>.*)$", 
 _REASON = re.compile(r"^[\s>#*_`\-]*evaluation\s+reason[\s*_`]*[::][\s*_`]*", re.IGNORECASE)
 
 
-class Unreadable(ValueError):
+class UnreadableReply(ValueError):
     """Why no vote can be read, in words that the judge can be told."""
 
 
@@ -41,7 +41,7 @@ class Vote:
     said: str
     rubrics: dict[str, bool | None]  # empty where the reply has none
     reason: str
-    problems: tuple[Problem, ...]
+    problems: tuple[VerifierProblem, ...]
     read_as: Literal["object", "line"]
     verdict_first: bool  # it decided before it gave a reason, which makes a poor judge
 
@@ -54,18 +54,20 @@ class Vote:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Vote:
-        return cls(**{**record, "problems": tuple(Problem(**each) for each in record["problems"])})
+        return cls(
+            **{**record, "problems": tuple(VerifierProblem(**each) for each in record["problems"])}
+        )
 
 
 def read_reply(completion: Completion, level: Level, call: int | None = None) -> Vote:
     """Raises Unreadable. `call` goes with the problems that are named."""
     if completion.finish_reason == "length":
-        raise Unreadable("the reply was cut off before its end")
+        raise UnreadableReply("the reply was cut off before its end")
     text = completion.text.rpartition("</think>")[2]
     if "<think>" in text:
-        raise Unreadable("the reply ended within its thoughts")
+        raise UnreadableReply("the reply ended within its thoughts")
     if not text.strip():
-        raise Unreadable(
+        raise UnreadableReply(
             "the reply is empty"
             if completion.finish_reason != "content_filter"
             else "the endpoint withheld the reply"
@@ -75,7 +77,7 @@ def read_reply(completion: Completion, level: Level, call: int | None = None) ->
         return _read_line(text, level)
     votes = [_read_object(each, level, call) for each in found]
     if len({vote.said for vote in votes}) > 1:
-        raise Unreadable("the reply holds two different conclusions")
+        raise UnreadableReply("the reply holds two different conclusions")
     return votes[-1]
 
 
@@ -127,13 +129,15 @@ def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
 def _conclusion(said: Any, level: Level) -> str:
     key = level.by_words.get(plain(said)) if isinstance(said, str) else None
     if key is None:
-        raise Unreadable(f"{ascii(said)[:80]} is none of the conclusions {', '.join(level.scale)}")
+        raise UnreadableReply(
+            f"{ascii(said)[:80]} is none of the conclusions {', '.join(level.scale)}"
+        )
     return key
 
 
 def _rubrics(said: Any, level: Level) -> dict[str, bool | None]:
     if not isinstance(said, dict):
-        raise Unreadable('the reply has no object "rubrics"')
+        raise UnreadableReply('the reply has no object "rubrics"')
     return {key: _met(said, key) for key in level.unmet}
 
 
@@ -143,17 +147,17 @@ def _met(said: dict[str, Any], key: str) -> bool | None:
         return value
     word = plain(value).replace(" ", "_") if isinstance(value, str) else ""
     if word not in MET_WORDS:
-        raise Unreadable(f"rubric '{key}' must be one of {', '.join(MET_WORDS)}")
+        raise UnreadableReply(f"rubric '{key}' must be one of {', '.join(MET_WORDS)}")
     return MET_WORDS[word]
 
 
-def _problems(said: Any, level: Level, call: int | None) -> Iterator[Problem]:
+def _problems(said: Any, level: Level, call: int | None) -> Iterator[VerifierProblem]:
     for each in said[:MOST_PROBLEMS] if isinstance(said, list) else ():
         if isinstance(each, dict) and isinstance(each.get("message"), str):
             words = each.get("said")
             kind = each.get("rubric")
             known = kind if isinstance(kind, str) and kind in level.unmet else "other"
-            yield Problem(
+            yield VerifierProblem(
                 known,
                 each["message"][:LONGEST_REASON],
                 words[:LONGEST_REASON] if isinstance(words, str) else "",
@@ -178,11 +182,11 @@ def _read_line(text: str, level: Level) -> Vote:
             words = lines[place]
         said.append(_conclusion(words, level))
     if not said:
-        raise Unreadable(
+        raise UnreadableReply(
             'the reply has neither a JSON object with "conclusion" nor a line "Final Conclusion: …"'
         )
     if len(set(said)) > 1:
-        raise Unreadable("the reply holds two different conclusions")
+        raise UnreadableReply("the reply holds two different conclusions")
     before = [_REASON.sub("", line) for line in lines[: places[0]]]
     kept = [_REASON.sub("", line) for place, line in enumerate(lines) if place not in used]
     first = not any(plain(line) for line in before)

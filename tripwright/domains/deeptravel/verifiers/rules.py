@@ -13,19 +13,23 @@ from datetime import timedelta
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims import Reader, Reading
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, evidence
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, evidence
 from tripwright.domains.deeptravel.verifiers.feasibility import feasibility
-from tripwright.domains.deeptravel.verifiers.findings import Problem, TrajectoryFinding, TurnFinding
+from tripwright.domains.deeptravel.verifiers.findings import (
+    TrajectoryFinding,
+    TurnFinding,
+    VerifierProblem,
+)
 from tripwright.domains.deeptravel.verifiers.fits import day, last_night_ends, same_place
-from tripwright.domains.deeptravel.verifiers.grounding import Grounding, ground
+from tripwright.domains.deeptravel.verifiers.grounding import AnswerGrounding, ground
 from tripwright.transcript import Transcript
 
 
 @dataclass(frozen=True)
 class _Judged:
-    answered: list[Answered]
+    answered: list[CallEvidence]
     reading: Reading
-    grounding: Grounding
+    grounding: AnswerGrounding
 
 
 class RuleVerifier:
@@ -39,7 +43,7 @@ class RuleVerifier:
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
         if not (transcript.answer or "").strip():
-            problem = Problem("no_answer", "There is no answer.")
+            problem = VerifierProblem("no_answer", "There is no answer.")
             return TrajectoryFinding(
                 "dissatisfied_incomplete", {"complete": False}, (problem,), problem.message
             )
@@ -90,7 +94,7 @@ class RuleVerifier:
         return judged
 
 
-def _calls_of(problem: Problem, judged: _Judged) -> set[int]:
+def _calls_of(problem: VerifierProblem, judged: _Judged) -> set[int]:
     """The calls whose turn a problem belongs to: the one it rests on; else, as something that no
     answer says, every call that was used."""
     if problem.call is not None:
@@ -98,7 +102,9 @@ def _calls_of(problem: Problem, judged: _Judged) -> set[int]:
     return judged.grounding.used or {answered.number for answered in judged.answered}
 
 
-def _call_problems(answered: Answered, judged: _Judged, request: TravelRequest) -> list[Problem]:
+def _call_problems(
+    answered: CallEvidence, judged: _Judged, request: TravelRequest
+) -> list[VerifierProblem]:
     """Whether a call that the answer rests on asked for what the traveller asked for. An
     exploration may ask for anything."""
     if answered.number not in judged.grounding.used:
@@ -160,7 +166,9 @@ def _call_problems(answered: Answered, judged: _Judged, request: TravelRequest) 
     ):
         wrong.append(f"asked in {said.get('city_name')}")
     return [
-        Problem("wrong_parameters", f"Call {answered.number}, {name}, {what}.", "", answered.number)
+        VerifierProblem(
+            "wrong_parameters", f"Call {answered.number}, {name}, {what}.", "", answered.number
+        )
         for what in wrong
     ]
 
@@ -183,7 +191,7 @@ def _days_of_legs(ends: tuple[str, str], request: TravelRequest) -> set[str]:
     return found
 
 
-def _is_spare_only(answered: Answered, judged: _Judged) -> bool:
+def _is_spare_only(answered: CallEvidence, judged: _Judged) -> bool:
     """Whether the answer names this call's rows among the risks only."""
     chosen = judged.grounding.chosen.items()
     return all(

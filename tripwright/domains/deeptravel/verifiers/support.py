@@ -11,7 +11,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.claims import Statement
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity, key_of, street_of
 from tripwright.domains.deeptravel.verifiers.claims_numbers import Claim
-from tripwright.domains.deeptravel.verifiers.evidence import Answered, Row
+from tripwright.domains.deeptravel.verifiers.evidence import CallEvidence, EvidenceRow
 from tripwright.domains.deeptravel.verifiers.fits import (
     day,
     fits_ride,
@@ -67,15 +67,15 @@ _MARGIN = re.compile(
 
 
 @dataclass(frozen=True)
-class Ground:
+class ClaimBasis:
     """What a claim may rest on besides its row."""
 
     request: TravelRequest
-    answered: list[Answered]
-    routes: tuple[Row, ...]
+    answered: list[CallEvidence]
+    routes: tuple[EvidenceRow, ...]
 
     @classmethod
-    def of(cls, request: TravelRequest, answered: list[Answered]) -> Ground:
+    def of(cls, request: TravelRequest, answered: list[CallEvidence]) -> ClaimBasis:
         return cls(
             request,
             answered,
@@ -83,19 +83,19 @@ class Ground:
         )
 
 
-def supported(statement: Statement, row: Row, ground: Ground) -> bool:
+def supported(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     check = _CHECKS.get(statement.claim.kind)
     if row.kind in ("other", "page"):
         return _as_it_stands(statement.claim, row)
     return check(statement, row, ground) if check is not None else True
 
 
-def _minute(row: Row, label: str) -> float | None:
+def _minute(row: EvidenceRow, label: str) -> float | None:
     when = moment(row, label)
     return None if when is None else when.hour * 60.0 + when.minute
 
 
-def _time(statement: Statement, row: Row, ground: Ground) -> bool:
+def _time(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     if row.kind != "ride":
         # A visit's hour is the plan's own; whether it can be kept is the trajectory level's
         # question. "12.50" may be no hour at all.
@@ -157,7 +157,7 @@ def asked_times(request: TravelRequest) -> list[float]:
     return [int(time[:2]) * 60.0 + int(time[3:]) for time in said if time is not None]
 
 
-def _price(statement: Statement, row: Row, ground: Ground) -> bool:
+def _price(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     price, claim = row.number("price"), statement.claim
     if price is None or (
         claim.currency and row.text("currency") and not _same_currency(claim, row.text("currency"))
@@ -172,7 +172,9 @@ def _same_currency(claim: Claim, currency: str) -> bool:
     )
 
 
-def _prices(statement: Statement, row: Row, price: float, request: TravelRequest) -> list[float]:
+def _prices(
+    statement: Statement, row: EvidenceRow, price: float, request: TravelRequest
+) -> list[float]:
     """What the price comes to for whom the words say: one person, all, a night, the stay."""
     party = request.party_size
     words = next(
@@ -216,7 +218,7 @@ def _qualified(words: str) -> bool:
     return any(pattern.search(words) is not None for pattern in (_EACH, _ALL, _NIGHT))
 
 
-def _minutes(statement: Statement, row: Row, ground: Ground) -> bool:
+def _minutes(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     if row.kind != "ride":
         return any(
             true is not None and minutes_fit(statement.claim, true)
@@ -228,7 +230,7 @@ def _minutes(statement: Statement, row: Row, ground: Ground) -> bool:
     )
 
 
-def is_margin(statement: Statement, row: Row, request: TravelRequest) -> bool:
+def is_margin(statement: Statement, row: EvidenceRow, request: TravelRequest) -> bool:
     """ "Two hours before 15:00": what lies between the ride and a time that was asked for."""
     if not _MARGIN.search(statement.sentence):
         return False
@@ -241,7 +243,7 @@ def is_margin(statement: Statement, row: Row, request: TravelRequest) -> bool:
     return False
 
 
-def _km(statement: Statement, row: Row, ground: Ground) -> bool:
+def _km(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     return any(
         true is not None and number_fits(statement.claim, true)
         for true in _of_routes(statement, row, ground.routes, "distance_km")
@@ -249,7 +251,7 @@ def _km(statement: Statement, row: Row, ground: Ground) -> bool:
 
 
 def _of_routes(
-    statement: Statement, row: Row, routes: Iterable[Row], label: str
+    statement: Statement, row: EvidenceRow, routes: Iterable[EvidenceRow], label: str
 ) -> list[float | None]:
     """Values of the routes that touch the row's place and, where the sentence names another end,
     that end too."""
@@ -264,11 +266,11 @@ def _of_routes(
     return [route.number(label) for route in touching]
 
 
-def _ends(route: Row) -> set[str]:
+def _ends(route: EvidenceRow) -> set[str]:
     return {key_of(route.text("origin")), key_of(route.text("destination"))}
 
 
-def _date(statement: Statement, row: Row, ground: Ground) -> bool:
+def _date(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     true = row_days(row, statement)
     if not true:
         return day_is_asked(statement.claim, ground.request)
@@ -278,7 +280,7 @@ def _date(statement: Statement, row: Row, ground: Ground) -> bool:
     return any(same_day(str(said), each) for said in readings for each in true)
 
 
-def _weekday(statement: Statement, row: Row, ground: Ground) -> bool:
+def _weekday(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     true = row_days(row, statement) or set(asked_days(ground.request))
     return any(
         when.weekday() == int(statement.claim.values[0])
@@ -287,7 +289,7 @@ def _weekday(statement: Statement, row: Row, ground: Ground) -> bool:
     )
 
 
-def row_days(row: Row, statement: Statement) -> set[str]:
+def row_days(row: EvidenceRow, statement: Statement) -> set[str]:
     if row.kind == "ride":
         return {text[:10] for text in (row.text("departs_at"), row.text("arrives_at")) if text}
     if row.kind != "hotel":
@@ -319,27 +321,27 @@ def day_is_asked(claim: Claim, request: TravelRequest) -> bool:
     return all(readings) if claim.currency == "range" else any(readings)
 
 
-def _nights(statement: Statement, row: Row, ground: Ground) -> bool:
+def _nights(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     nights = nights_of(row)
     return nights is not None and number_fits(statement.claim, nights)
 
 
-def _rating(statement: Statement, row: Row, ground: Ground) -> bool:
+def _rating(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     rating = row.number("rating")
     return rating is not None and number_fits(statement.claim, rating)
 
 
-def _stops(statement: Statement, row: Row, ground: Ground) -> bool:
+def _stops(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     stops = row.number("stops" if row.is_flight else "transfers")
     # faces for tiny models leave it out; then it is no claim on the row
     return stops is None or statement.claim.values[0] == stops
 
 
-def _next_day(statement: Statement, row: Row, ground: Ground) -> bool:
+def _next_day(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     return row.text("departs_at")[:10] < row.text("arrives_at")[:10]
 
 
-def _amenity(statement: Statement, row: Row, ground: Ground) -> bool:
+def _amenity(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     return (
         str(statement.claim.values[0]) in row.prose
         or re.search(r"\b(?:no|not|without|confirm|ask|check)\b", statement.sentence, re.IGNORECASE)
@@ -347,7 +349,7 @@ def _amenity(statement: Statement, row: Row, ground: Ground) -> bool:
     )
 
 
-def _best(statement: Statement, row: Row, ground: Ground) -> bool:
+def _best(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     """True of all rows of its answer, or of those that keep to the request."""
     word = str(statement.claim.values[0])
     label, sign = (
@@ -387,7 +389,7 @@ def _best(statement: Statement, row: Row, ground: Ground) -> bool:
     )
 
 
-def _bare(statement: Statement, row: Row, ground: Ground) -> bool:
+def _bare(statement: Statement, row: EvidenceRow, ground: ClaimBasis) -> bool:
     said = str(statement.claim.values[0]).lower()
     return said in re.findall(r"[^\s,;|()]+", row.prose) or any(
         said == f"{value:g}"
@@ -396,7 +398,7 @@ def _bare(statement: Statement, row: Row, ground: Ground) -> bool:
     )
 
 
-def _as_it_stands(claim: Claim, row: Row) -> bool:
+def _as_it_stands(claim: Claim, row: EvidenceRow) -> bool:
     """Rows of unknown tools and web pages: the number or the words, as they are written there."""
     numbers = [
         float(each.replace(",", "")) for each in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", row.prose)
@@ -420,7 +422,7 @@ def _as_it_stands(claim: Claim, row: Row) -> bool:
     return any(number_fits(claim, number) for number in numbers)
 
 
-Check = Callable[[Statement, Row, Ground], bool]
+Check = Callable[[Statement, EvidenceRow, ClaimBasis], bool]
 _CHECKS: dict[str, Check] = {
     "time": _time,
     "price": _price,

@@ -15,17 +15,19 @@ from collections.abc import Iterator, Sequence
 from tripwright.domains.deeptravel.verifiers.claims import Reading, Statement
 from tripwright.domains.deeptravel.verifiers.claims_mentions import Entity
 from tripwright.domains.deeptravel.verifiers.claims_parts import Part
-from tripwright.domains.deeptravel.verifiers.evidence import Row
-from tripwright.domains.deeptravel.verifiers.findings import Problem
+from tripwright.domains.deeptravel.verifiers.evidence import EvidenceRow
+from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.domains.deeptravel.verifiers.fits import is_chain, moment
 from tripwright.domains.deeptravel.verifiers.grounding import otherwise
-from tripwright.domains.deeptravel.verifiers.support import Ground, end_said, supported
+from tripwright.domains.deeptravel.verifiers.support import ClaimBasis, end_said, supported
 from tripwright.domains.deeptravel.verifiers.tolerance import clock_fits
 
 _PARTS: tuple[Part, ...] = ("outbound", "stay", "return")
 
 
-def untold(reading: Reading, chosen: dict[Entity, Row], base: Ground) -> Iterator[Problem]:
+def untold(
+    reading: Reading, chosen: dict[Entity, EvidenceRow], base: ClaimBasis
+) -> Iterator[VerifierProblem]:
     """What is stated of no recommendation of a part, told of the first. The legs of one journey are
     one recommendation: each has a time, of the second that of its arrival will do, and one has a
     price."""
@@ -61,7 +63,7 @@ def untold(reading: Reading, chosen: dict[Entity, Row], base: Ground) -> Iterato
                 )
 
 
-def _tells_time(said: Sequence[Statement], row: Row, ends: Sequence[str]) -> bool:
+def _tells_time(said: Sequence[Statement], row: EvidenceRow, ends: Sequence[str]) -> bool:
     """A time of such an end, true or not: whether it is true the turn level says."""
     times = [each for each in said if each.claim.kind == "time"]
     true = [
@@ -74,7 +76,11 @@ def _tells_time(said: Sequence[Statement], row: Row, ends: Sequence[str]) -> boo
 
 
 def _tells_price(
-    said: Sequence[Statement], row: Row, reading: Reading, chosen: dict[Entity, Row], base: Ground
+    said: Sequence[Statement],
+    row: EvidenceRow,
+    reading: Reading,
+    chosen: dict[Entity, EvidenceRow],
+    base: ClaimBasis,
 ) -> bool:
     """A price of its own, true or not, and not the budget or a sum beside it; or the very number
     without a currency, as in a table."""
@@ -89,5 +95,5 @@ def _tells_price(
     return own or f"{price:g}" in bare
 
 
-def _problem(kind: str, message: str, row: Row) -> Problem:
-    return Problem(kind, message, row.name, row.call, row.row)
+def _problem(kind: str, message: str, row: EvidenceRow) -> VerifierProblem:
+    return VerifierProblem(kind, message, row.name, row.call, row.row)

@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     Unscored,
     Verifier,
 )
-from tripwright.domains.deeptravel.verifying.verified import Asked, Verdict
+from tripwright.domains.deeptravel.verifying.verified import VerifierInput, VerifierVerdict
 from tripwright.errors import NotJson, UserError, described, read_json
 from tripwright.statistics.agreement import Agreement, agreement
 
@@ -29,7 +29,7 @@ EXPECTED = (
 
 
 @dataclass(frozen=True)
-class Label:
+class TranscriptLabel:
     trajectory: bool
     turns: Mapping[int, bool] = field(default_factory=dict)  # by number of the call, from 1
     rubrics: Mapping[str, bool | None] = field(default_factory=dict)
@@ -46,11 +46,11 @@ class Calibration(TypedDict):
     rubrics: dict[str, Agreement]
 
 
-def read_labels(path: Path) -> dict[str, Label]:
+def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     """By id. Raises UserError with the place of the first bad line."""
     if not path.is_file():
         raise UserError(f"No labels at '{path}'. Expected a JSONL file: {EXPECTED} per line.")
-    labels: dict[str, Label] = {}
+    labels: dict[str, TranscriptLabel] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if not line.strip():
             continue
@@ -69,7 +69,7 @@ def read_labels(path: Path) -> dict[str, Label]:
             raise UserError(
                 f"{where}: a second label of '{record['id']}'. Expected one line for each id."
             )
-        labels[str(record["id"])] = Label(
+        labels[str(record["id"])] = TranscriptLabel(
             record["trajectory"],
             _turns(record.get("turns"), where),
             _rubrics(record.get("rubrics"), where),
@@ -112,11 +112,13 @@ def _rubrics(said: Any, where: str) -> dict[str, bool | None]:
 
 
 def labelled_by(
-    verifier: Verifier, asked: Iterable[Asked], passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
-) -> dict[str, Label]:
+    verifier: Verifier,
+    asked: Iterable[VerifierInput],
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> dict[str, TranscriptLabel]:
     """Another verifier's verdicts as labels, every turn judged; what it leaves unscored has
     none."""
-    labels: dict[str, Label] = {}
+    labels: dict[str, TranscriptLabel] = {}
     for each in asked:
         try:
             found = verifier.trajectory(each.request, each.transcript)
@@ -126,11 +128,13 @@ def labelled_by(
             }
         except Unscored:
             continue
-        labels[each.id] = Label(found.passes(passing), turns, found.rubrics)
+        labels[each.id] = TranscriptLabel(found.passes(passing), turns, found.rubrics)
     return labels
 
 
-def check_labels(asked: Iterable[Asked], labels: Mapping[str, Label] | None) -> None:
+def check_labels(
+    asked: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
+) -> None:
     """Before anything is paid for. Raises UserError where no label is of these transcripts, or an
     id stands on two of them."""
     ids = Counter(each.id for each in asked)
@@ -147,7 +151,7 @@ def check_labels(asked: Iterable[Asked], labels: Mapping[str, Label] | None) -> 
 
 
 def calibrate(
-    verdicts: Iterable[Verdict], labels: Mapping[str, Label], seed: int = 0
+    verdicts: Iterable[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
 ) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
     given = list(verdicts)

@@ -37,7 +37,7 @@ EXPECTED = 'expected an object with "request" (a traveller\'s request) and "tran
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerifierInput:
     """One line of a file of transcripts. `id` is the line's own, else the request's, else "line
     N"."""
 
@@ -48,7 +48,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerifierVerdict:
     """`reward` is None where it is `unscored`. `trajectory` is None there, and where there was no
     answer to judge. `turns_saved` were not judged, because what came before had decided."""
 
@@ -68,7 +68,7 @@ class Verdict:
         return {name: value for name, value in asdict(self).items() if name != "unscored"}
 
 
-def read_episodes(path: Path) -> list[Asked]:
+def read_episodes(path: Path) -> list[VerifierInput]:
     """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
     reads them."""
     if not path.is_file():
@@ -81,7 +81,7 @@ def read_episodes(path: Path) -> list[Asked]:
     return found
 
 
-def _asked(line: EpisodeLine) -> Asked:
+def _asked(line: EpisodeLine) -> VerifierInput:
     record, number = line.record(), line.place.number
     if not isinstance(record.get("transcript"), dict) or not isinstance(
         record.get("request"), dict
@@ -103,18 +103,18 @@ def _asked(line: EpisodeLine) -> Asked:
     transcript.segments = [
         replace(segment, token_ids=[], loss_mask=[], logprobs=[]) for segment in transcript.segments
     ]
-    return Asked(
+    return VerifierInput(
         number, str(record.get("id") or request.id or f"line {number}"), request, transcript
     )
 
 
 def verify_all(
     verifier: Verifier,
-    asked: Iterable[Asked],
+    asked: Iterable[VerifierInput],
     concurrency: int = 1,
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
-) -> Iterator[Verdict]:
+) -> Iterator[VerifierVerdict]:
     """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without
     asking.
 
@@ -123,11 +123,11 @@ def verify_all(
     """
     waiting, faults = iter(asked), 0
 
-    def while_it_lives() -> Iterator[Asked]:
+    def while_it_lives() -> Iterator[VerifierInput]:
         while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
             yield each
 
-    def work(each: Asked) -> tuple[Asked, Verdict]:
+    def work(each: VerifierInput) -> tuple[VerifierInput, VerifierVerdict]:
         return each, verify_one(verifier, each, every_turn, passing)
 
     for each, verdict in map_unordered(work, while_it_lives(), concurrency):
@@ -136,21 +136,21 @@ def verify_all(
             faults = faults + 1 if verdict.unscored else 0
         yield verdict
     for each in waiting:
-        yield Verdict(
+        yield VerifierVerdict(
             each.line, each.id, None, unscored=f"not asked: {MOST_FAULTS} in a row were unscored"
         )
 
 
 def verify_one(
     verifier: Verifier,
-    asked: Asked,
+    asked: VerifierInput,
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
-) -> Verdict:
+) -> VerifierVerdict:
     """The joint reward of row D5, with what it rests on."""
     line, id, transcript = asked.line, asked.id, asked.transcript
     if transcript.stop_reason is StopReason.UNSCORED:
-        return Verdict(
+        return VerifierVerdict(
             line,
             id,
             None,
@@ -158,15 +158,15 @@ def verify_one(
         )
     found = joint(verifier, asked.request, transcript, passing=passing, all_turns=every_turn)
     if found.unscored is not None:
-        return Verdict(line, id, None, unscored=found.unscored)
+        return VerifierVerdict(line, id, None, unscored=found.unscored)
     passes = found.trajectory is not None and found.trajectory.passes(passing)
     turns, calls = found.turns, range(1, len(transcript.calls) + 1)
     if every_turn and found.trajectory is not None and not passes:
         try:
             turns = tuple(verifier.turn(asked.request, transcript, call) for call in calls)
         except Unscored as fault:
-            return Verdict(line, id, None, unscored=str(fault))
-    return Verdict(
+            return VerifierVerdict(line, id, None, unscored=str(fault))
+    return VerifierVerdict(
         line,
         id,
         found.reward,
@@ -178,7 +178,7 @@ def verify_one(
     )
 
 
-def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
     """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop
     saved."""
     scored = [verdict for verdict in verdicts if verdict.unscored is None]

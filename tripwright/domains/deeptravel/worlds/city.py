@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from tripwright.domains.deeptravel.tools.answers import Place, RouteLeg
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, RouteLeg
 from tripwright.world.geography import Position
 from tripwright.world.store import World
 
@@ -57,7 +57,7 @@ class Spot:
     """A place and where it lies, in km east and north of the middle. `words` is what else it is
     known for (a cuisine)."""
 
-    place: Place
+    place: PointOfInterest
     east_km: float
     north_km: float
     words: str = ""
@@ -105,7 +105,9 @@ class CityMap:
             )
             north = (at.latitude - self.middle.latitude) * KM_PER_DEGREE
             yield Spot(
-                Place(sight.name, self.city, sight.address, SIGHT, at.latitude, at.longitude),
+                PointOfInterest(
+                    sight.name, self.city, sight.address, SIGHT, at.latitude, at.longitude
+                ),
                 east,
                 north,
             )
@@ -141,7 +143,10 @@ class CityMap:
                 5,
             )
         return Spot(
-            Place(name, self.city, address, category, latitude, longitude), east, north, words
+            PointOfInterest(name, self.city, address, category, latitude, longitude),
+            east,
+            north,
+            words,
         )
 
     def named(self, name: str) -> Spot | None:

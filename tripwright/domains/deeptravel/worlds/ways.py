@@ -30,7 +30,7 @@ MOST_DETOUR = 1.3  # of a journey with a change, against the direct way
 MOST_CHANGES = 4  # journeys with a change that are offered
 
 
-class Run(NamedTuple):
+class DailyTrain(NamedTuple):
     """A train of the daily timetable. Minutes after midnight, by the clock of where it leaves."""
 
     number: str
@@ -113,7 +113,7 @@ class Ways:
         known = [km for road in roads if road and (km := road_distance_km(road.distance))]
         return max(known, default=None)
 
-    def _timetable(self, origin: str, destination: str) -> tuple[Run, ...]:
+    def _timetable(self, origin: str, destination: str) -> tuple[DailyTrain, ...]:
         km = self.road_km(origin, destination) if origin != destination else None
         if km is None or km > LONGEST_KM:
             return ()
@@ -130,7 +130,7 @@ class Ways:
         dice = dice_of(self.world, "trains", origin, destination)
         between = (22 * 60 - 330) / count  # from half past five to ten in the evening
         return tuple(
-            Run(
+            DailyTrain(
                 f"{'EX' if kmh > 150 else 'IC' if kmh > 115 else 'R'} {number + 2 * index}",
                 operator,
                 int(330 + between * (index + 0.8 * dice.random())),
@@ -140,7 +140,9 @@ class Ways:
             for index, (kmh, usd) in enumerate(zip(speeds, fares, strict=True))
         )
 
-    def _train(self, run: Run, origin: CityMap, destination: CityMap, date: str) -> TrainOffer:
+    def _train(
+        self, run: DailyTrain, origin: CityMap, destination: CityMap, date: str
+    ) -> TrainOffer:
         departs = datetime.fromisoformat(date) + timedelta(minutes=run.left)
         arrives = departs + timedelta(
             minutes=run.minutes + self._shift_minutes(origin.city, destination.city, date)

@@ -16,13 +16,13 @@ from typing import Any
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import (
-    Found,
     HotelOffer,
     Money,
-    Place,
+    PointOfInterest,
+    Provenance,
+    ProviderAnswer,
     Record,
     RouteLeg,
-    Source,
 )
 from tripwright.domains.deeptravel.worlds import pages as worlds_pages
 from tripwright.domains.deeptravel.worlds.city import (
@@ -55,7 +55,7 @@ _KINDS = {
 }
 
 
-class Wrong(Exception):
+class WrongCall(Exception):
     """The call itself is wrong; the message says how, in a line."""
 
 
@@ -75,10 +75,10 @@ class WorldProvider:
         self.day = checked_day(
             day or (world.dates[0] if world.dates else filled[0] if filled else "2022-03-01")
         )
-        self._source = Source(self.name, self.version, f"{self.day}T00:00:00Z")
+        self._source = Provenance(self.name, self.version, f"{self.day}T00:00:00Z")
         self._ways = Ways(world)
         self._maps: dict[str, CityMap] = {}
-        self._answers: dict[str, Callable[..., Found]] = {
+        self._answers: dict[str, Callable[..., ProviderAnswer]] = {
             "flight_search": self._flights,
             "train_search": self._trains,
             "route_planning": self._routes,
@@ -95,7 +95,7 @@ class WorldProvider:
     def tools(self) -> frozenset[str]:
         return frozenset(self._answers)
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> Found:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault for what is none of the six tools, and nothing else."""
         if tool not in self._answers:
             raise ProviderFault(
@@ -104,8 +104,8 @@ class WorldProvider:
         try:
             _check_days(arguments)
             return self._answers[tool](**arguments)
-        except Wrong as wrong:
-            return Found((), self._source, str(wrong), refused=True)
+        except WrongCall as wrong:
+            return ProviderAnswer((), self._source, str(wrong), refused=True)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"world": self.world, "day": self.day}
@@ -113,13 +113,13 @@ class WorldProvider:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
-    def _found(self, records: list[Any], note: str = "") -> Found:
-        return Found(tuple(records), self._source, note)
+    def _found(self, records: list[Any], note: str = "") -> ProviderAnswer:
+        return ProviderAnswer(tuple(records), self._source, note)
 
     def _map(self, city: str) -> CityMap:
         if city not in self.world.cities:
             near = nearest_name(city, tuple(self.world.cities))
-            raise Wrong(
+            raise WrongCall(
                 f"Unknown city {_quoted(city)}.{f' Did you mean {near!r}?' if near else ''}"
             )
         place = self._maps.get(city)
@@ -134,7 +134,7 @@ class WorldProvider:
         if found is None:
             near = nearest_name(name, tuple(place.spots))
             hint = f" Did you mean {near!r}?" if near else " poi_search finds the places of a city."
-            raise Wrong(f"Unknown place {_quoted(name)} in {place.city}.{hint}")
+            raise WrongCall(f"Unknown place {_quoted(name)} in {place.city}.{hint}")
         return found
 
     def _flights(
@@ -144,7 +144,7 @@ class WorldProvider:
         depart_date: str,
         depart_poi: str = "",
         arrival_poi: str = "",
-    ) -> Found:
+    ) -> ProviderAnswer:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
         ways = self._feeders(origin, depart_poi, destination, arrival_poi)
         offers = self._ways.flights(origin, destination, depart_date)
@@ -175,7 +175,7 @@ class WorldProvider:
 
     def _trains(
         self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
-    ) -> Found:
+    ) -> ProviderAnswer:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
         offers = self._ways.trains(origin, destination, depart_date, transfers=bool(is_transfer))
         if offers:
@@ -186,7 +186,7 @@ class WorldProvider:
             )
         return self._found([], f"No direct trains from {origin.city} to {destination.city}.")
 
-    def _routes(self, origin_name: str, destination_name: str, city_name: str) -> Found:
+    def _routes(self, origin_name: str, destination_name: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
         return self._found(
             list(place.ways(self._spot(place, origin_name), self._spot(place, destination_name)))
@@ -194,13 +194,13 @@ class WorldProvider:
 
     def _hotels(
         self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
-    ) -> Found:
+    ) -> ProviderAnswer:
         place = self._map(city_name)
         nights = (
             calendar_date.fromisoformat(checkout_date) - calendar_date.fromisoformat(checkin_date)
         ).days
         if nights < 1:
-            raise Wrong(f"Check-out {checkout_date} is not after check-in {checkin_date}.")
+            raise WrongCall(f"Check-out {checkout_date} is not after check-in {checkin_date}.")
         wanted = hotel_name.casefold().strip()
         stays = [
             stay for stay in self.world.accommodations(city_name) if wanted in stay.name.casefold()
@@ -265,14 +265,14 @@ class WorldProvider:
             longitude=at.longitude,
         )
 
-    def _places(self, query: str, city_name: str) -> Found:
+    def _places(self, query: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
         found = _matching(place, query)
         return self._found(
             list(found), "" if found else f"Nothing in {place.city} is found for {_quoted(query)}."
         )
 
-    def _pages(self, query: str) -> Found:
+    def _pages(self, query: str) -> ProviderAnswer:
         maps = {
             city: self._map(city)
             for city in self.world.cities
@@ -286,7 +286,7 @@ class WorldProvider:
         )
 
 
-def _matching(place: CityMap, query: str) -> list[Place]:
+def _matching(place: CityMap, query: str) -> list[PointOfInterest]:
     """The places that a query means, best first: by their name, else by their kind and what they
     are known for."""
     said = query.casefold().strip()
@@ -329,7 +329,7 @@ def _check_days(arguments: Mapping[str, Any]) -> None:
             except ValueError:
                 known = False
             if not known:
-                raise Wrong(f"{name} {_quoted(value)} is no day that this world knows.")
+                raise WrongCall(f"{name} {_quoted(value)} is no day that this world knows.")
 
 
 def _quoted(text: str) -> str:

@@ -15,11 +15,11 @@ import pytest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
-    Found,
     HotelOffer,
     Money,
-    Place,
-    Source,
+    PointOfInterest,
+    Provenance,
+    ProviderAnswer,
 )
 from tripwright.domains.deeptravel.vendors.duffel import Duffel
 from tripwright.domains.deeptravel.vendors.positions import Positions
@@ -48,13 +48,13 @@ class Atlas:
     name, version, tools = "atlas", "1", frozenset(("poi_search",))
     terms = Terms(attribution="© Atlas")
 
-    def ask(self, tool: str, arguments: Any) -> Found:
+    def ask(self, tool: str, arguments: Any) -> ProviderAnswer:
         known = (
-            (Place("London", "London", latitude=51.5071, longitude=-0.1416),)
+            (PointOfInterest("London", "London", latitude=51.5071, longitude=-0.1416),)
             if arguments["query"] == "London"
             else ()
         )
-        return Found(known, Source("atlas", "1", "2026-06-20T09:30:00Z"))
+        return ProviderAnswer(known, Provenance("atlas", "1", "2026-06-20T09:30:00Z"))
 
 
 @pytest.fixture
@@ -239,11 +239,11 @@ def test_no_spoilt_answer_breaks_anything(
         answers[example] = body
         duffel._places.clear()
         try:
-            outcomes.add(type(Found.from_json(duffel.ask(*call).to_json())))
+            outcomes.add(type(ProviderAnswer.from_json(duffel.ask(*call).to_json())))
         except ProviderFault as fault:
             assert fault.kind == "bad_response"
             outcomes.add(ProviderFault)
-    assert outcomes == {Found, ProviderFault}
+    assert outcomes == {ProviderAnswer, ProviderFault}
 
 
 def test_no_offers_are_an_answer(duffel: Any, vendor: Any) -> None:

@@ -19,12 +19,12 @@ import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.tools.answers import (
-    Found,
     HotelOffer,
     Money,
+    ProviderAnswer,
     RouteLeg,
-    Row,
     TrainOffer,
+    VendorRow,
     WebPage,
 )
 from tripwright.domains.deeptravel.vendors.mcp import McpProvider, mcp_of_options
@@ -138,13 +138,13 @@ def test_a_mapped_tool_answers_with_the_records_of_the_six(over_http: McpProvide
 
 
 def test_only_named_arguments_that_say_something_are_sent(over_http: McpProvider) -> None:
-    asked = Found.from_json(
+    asked = ProviderAnswer.from_json(
         McpProvider(over_http._session.server, {}, ("trains",))
         .ask("trains", TRAINS.sent(CALL))
         .to_json()
     )
     (row,) = asked.records
-    assert isinstance(row, Row) and json.loads(str(dict(row.values)["asked"])) == [
+    assert isinstance(row, VendorRow) and json.loads(str(dict(row.values)["asked"])) == [
         "Suzhou",
         "Wuhan",
         "2026-06-26",
@@ -172,7 +172,7 @@ def test_own_tools_come_with_their_schemas_and_answer_with_rows(over_http: McpPr
         )
         assert weather["function"]["parameters"]["required"] == ["city"]
         found = provider.ask("weather", {"city": "Wuhan", "days": 2})
-        assert found.records[1] == Row(
+        assert found.records[1] == VendorRow(
             (
                 ("day", 2),
                 ("sky", "clear"),
@@ -182,9 +182,9 @@ def test_own_tools_come_with_their_schemas_and_answer_with_rows(over_http: McpPr
             )
         )
         assert provider.ask("says", {"text": "hello\nyou"}).records == (
-            Row((("text", "hello\nyou"),)),
+            VendorRow((("text", "hello\nyou"),)),
         )
-        assert Found.from_json(found.to_json()) == found
+        assert ProviderAnswer.from_json(found.to_json()) == found
     finally:
         provider.close()
 
@@ -232,7 +232,7 @@ def test_threads_share_one_connection(over_http: McpProvider) -> None:
             pool.map(lambda number: over_http.ask("says", {"text": str(number)}), range(24))
         )
     assert [answer.records for answer in found] == [
-        (Row((("text", str(number)),)),) for number in range(24)
+        (VendorRow((("text", str(number)),)),) for number in range(24)
     ]
 
 
@@ -273,7 +273,7 @@ def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path: P
         ]
         assert fault_of(provider, "first tool", {}).kind == "connection"
         assert provider.ask("first tool", {}).records == (
-            Row((("city", "Wuhan"), ("open", "true"))),
+            VendorRow((("city", "Wuhan"), ("open", "true"))),
         )
         # after which the package knows the schema that this tool does not keep to
         assert len(provider.schemas()) == 2

@@ -12,7 +12,7 @@ import pytest
 
 from tripwright import __version__
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.tools.answers import Found, TrainOffer
+from tripwright.domains.deeptravel.tools.answers import ProviderAnswer, TrainOffer
 from tripwright.domains.deeptravel.vendors.motis import Motis
 from tripwright.errors import UserError
 
@@ -366,11 +366,11 @@ def test_no_spoilt_answer_breaks_anything(
     for body in spoilt(good):
         answers[path] = body
         try:
-            outcomes.add(type(Found.from_json(motis.ask("train_search", CALL).to_json())))
+            outcomes.add(type(ProviderAnswer.from_json(motis.ask("train_search", CALL).to_json())))
         except ProviderFault as fault:
             assert fault.kind == "bad_response"
             outcomes.add(ProviderFault)
-    assert Found in outcomes and (path == "/api/v1/geocode" or ProviderFault in outcomes)
+    assert ProviderAnswer in outcomes and (path == "/api/v1/geocode" or ProviderFault in outcomes)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/geocode", "/api/v5/plan"])

@@ -10,7 +10,7 @@ import pytest
 
 from tripwright import __version__
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, ProviderAnswer
 from tripwright.domains.deeptravel.vendors.nominatim import Nominatim
 from tripwright.domains.deeptravel.vendors.photon import Photon
 from tripwright.errors import UserError
@@ -123,7 +123,7 @@ def test_nominatim_reads_its_published_examples(nominatim: Any, vendor: Any) -> 
         " European Union"
     )
     assert found.records == (
-        Place(
+        PointOfInterest(
             "London",
             "London",
             "London, Greater London, England, SW1A 2DU, United Kingdom",
@@ -131,9 +131,9 @@ def test_nominatim_reads_its_published_examples(nominatim: Any, vendor: Any) -> 
             51.5073219,
             -0.1276474,
         ),
-        Place("Bäcker Kamps", "Berlin Wedding", address, "bakery", 52.5460941, 13.35918),
+        PointOfInterest("Bäcker Kamps", "Berlin Wedding", address, "bakery", 52.5460941, 13.35918),
     )
-    assert Found.from_json(found.to_json()) == found
+    assert ProviderAnswer.from_json(found.to_json()) == found
 
 
 def test_nominatim_asks_as_the_documentation_and_the_policy_want_it(
@@ -188,27 +188,27 @@ def test_every_setting_that_changes_an_answer_changes_the_version(vendor: Any) -
 @pytest.mark.parametrize(
     ("entry", "place"),
     [
-        ({"name": "Tower"}, Place("Tower", "Berlin Wedding")),
-        ({"name": "Tower", "lat": "north", "lon": "1"}, Place("Tower", "Berlin Wedding")),
-        ({"name": "Tower", "lat": "91", "lon": "1"}, Place("Tower", "Berlin Wedding")),
+        ({"name": "Tower"}, PointOfInterest("Tower", "Berlin Wedding")),
+        ({"name": "Tower", "lat": "north", "lon": "1"}, PointOfInterest("Tower", "Berlin Wedding")),
+        ({"name": "Tower", "lat": "91", "lon": "1"}, PointOfInterest("Tower", "Berlin Wedding")),
         (
             {"name": "Tower", "lat": 51.5, "lon": 0},
-            Place("Tower", "Berlin Wedding", latitude=51.5, longitude=0.0),
+            PointOfInterest("Tower", "Berlin Wedding", latitude=51.5, longitude=0.0),
         ),
-        ({"name": "Tower", "address": ["London"]}, Place("Tower", "Berlin Wedding")),
-        ({"name": "Tower", "address": {"town": "Ely"}}, Place("Tower", "Ely")),
+        ({"name": "Tower", "address": ["London"]}, PointOfInterest("Tower", "Berlin Wedding")),
+        ({"name": "Tower", "address": {"town": "Ely"}}, PointOfInterest("Tower", "Ely")),
         (
             {"name": 3, "display_name": "Tower, London"},
-            Place("Tower", "Berlin Wedding", "Tower, London"),
+            PointOfInterest("Tower", "Berlin Wedding", "Tower, London"),
         ),
         (
             {"name": "To\ud800wer\nof", "type": "city_gate"},
-            Place("To?wer of", "Berlin Wedding", "", "city gate"),
+            PointOfInterest("To?wer of", "Berlin Wedding", "", "city gate"),
         ),
     ],
 )
 def test_nominatim_a_field_that_is_missing_or_odd_is_left_out(
-    nominatim: Any, vendor: Any, entry: Any, place: Place
+    nominatim: Any, vendor: Any, entry: Any, place: PointOfInterest
 ) -> None:
     vendor.on("/search", [entry])
     found = nominatim.ask("poi_search", SOMEWHERE)
@@ -265,8 +265,8 @@ def test_photon_reads_its_published_example(photon: Any, vendor: Any) -> None:
     vendor.on("/api", PHOTON_ANSWER)
     found = photon.ask("poi_search", {"query": "berlin", "city_name": ""})
     assert found.records == (
-        Place("Berlin", "Berlin", "Berlin, Germany", "city", 52.5170365, 13.3888599),
-        Place(
+        PointOfInterest("Berlin", "Berlin", "Berlin, Germany", "city", 52.5170365, 13.3888599),
+        PointOfInterest(
             "Berlin Olympic Stadium",
             "",
             "Olympischer Platz 3, 14053, Berlin, Germany",
@@ -284,24 +284,24 @@ def test_photon_reads_its_published_example(photon: Any, vendor: Any) -> None:
     [
         (
             {"properties": {"street": "Ring", "housenumber": "7", "city": "Linz"}},
-            Place("Ring 7", "Linz", "Ring 7, Linz"),
+            PointOfInterest("Ring 7", "Linz", "Ring 7, Linz"),
         ),
         (
             {"properties": {"name": "Ring"}, "geometry": {"coordinates": [13.4]}},
-            Place("Ring", "Berlin Wedding"),
+            PointOfInterest("Ring", "Berlin Wedding"),
         ),
         (
             {"properties": {"name": "Ring"}, "geometry": {"coordinates": ["13.4", None]}},
-            Place("Ring", "Berlin Wedding"),
+            PointOfInterest("Ring", "Berlin Wedding"),
         ),
         (
             {"properties": {"name": "Ring", "osm_value": 3}, "geometry": None},
-            Place("Ring", "Berlin Wedding"),
+            PointOfInterest("Ring", "Berlin Wedding"),
         ),
     ],
 )
 def test_photon_a_field_that_is_missing_or_odd_is_left_out(
-    photon: Any, vendor: Any, feature: Any, place: Place
+    photon: Any, vendor: Any, feature: Any, place: PointOfInterest
 ) -> None:
     vendor.on("/api", {"features": [feature]})
     assert photon.ask("poi_search", SOMEWHERE).records == (place,)

@@ -11,11 +11,17 @@ import pytest
 
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place, RouteLeg, Source
+from tripwright.domains.deeptravel.tools.answers import (
+    PointOfInterest,
+    Provenance,
+    ProviderAnswer,
+    RouteLeg,
+)
 from tripwright.domains.deeptravel.vendors.osrm import PUBLIC_URLS, Osrm
-from tripwright.domains.deeptravel.vendors.positions import Position, Positions
+from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.valhalla import Valhalla
 from tripwright.errors import UserError
+from tripwright.world.geography import Position
 
 NOW = datetime(2026, 6, 20, 11, 30, tzinfo=UTC)
 CALL = {"origin_name": "Friedrichstraße", "destination_name": "Torstraße", "city_name": "Berlin"}
@@ -69,7 +75,7 @@ class Atlas:
         self.asked: list[tuple[str, str]] = []
         self.fault: ProviderFault | None = None
 
-    def ask(self, tool: str, arguments: Any) -> Found:
+    def ask(self, tool: str, arguments: Any) -> ProviderAnswer:
         self.asked.append((arguments["query"], arguments["city_name"]))
         if self.fault:
             raise self.fault
@@ -77,13 +83,13 @@ class Atlas:
         here = spots.get(arguments["query"])
         places = (
             (
-                Place("without a position", "Berlin"),
-                Place(arguments["query"], "Berlin", "", "", *here),
+                PointOfInterest("without a position", "Berlin"),
+                PointOfInterest(arguments["query"], "Berlin", "", "", *here),
             )
             if here
             else ()
         )
-        return Found(places, Source("atlas", "7", "2026-06-20T09:30:00Z"))
+        return ProviderAnswer(places, Provenance("atlas", "7", "2026-06-20T09:30:00Z"))
 
 
 @pytest.fixture
@@ -310,7 +316,7 @@ def test_what_a_vendor_of_places_asks_for_pauses_that_vendor() -> None:
 
 def test_threads_may_share_one_client(osrm: Any, vendor: Any) -> None:
     vendor.on("/route/v1/driving/*", OSRM_ANSWER)
-    found: list[Found] = []
+    found: list[ProviderAnswer] = []
     threads = [
         threading.Thread(target=lambda: found.append(osrm.ask("route_planning", CALL)))
         for _ in range(8)

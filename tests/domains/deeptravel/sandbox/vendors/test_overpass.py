@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place, Source
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.domains.deeptravel.vendors.overpass import Overpass, overpass_ql
-from tripwright.domains.deeptravel.vendors.positions import Position, Positions
+from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.errors import UserError
+from tripwright.world.geography import Position
 
 BERLIN = Position(52.517, 13.388)
 CALL = {"query": "museums", "city_name": "Berlin"}
@@ -67,13 +68,13 @@ class Atlas:
         Terms(attribution="© Atlas"),
     )
 
-    def ask(self, tool: str, arguments: Any) -> Found:
+    def ask(self, tool: str, arguments: Any) -> ProviderAnswer:
         places = (
-            (Place("Berlin", "Berlin", "", "city", *BERLIN),)
+            (PointOfInterest("Berlin", "Berlin", "", "city", *BERLIN),)
             if arguments == {"query": "Berlin", "city_name": ""}
             else ()
         )
-        return Found(places, Source("atlas", "7", "2026-06-20T09:30:00Z"))
+        return ProviderAnswer(places, Provenance("atlas", "7", "2026-06-20T09:30:00Z"))
 
 
 @pytest.fixture
@@ -87,11 +88,11 @@ def test_notable_places_come_first_then_near_ones(overpass: Any, vendor: Any) ->
     vendor.on("/api/interpreter", HEADER | {"elements": [NEAR, FAR_AND_KNOWN, KNOWN]})
     found = overpass.ask("poi_search", CALL)
     assert found.records == (
-        Place(
+        PointOfInterest(
             "Pergamon Museum", "Berlin", "Bodestraße 1-3, 10178 Berlin", "museum", 52.521, 13.397
         ),
-        Place("Tor", "Berlin", "", "city gate", 52.6, 13.3),
-        Place("Kleines Museum", "Berlin", "", "museum", 52.518, 13.389),
+        PointOfInterest("Tor", "Berlin", "", "city gate", 52.6, 13.3),
+        PointOfInterest("Kleines Museum", "Berlin", "", "museum", 52.518, 13.389),
     )
     assert (
         "ODbL" in found.source.attribution

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.limits import LocalLimits
-from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded, Sandbox
+from tripwright.domains.deeptravel.sandbox.sandbox import NoRecording, Sandbox
 from tripwright.domains.deeptravel.sandbox.services import VENDORS, load_services
 from tripwright.domains.deeptravel.sandbox.services_keys import KEY_VARIABLES
 from tripwright.domains.deeptravel.sandbox.store import open_store
@@ -201,10 +201,10 @@ def test_behind_a_sandbox_what_may_be_kept_is_kept_once_and_no_key_with_it(
     pages = [recording.ask("web_search", {"query": "A"}) for _ in range(2)]
     replaying = Sandbox(services, store, "replay", "2026-06-20")
     assert [asked.hit for asked in first] == [False, True]
-    assert replaying.ask("route_planning", way).found == first[0].found
+    assert replaying.ask("route_planning", way).answer == first[0].answer
     # may_store is false: asked for each time, never kept
     assert [asked.hit for asked in pages] == [False, False]
-    assert isinstance(replaying.ask("web_search", {"query": "A"}).found, NotRecorded)
+    assert isinstance(replaying.ask("web_search", {"query": "A"}).answer, NoRecording)
     assert vendor.paths() == [
         "/search",
         "/route/v1/driving/-0.120000,51.500000;-0.120000,51.500000",

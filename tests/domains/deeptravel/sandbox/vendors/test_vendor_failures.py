@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, ProviderFault, Terms
-from tripwright.domains.deeptravel.tools.answers import Found, Place, Source
+from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.domains.deeptravel.vendors.nominatim import Nominatim
 from tripwright.domains.deeptravel.vendors.osrm import Osrm
 from tripwright.domains.deeptravel.vendors.overpass import Overpass
@@ -32,10 +32,10 @@ ARGUMENTS = {
 class Atlas:
     name, version, tools, terms = "atlas", "7", frozenset(("poi_search",)), Terms()
 
-    def ask(self, tool: str, arguments: Any) -> Found:
-        return Found(
-            (Place("Berlin", "Berlin", "", "city", 52.517, 13.388),),
-            Source("atlas", "7", "2026-06-20T09:30:00Z"),
+    def ask(self, tool: str, arguments: Any) -> ProviderAnswer:
+        return ProviderAnswer(
+            (PointOfInterest("Berlin", "Berlin", "", "city", 52.517, 13.388),),
+            Provenance("atlas", "7", "2026-06-20T09:30:00Z"),
         )
 
 
@@ -56,7 +56,7 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any
     return MADE[request.param]
 
 
-def call(provider: Provider) -> Found:
+def call(provider: Provider) -> ProviderAnswer:
     tool = next(iter(provider.tools))
     return provider.ask(tool, ARGUMENTS[tool])
 
