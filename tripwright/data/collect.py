@@ -101,15 +101,18 @@ def collect(
                 )
             else:
                 collected.dropped[reason] += 1
-    kept = _chosen(good, choice or EpisodeSelection(), collected.dropped)
+    selection = _chosen(good, choice or EpisodeSelection(), collected.dropped)
     collected.episodes, collected.kept = (
         sum(counts["episodes"] for counts in collected.by_run.values()),
-        len(kept),
+        len(selection),
     )
-    collected.requests, collected.judged_again = len({one.request for one in kept}), judging.judged
+    collected.requests, collected.judged_again = (
+        len({one.request for one in selection}),
+        judging.judged,
+    )
     with replacing(out) as lines:
         for run in runs:
-            ids = [one.id for one in kept if one.run is run]
+            ids = [one.id for one in selection if one.run is run]
             collected.by_run[run.label]["kept"] = len(ids)
             for episode in run.episodes(ids):
                 lines.write(json.dumps(_trajectory(judging, run, episode)).encode() + b"\n")
@@ -130,12 +133,12 @@ def _trajectory(judging: Judging, run: SourceRun, episode: StoredEpisode) -> dic
     }
 
 
-def _chosen(good: list[_Good], choice: EpisodeSelection, dropped: Counter[str]) -> list[_Good]:
+def _chosen(good: list[_Good], choice: EpisodeSelection, drops: Counter[str]) -> list[_Good]:
     """In the order given. Of equal ones the first is kept."""
     by_request: dict[str, list[_Good]] = defaultdict(list)
     for one in good:
         by_request[one.request].append(one)
-    kept: set[int] = set()
+    ids: set[int] = set()
     for group in by_request.values():
         ranked = sorted(group, key=lambda one: one.size) if choice.order == "shortest" else group
         if choice.dedup:
@@ -143,11 +146,11 @@ def _chosen(good: list[_Good], choice: EpisodeSelection, dropped: Counter[str]) 
             for one in ranked:
                 unique.setdefault(one.turns, one)
             ranked = list(unique.values())
-        kept |= {id(one) for one in ranked[: choice.most_per_query]}
-        dropped.update({DUPLICATE: len(group) - len(ranked)} if len(ranked) < len(group) else {})
+        ids |= {id(one) for one in ranked[: choice.most_per_query]}
+        drops.update({DUPLICATE: len(group) - len(ranked)} if len(ranked) < len(group) else {})
         over = len(ranked[choice.most_per_query :]) if choice.most_per_query is not None else 0
-        dropped.update({ONE_OF_MANY: over} if over else {})
-    return [one for one in good if id(one) in kept]
+        drops.update({ONE_OF_MANY: over} if over else {})
+    return [one for one in good if id(one) in ids]
 
 
 def _size(transcript: Transcript) -> tuple[int, int]:
@@ -155,5 +158,5 @@ def _size(transcript: Transcript) -> tuple[int, int]:
 
 
 def _turns(episode: StoredEpisode) -> str:
-    said = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    turns = [segment.text for segment in episode.transcript.segments if segment.role == "assistant"]
+    return hashlib.sha256(json.dumps(turns).encode()).hexdigest()

@@ -66,11 +66,12 @@ def _export_llama_factory(
             f" not '{out}'."
         )
     name = f"tripwright_{split}"
-    path, known = out / f"{name}.jsonl", _datasets(out / DATASETS)
+    path, datasets = out / f"{name}.jsonl", _datasets(out / DATASETS)
     rows = write_json_lines(llama_factory_rows(trajectories), path)
     write_atomically(
         out / DATASETS,
-        json.dumps({**known, name: dataset_info(path.name)}, indent=2, ensure_ascii=False) + "\n",
+        json.dumps({**datasets, name: dataset_info(path.name)}, indent=2, ensure_ascii=False)
+        + "\n",
     )
     return path, rows
 
@@ -79,12 +80,12 @@ def _datasets(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        known = read_json(path.read_bytes())
+        datasets = read_json(path.read_bytes())
     except NotJson:
-        known = None
-    if not isinstance(known, dict):
+        datasets = None
+    if not isinstance(datasets, dict):
         raise UserError(
             f"'{path}' is not a list of data sets (a JSON object). Mend it, or name another folder"
             " for --out."
         )
-    return known
+    return datasets

@@ -94,8 +94,8 @@ class SourceRun(Run):
 
     def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
-        wanted = sorted(self.places) if ids is None else ids
-        for line in episode_lines(self.transcripts, (self.places[key] for key in wanted)):
+        keys = sorted(self.places) if ids is None else ids
+        for line in episode_lines(self.transcripts, (self.places[key] for key in keys)):
             episode = read_episode(line)
             if episode.domain is not self.domain:
                 raise line.problem(f"of {episode.domain.title} in a run of {self.domain.title}")
@@ -159,10 +159,10 @@ def _check_finished(run: Run, episodes: int) -> None:
 def read_episode(line: EpisodeLine) -> StoredEpisode:
     """Raises UserError that names the line and what is wrong with it."""
     record = line.record()
-    if missing := [
+    if absent := [
         key for key in ("id", "domain", "request", "transcript", "verdict") if key not in record
     ]:
-        raise line.problem(f"it has no '{missing[0]}'")
+        raise line.problem(f"it has no '{absent[0]}'")
     domain = domain_named(record["domain"])
     try:
         request, transcript = (
@@ -205,10 +205,10 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
             raise UserError(f"No trajectories in '{path}': it is empty.")
 
 
-def one_domain(named: Iterable[tuple[Path, Domain]]) -> Domain:
+def one_domain(sources: Iterable[tuple[Path, Domain]]) -> Domain:
     """The domain of all of them. Raises UserError that names the first two (runs or files) that
     differ."""
-    (first, domain), *others = named
+    (first, domain), *others = sources
     for other, another in others:
         if another is not domain:
             raise UserError(

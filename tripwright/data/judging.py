@@ -66,13 +66,13 @@ class Judging:
 
     def _refuse(self, rules: str | None, run: SourceRun) -> None:
         """Where nothing can be judged again, there is nothing to choose."""
-        given = [
+        options = [
             option for option, value in (("--rules", rules), ("--world", self._worlds)) if value
         ]
-        if given:
+        if options:
             raise UserError(
-                f"{given[0]} is for what can be judged again; the episodes of '{run.folder}' were"
-                f" {run.rules}. Leave {given[0]} out."
+                f"{options[0]} is for what can be judged again; the episodes of '{run.folder}' were"
+                f" {run.rules}. Leave {options[0]} out."
             )
 
     def _checked(self, rules: str | None) -> str:

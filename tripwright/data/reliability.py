@@ -100,7 +100,7 @@ def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
             " compare runs on different ones."
         )
     one, other = pass_rate(first.all), pass_rate(second.all)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "synthetic": one,
         "given": other,
         "difference": newcombe(one, other).record(),
@@ -110,15 +110,15 @@ def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
     for level in in_order([*first.levels, *second.levels]):
         here, there = (pass_rate(side.levels.get(level, {})) for side in (first, second))
         difference = newcombe(here, there).record() if here["n"] and there["n"] else None
-        found["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
+        result["levels"][level] = {"synthetic": here, "given": there, "difference": difference}
         strata.append((there["n"] / other["n"], here, there))
     comparable = all(here["n"] and there["n"] for weight, here, there in strata if weight)
-    found["at_given_mix"] = (
+    result["at_given_mix"] = (
         weighted([stratum for stratum in strata if stratum[0]]).record() if comparable else None
     )
-    found["unscored"] = {"synthetic": first.unscored, "given": second.unscored}
-    found["verdict"] = verdict_in_words(RateDifference(**found["difference"]))
-    return found
+    result["unscored"] = {"synthetic": first.unscored, "given": second.unscored}
+    result["verdict"] = verdict_in_words(RateDifference(**result["difference"]))
+    return result
 
 
 def pass_rate(outcomes: Outcomes) -> Rate:
@@ -162,25 +162,25 @@ def _what_matters(entry: Any) -> Any:
     )
 
 
-def reliability_table(found: dict[str, Any]) -> str:
-    rows = [("all", found), *found["levels"].items()]
+def reliability_table(result: dict[str, Any]) -> str:
+    rows = [("all", result), *result["levels"].items()]
     lines = [f"{'':<8} {'synthetic':>36} {'given':>36} {'difference':>28}"]
     for name, row in rows:
         lines.append(
             f"{name:<8} {_rate_text(row['synthetic']):>36} {_rate_text(row['given']):>36}"
             f" {_points(row['difference']):>28}"
         )
-    mixed = found["at_given_mix"]
+    mixed = result["at_given_mix"]
     lines.append(
         "at the given queries' mix of levels: "
         + (_points(mixed) if mixed else "cannot be said, a level of theirs is missing")
     )
-    if any(found["unscored"].values()):
+    if any(result["unscored"].values()):
         lines.append(
-            f"left out as unscored: {found['unscored']['synthetic']} synthetic,"
-            f" {found['unscored']['given']} given"
+            f"left out as unscored: {result['unscored']['synthetic']} synthetic,"
+            f" {result['unscored']['given']} given"
         )
-    return "\n".join([*lines, found["verdict"]])
+    return "\n".join([*lines, result["verdict"]])
 
 
 def _rate_text(rate: Rate) -> str:

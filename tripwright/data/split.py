@@ -42,10 +42,10 @@ class SplitRequest:
         """None where the requests of its domain have none of their own."""
         return self.query.id if "id" in self.domain.request.model_fields else None
 
-    def lot(self, drawn: str) -> str:
+    def lot(self, draw: str) -> str:
         """By which requests are shuffled: equal for equal draws, whatever came before in the
         files."""
-        return hashlib.sha256(f"{drawn} {self.key}".encode()).hexdigest()
+        return hashlib.sha256(f"{draw} {self.key}".encode()).hexdigest()
 
 
 @dataclass
@@ -63,18 +63,18 @@ class Merged:
 def merge(paths: Sequence[Path]) -> Merged:
     """Every request once: of those with the same text the first is kept. Raises UserError for files
     of two domains, and for different requests with one id."""
-    told = [(path, domain) for path in paths if (domain := domain_of_file(path))]
+    labelled = [(path, domain) for path in paths if (domain := domain_of_file(path))]
     # which says what is wrong with files of none
-    domain = one_domain(told) if told else next(iter(domains().values()))
+    domain = one_domain(labelled) if labelled else next(iter(domains().values()))
     merged, first = Merged(), dict[str, SplitRequest]()
     for path in paths:
         for line, query in domain.read(path):
             request = SplitRequest(domain, query, f"{path.name}:{line}", request_key(query))
-            if (known := first.setdefault(request.key, request)) is request:
+            if (earlier := first.setdefault(request.key, request)) is request:
                 merged.requests.append(request)
             else:
-                merged.duplicates.append((request.source, known.source))
-                merged.differing += asked_for(known.query) != asked_for(query)
+                merged.duplicates.append((request.source, earlier.source))
+                merged.differing += asked_for(earlier.query) != asked_for(query)
     if not merged.requests:
         raise UserError(
             f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one"
@@ -86,10 +86,10 @@ def merge(paths: Sequence[Path]) -> Merged:
 
 def _check_ids(requests: Sequence[SplitRequest]) -> None:
     """Requests that have one go by it, in their run and beside their proof."""
-    known: dict[str, str] = {}
+    places: dict[str, str] = {}
     for request in requests:
         id = request.id
-        if id and (there := known.setdefault(id, request.source)) != request.source:
+        if id and (there := places.setdefault(id, request.source)) != request.source:
             raise UserError(
                 f"'{request.source}' has the id '{id}' of '{there}' and asks for something else:"
                 " make them with different seeds."
@@ -112,10 +112,10 @@ def divide(
         [*sizes.values(), rest],
         tuple(keep),
     )
-    named = dict(zip([*sizes, REST], parts, strict=True))
+    files = dict(zip([*sizes, REST], parts, strict=True))
     return {
         name: sorted(part, key=lambda request: request.lot(f"place {seed}"))
-        for name, part in named.items()
+        for name, part in files.items()
     }
 
 
@@ -132,8 +132,8 @@ def _divide(
     table = rounded_shares(sizes, [len(groups[name]) for name in names])
     parts: list[list[SplitRequest]] = [[] for _ in sizes]
     for name, column in zip(names, zip(*table, strict=True), strict=True):
-        for part, found in zip(parts, _divide(groups[name], list(column), keep[1:]), strict=True):
-            part += found
+        for part, share in zip(parts, _divide(groups[name], list(column), keep[1:]), strict=True):
+            part += share
     return parts
 
 

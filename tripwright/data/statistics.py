@@ -92,22 +92,24 @@ def _row(rows: list[dict[str, int]], requests: int, total: int) -> dict[str, Any
     }
 
 
-def statistics_table(found: dict[str, Any]) -> str:
+def statistics_table(statistics: dict[str, Any]) -> str:
     """For people: the columns of Table 8, and turns. The other tables follow that of the levels."""
-    of = f" of '{found['tokenizer']}'" if found["tokenizer"] else ""
+    of = f" of '{statistics['tokenizer']}'" if statistics["tokenizer"] else ""
     lines = [
         (
-            f"lengths in {found['unit']}{of}; dialects:"
-            f" {', '.join(f'{name} {n}' for name, n in found['dialects'].items())}"
+            f"lengths in {statistics['unit']}{of}; dialects:"
+            f" {', '.join(f'{name} {n}' for name, n in statistics['dialects'].items())}"
         ),
         (
             f"{'level':<8} {'entries':>16} {'requests':>8} {'calls':>6} {'turns':>6} {'length':>9}"
             f" {'agent':>9} {'plan':>8} {'longest':>8}"
         ),
-        *_table_rows(found[TABLE]),
+        *_table_rows(statistics[TABLE]),
     ]
-    for name in [name for name in found if name not in ("unit", "tokenizer", "dialects", TABLE)]:
-        lines += [name, *_table_rows(found[name])]
+    for name in [
+        name for name in statistics if name not in ("unit", "tokenizer", "dialects", TABLE)
+    ]:
+        lines += [name, *_table_rows(statistics[name])]
     return "\n".join(lines)
 
 

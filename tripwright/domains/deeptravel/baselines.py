@@ -41,21 +41,21 @@ class ErrandRows:
         in a face that cannot be read."""
         for session in sessions:
             request = checked_request(session, self.name)
-            found = self._found(session, request)
+            findings = self._found(session, request)
             if not session.done:
                 say(
                     session,
-                    f"<answer>{write_answer(found, session.tools.face.name == COMPACT_FACE)}</answer>",  # noqa: E501
+                    f"<answer>{write_answer(findings, session.tools.face.name == COMPACT_FACE)}</answer>",  # noqa: E501
                 )
             yield session
 
     def _found(self, session: Session, request: TravelRequest) -> Findings:
-        found = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
-        found.there = self._way(
+        findings = Findings(request.model_copy(update=dict.fromkeys(_WISHES)))
+        findings.there = self._way(
             session, request, request.origin, request.destination, request.depart_date
         )
         if request.return_date:
-            found.back = self._way(
+            findings.back = self._way(
                 session, request, request.destination, request.origin, request.return_date
             )
         if intents.nights_of(request):
@@ -63,25 +63,31 @@ class ErrandRows:
                 "checkin_date": request.depart_date,
                 "checkout_date": intents.checkout_of(request),
             }
-            found.stay = self._of(
+            findings.stay = self._of(
                 self._ask(session, request, "hotel_search", city_name=request.destination, **stay)
             )
         for place in request.visit:
-            self._visit(session, request, place, found)
-        return found
+            self._visit(session, request, place, findings)
+        return findings
 
     def _way(
         self, session: Session, request: TravelRequest, origin: str, destination: str, day: str
     ) -> Choice:
-        asked = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": day}
-        rows = self._ask(session, request, "flight_search", **asked)
+        arguments = {
+            "depart_city_name": origin,
+            "arrival_city_name": destination,
+            "depart_date": day,
+        }
+        rows = self._ask(session, request, "flight_search", **arguments)
         if not rows or self._pick == "cheapest":
-            rows = [*rows, *self._ask(session, request, "train_search", **asked)]
+            rows = [*rows, *self._ask(session, request, "train_search", **arguments)]
         return self._of([row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)])
 
-    def _visit(self, session: Session, request: TravelRequest, place: str, found: Findings) -> None:
+    def _visit(
+        self, session: Session, request: TravelRequest, place: str, findings: Findings
+    ) -> None:
         """The place and the first way to it, from the hotel or from where the journey ends."""
-        first = (found.stay.first or found.there.first) if found.there.first else None
+        first = (findings.stay.first or findings.there.first) if findings.there.first else None
         start = first.record if first is not None else None
         if isinstance(start, FlightOffer | TrainOffer):
             begin = start.arrive_airport if isinstance(start, FlightOffer) else start.arrive_station
@@ -97,9 +103,9 @@ class ErrandRows:
             city_name=request.destination,
         )
         if at:
-            found.places[place] = at[0]
+            findings.places[place] = at[0]
         if ways:
-            found.visits[place] = ways[0]
+            findings.visits[place] = ways[0]
 
     def _of(self, rows: Sequence[SeenRow]) -> Choice:
         if self._pick == "cheapest":

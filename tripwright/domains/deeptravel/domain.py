@@ -62,7 +62,7 @@ def _draw(mix: LevelMix | None) -> Draw:
             TripSurvey(_provider(world)),
             RequestScope(tuple(world.cities), world.dates),
         )
-        made, _ = make_requests(
+        requests, _ = make_requests(
             survey,
             places,
             count,
@@ -70,7 +70,7 @@ def _draw(mix: LevelMix | None) -> Draw:
             weights=(mix or LevelMix()).levels,
             seed=seed,
         )
-        return (found.request for found in made)
+        return (proven.request for proven in requests)
 
     return drawn
 

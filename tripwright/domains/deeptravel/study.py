@@ -21,23 +21,23 @@ def opinions(record: Json) -> dict[str, bool]:
     """`joint` (row D5), `trajectory` (row D3) with its rubrics, and `turns` (row D4), which is
     missing where the early stop left turns unjudged and no judged one failed. A line of `tripwright
     verify --out` says itself what passes, which may have been a setting."""
-    found: dict[str, bool] = {}
+    answers: dict[str, bool] = {}
     verifier = record.get("verifier")
     if not isinstance(verifier, Mapping):
-        return found
+        return answers
     if verifier.get("reward") is not None:
-        found["joint"] = verifier["reward"] == 1
+        answers["joint"] = verifier["reward"] == 1
     trajectory, turns = verifier.get("trajectory"), verifier.get("turns")
     if isinstance(trajectory, Mapping):
         passes = verifier.get("passes")
-        found["trajectory"] = (
+        answers["trajectory"] = (
             passes
             if isinstance(passes, bool)
             else trajectory.get("conclusion") in PASSING_CONCLUSIONS
         )
         rubrics = trajectory.get("rubrics")
         named = rubrics if isinstance(rubrics, Mapping) else {}
-        found |= {
+        answers |= {
             f"rubric {name}": named[name] for name in RUBRICS if isinstance(named.get(name), bool)
         }
     if isinstance(turns, list) and turns:
@@ -45,5 +45,5 @@ def opinions(record: Json) -> dict[str, bool]:
             isinstance(turn, Mapping) and turn.get("conclusion") == "satisfied" for turn in turns
         )
         if not satisfied or not verifier.get("turns_saved"):
-            found["turns"] = satisfied
-    return found
+            answers["turns"] = satisfied
+    return answers

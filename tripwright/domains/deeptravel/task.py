@@ -68,7 +68,7 @@ class Errand(TaskDefaults):
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
         """`plan_format` and `rules` say nothing here: what reads and judges is the verifier."""
         try:
-            found = joint(
+            finding = joint(
                 self.verifier,
                 self.query,
                 transcript,
@@ -78,15 +78,15 @@ class Errand(TaskDefaults):
         except Exception as error:
             # a run of thousands of episodes must not end at the words of one; resumed, it would
             # meet them again
-            found = JointFinding(
+            finding = JointFinding(
                 None,
                 unscored=f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}",
             )
-        more = {"verifier": {"name": self.verifier.name, **asdict(found)}}
-        if found.reward is None:
-            transcript.fault, transcript.stop_reason = found.unscored, StopReason.UNSCORED
+        more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
+        if finding.reward is None:
+            transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
             return Episode(self, transcript, None, more)
-        return Episode(self, transcript, self._verdict(found, transcript), more)
+        return Episode(self, transcript, self._verdict(finding, transcript), more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
@@ -100,25 +100,25 @@ class Errand(TaskDefaults):
             if name != "backup_plan" or "very_satisfied_without_backup" not in self.passing
         )
 
-    def _verdict(self, found: JointFinding, transcript: Transcript) -> Verdict:
+    def _verdict(self, finding: JointFinding, transcript: Transcript) -> Verdict:
         readable = format_group(
             None if transcript.answer is not None else f"no answer: {transcript.stop_reason}"
         )
         rubrics: Facts | None = None
         turns: Facts | None = None
-        if found.trajectory is not None:
-            passes = found.trajectory.passes(self.passing)
-            held = found.trajectory.rubrics
+        if finding.trajectory is not None:
+            passes = finding.trajectory.passes(self.passing)
+            held = finding.trajectory.rubrics
             rubrics = {
-                name: _fact(name, held.get(name) is not False, found.trajectory.problems)
+                name: _fact(name, held.get(name) is not False, finding.trajectory.problems)
                 for name in self._rubrics
             }
             # a judge may conclude more than its rubrics say
             if not passes and all(fact.passed for fact in rubrics.values()):
                 rubrics[self._rubrics[0]] = _fact(
-                    self._rubrics[0], False, found.trajectory.problems
+                    self._rubrics[0], False, finding.trajectory.problems
                 )
-            turns = _turns(found, transcript) if passes or self.every_turn else None
+            turns = _turns(finding, transcript) if passes or self.every_turn else None
         groups = (
             readable,
             Group("trajectory", self._rubrics, rubrics, gate=(FORMAT,)),
@@ -127,8 +127,8 @@ class Errand(TaskDefaults):
         return Verdict(
             verified_by(self.verifier),
             groups,
-            found.reward == 1.0,
-            delivered=found.trajectory is not None,
+            finding.reward == 1.0,
+            delivered=finding.trajectory is not None,
         )
 
 
@@ -141,14 +141,14 @@ def _tools(transcript: Transcript) -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.name for call in transcript.calls)) or (NO_CALL,)
 
 
-def _turns(found: JointFinding, transcript: Transcript) -> Facts:
+def _turns(finding: JointFinding, transcript: Transcript) -> Facts:
     """Tool by tool: failed where one of its turns fails, not evaluated where one of them was not
     looked at any more."""
     facts = {name: Fact(name, State.NOT_EVALUATED) for name in _tools(transcript)}
-    judged = {turn.call: turn for turn in found.turns}
+    turn_findings = {turn.call: turn for turn in finding.turns}
     for name in facts:
         turns = [
-            judged.get(number)
+            turn_findings.get(number)
             for number, call in enumerate(transcript.calls, 1)
             if call.name == name
         ]
@@ -173,10 +173,10 @@ def _fact(name: str, passed: bool, problems: Sequence[VerifierProblem]) -> Fact:
 def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of
     a training step."""
-    found = [e.more["verifier"] for e in episodes if "verifier" in e.more]
+    findings = [e.more["verifier"] for e in episodes if "verifier" in e.more]
     judged, saved = (
-        sum(len(each["turns"]) for each in found),
-        sum(each["turns_saved"] for each in found),
+        sum(len(each["turns"]) for each in findings),
+        sum(each["turns_saved"] for each in findings),
     )
     return {
         "trajectory_pass_rate": sum(
@@ -194,7 +194,7 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     "hard"."""
     if not isinstance(record.get("request"), dict) or "outside" in record or "domain" in record:
         return None
-    asked, verdict = record["asked"], record["verdict"]
+    facts, verdict = record["asked"], record["verdict"]
     kept = {
         key: value
         for key, value in record.items()
@@ -202,20 +202,20 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     } | {"domain": NAME}
     if verdict is None:
         return kept | {
-            "asked": {FORMAT: [SCHEMA], "trajectory": asked["commonsense"], "turns": asked["hard"]}
+            "asked": {FORMAT: [SCHEMA], "trajectory": facts["commonsense"], "turns": facts["hard"]}
         }
     groups = [
         format_group(record["schema_problem"]).record(),
         {
             "name": "trajectory",
             "gate": [FORMAT],
-            "asked": asked["commonsense"],
+            "asked": facts["commonsense"],
             "facts": verdict["commonsense"],
         },
-        {"name": "turns", "gate": ["trajectory"], "asked": asked["hard"], "facts": verdict["hard"]},
+        {"name": "turns", "gate": ["trajectory"], "asked": facts["hard"], "facts": verdict["hard"]},
     ]
-    said = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return kept | {"verdict": {"rules": rules, **said, "groups": groups}}
+    fields = {key: verdict[key] for key in ("final", "delivered", "error")}
+    return kept | {"verdict": {"rules": rules, **fields, "groups": groups}}
 
 
 def format_problem(transcript: Transcript) -> str | None:

@@ -81,15 +81,15 @@ def _read(text: str) -> Advice:
 
 
 def _part(heading: str, lines: Sequence[str]) -> AdvicePart:
-    found = _PART.fullmatch(heading)
-    title = found[1] if found else ""
+    match = _PART.fullmatch(heading)
+    title = match[1] if match else ""
     kind = _FULL.get(title)
     # the one heading that both forms share: in the full one every visit has a title of its own
     if title == HEADINGS["visits"]:
         kind = "visits" if any(line.startswith("#### ") for line in lines) else None
-    if found is None or (kind or _COMPACT.get(title)) is None:
+    if match is None or (kind or _COMPACT.get(title)) is None:
         raise NotAdvice(f"no heading of an answer: {heading[:80]}")
-    first, last = found[2] or "", found[3]
+    first, last = match[2] or "", match[3]
     if not first and title != HEADINGS["visits"]:
         raise NotAdvice(f"no day in the heading: {heading[:80]}")
     starts = "#### " if kind else "- "
@@ -119,22 +119,24 @@ def _cut(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _section(kind: PartKind, lines: Sequence[str], day: str) -> Recommendation:
-    title, said = lines[0].removeprefix("#### "), dict(map(_field, lines[1:]))
-    why, evidence = said.get("Why", ""), _cards(said.get("Evidence", ""))
+    title, fields = lines[0].removeprefix("#### "), dict(map(_field, lines[1:]))
+    why, evidence = fields.get("Why", ""), _cards(fields.get("Evidence", ""))
     if kind == "visits":
-        leg = _leg(*_matched(_LEG, said["Way there"]).groups()) if "Way there" in said else None
-        return PlaceVisit(title, said.get("Recommendation", ""), leg, why, evidence)
-    price, currency = _price(said.get("Price", UNPRICED))
+        leg = _leg(*_matched(_LEG, fields["Way there"]).groups()) if "Way there" in fields else None
+        return PlaceVisit(title, fields.get("Recommendation", ""), leg, why, evidence)
+    price, currency = _price(fields.get("Price", UNPRICED))
     if kind == "stay":
-        address, room = _matched(_STAY, said.get("Recommendation", "")).groups(default="")
+        address, room = _matched(_STAY, fields.get("Recommendation", "")).groups(default="")
         return HotelStay(title, address, room, price, currency, why, evidence)
     number, mode, depart_city, arrive_city = _matched(_WAY_TITLE, title).groups(default="")
-    times = _matched(_TIMES, said.get("Recommendation", ""))
-    depart_place, left, left_on, arrive_place, there, there_on, hours, minutes = times.groups()
+    times = _matched(_TIMES, fields.get("Recommendation", ""))
+    depart_place, departure, departure_day, arrive_place, there, there_on, hours, minutes = (
+        times.groups()
+    )
     return Journey(
         number,
         "flight" if mode == "flight" else "train",
-        f"{left_on or day}T{left}",
+        f"{departure_day or day}T{departure}",
         f"{there_on or day}T{there}",
         60 * int(hours or 0) + int(minutes or 0) if hours or minutes else None,
         price,
@@ -149,22 +151,22 @@ def _section(kind: PartKind, lines: Sequence[str], day: str) -> Recommendation:
 
 
 def _line(kind: PartKind, line: str, day: str) -> Recommendation:
-    said, cards = _matched(_ITEM, line).groups()
+    text, cards = _matched(_ITEM, line).groups()
     if kind == "visits":
-        name, minutes, mode = _matched(_COMPACT_VISIT, said).groups()
+        name, minutes, mode = _matched(_COMPACT_VISIT, text).groups()
         return PlaceVisit(
             name, leg=LocalLeg(mode, float(minutes)) if mode else None, evidence=_cards(cards)
         )
-    what, amount, currency = _matched(_PRICED, said).groups()
+    what, amount, currency = _matched(_PRICED, text).groups()
     price = float(amount) if amount else None
     if kind == "stay":
         return HotelStay(what, price=price, currency=currency or "", evidence=_cards(cards))
-    mode, number, left, left_on, there, later = _matched(_COMPACT_WAY, what).groups()
-    arrives_on = Date.fromisoformat(arrival_day(f"{left_on or day}T{left}", there)) + timedelta(
-        days=int(later or 0)
-    )
+    mode, number, departure, departure_day, there, later = _matched(_COMPACT_WAY, what).groups()
+    arrives_on = Date.fromisoformat(
+        arrival_day(f"{departure_day or day}T{departure}", there)
+    ) + timedelta(days=int(later or 0))
     mode_said: Literal["flight", "train"] = "flight" if mode == "flight" else "train"
-    moments = f"{left_on or day}T{left}", f"{arrives_on}T{there}"
+    moments = f"{departure_day or day}T{departure}", f"{arrives_on}T{there}"
     return Journey(
         number, mode_said, *moments, price=price, currency=currency or "", evidence=_cards(cards)
     )
@@ -174,11 +176,11 @@ def _leg(minutes: str, mode: str, far: str | None, origin: str | None) -> LocalL
     return LocalLeg(mode, float(minutes), origin or "", float(far) if far else None)
 
 
-def _price(said: str) -> tuple[float | None, str]:
-    if said == UNPRICED:
+def _price(text: str) -> tuple[float | None, str]:
+    if text == UNPRICED:
         return None, ""
-    found = _matched(_PRICE, said)
-    return float(found[1]), found[2]
+    match = _matched(_PRICE, text)
+    return float(match[1]), match[2]
 
 
 def _cards(text: str) -> tuple[Card, ...]:
@@ -186,8 +188,8 @@ def _cards(text: str) -> tuple[Card, ...]:
 
 
 def _field(line: str) -> tuple[str, str]:
-    found = _matched(re.compile(r"- \*\*([A-Z][a-z ]+)\*\*: (.*)"), line)
-    return found[1], found[2]
+    match = _matched(re.compile(r"- \*\*([A-Z][a-z ]+)\*\*: (.*)"), line)
+    return match[1], match[2]
 
 
 def _bullet(line: str) -> str:
@@ -197,7 +199,7 @@ def _bullet(line: str) -> str:
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> re.Match[str]:
-    found = pattern.fullmatch(text)
-    if found is None:
+    match = pattern.fullmatch(text)
+    if match is None:
         raise NotAdvice(f"not in the format of an answer: {text[:80]}")
-    return found
+    return match

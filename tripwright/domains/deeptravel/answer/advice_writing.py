@@ -74,18 +74,18 @@ def _section(item: Recommendation, part: AdvicePart) -> Iterator[str]:
             )
             yield f"#### {one_line(item.number)} {item.mode}{one_line(route, ' ')}"
             took = f" ({duration(item.minutes)})" if item.minutes is not None else ""
-            left = f"departs {_at(item.depart_place, item.departs_at, part)}"
+            departure = f"departs {_at(item.depart_place, item.departs_at, part)}"
             yield (
-                f"- **Recommendation**: {left}, arrives"
+                f"- **Recommendation**: {departure}, arrives"
                 f" {_at(item.arrive_place, item.arrives_at, part)}{took}"
             )
             yield f"- **Price**: {_price(item, ' per person')}"
         case HotelStay():
             yield f"#### {one_line(item.name)}"
-            if said := "; ".join(
+            if place := "; ".join(
                 filter(None, (one_line(item.address), one_line(item.room, "room: ")))
             ):
-                yield f"- **Recommendation**: {said}"
+                yield f"- **Recommendation**: {place}"
             yield f"- **Price**: {_price(item, f' for one room{_nights(part)}')}"
         case PlaceVisit():
             yield f"#### {one_line(item.name)}"
@@ -102,19 +102,19 @@ def _section(item: Recommendation, part: AdvicePart) -> Iterator[str]:
 def _line(item: Recommendation, part: AdvicePart) -> str:
     match item:
         case Journey():
-            expected = Date.fromisoformat(arrival_day(item.departs_at, item.arrives_at[11:16]))
-            later = (Date.fromisoformat(item.arrives_at[:10]) - expected).days
+            usual_day = Date.fromisoformat(arrival_day(item.departs_at, item.arrives_at[11:16]))
+            later = (Date.fromisoformat(item.arrives_at[:10]) - usual_day).days
             clocks = f"{_clock(item.departs_at, part)}-{item.arrives_at[11:16]}" + (
                 f" ({later:+d} day)" if later else ""
             )
-            said = f"{item.mode} {one_line(item.number)} {clocks}{_priced(item)}"
+            text = f"{item.mode} {one_line(item.number)} {clocks}{_priced(item)}"
         case HotelStay():
-            said = f"{one_line(item.name)}{_priced(item)}"
+            text = f"{one_line(item.name)}{_priced(item)}"
         case PlaceVisit():
-            said = one_line(item.name) + (
+            text = one_line(item.name) + (
                 f", {amount(item.leg.minutes)} min {one_line(item.leg.mode)}" if item.leg else ""
             )
-    return f"- {said}" + (f" {_cards(item.evidence)}" if item.evidence else "")
+    return f"- {text}" + (f" {_cards(item.evidence)}" if item.evidence else "")
 
 
 def arrival_day(departs_at: str, arrives: str) -> str:

@@ -25,50 +25,52 @@ from tripwright.domains.deeptravel.requests.intents import Wish
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
 
 
-def write_answer(found: Findings, brief: bool) -> str:
-    return write_markdown(advice_of(found, brief), compact=brief)
+def write_answer(findings: Findings, brief: bool) -> str:
+    return write_markdown(advice_of(findings, brief), compact=brief)
 
 
-def advice_of(found: Findings, brief: bool) -> Advice:
+def advice_of(findings: Findings, brief: bool) -> Advice:
     """`brief`: one recommendation in each part, and the alternatives among the risks, in a line."""
-    parts = list(_parts(found, brief))
+    parts = list(_parts(findings, brief))
     return Advice(
-        f"{words.trip(found.request)}.",
+        f"{words.trip(findings.request)}.",
         tuple(parts),
-        tuple(_brief_risks(found) if brief else _risks(found)),
+        tuple(_brief_risks(findings) if brief else _risks(findings)),
     )
 
 
-def _parts(found: Findings, brief: bool) -> Iterator[AdvicePart]:
-    request, most = found.request, 1 if brief else 2
-    note = _way_note(found.there, request, found.searched.get("there", []), words.OF_WAY_THERE)
+def _parts(findings: Findings, brief: bool) -> Iterator[AdvicePart]:
+    request, most = findings.request, 1 if brief else 2
+    note = _way_note(
+        findings.there, request, findings.searched.get("there", []), words.OF_WAY_THERE
+    )
     yield AdvicePart(
         "outbound",
         request.depart_date,
         None,
-        tuple(_ways(found.there, request, most, words.OF_WAY_THERE)),
+        tuple(_ways(findings.there, request, most, words.OF_WAY_THERE)),
         note,
     )
     if intents.nights_of(request):
         until = intents.checkout_of(request)
         yield AdvicePart(
-            "stay", request.depart_date, until, tuple(_stays(found, most)), _stay_note(found)
+            "stay", request.depart_date, until, tuple(_stays(findings, most)), _stay_note(findings)
         )
-    if found.back is not None and request.return_date:
+    if findings.back is not None and request.return_date:
         note = _way_note(
-            found.back, request, found.searched.get("back", []), words.OF_WAY_BACK, back=True
+            findings.back, request, findings.searched.get("back", []), words.OF_WAY_BACK, back=True
         )
         yield AdvicePart(
             "return",
             request.return_date,
             None,
-            tuple(_ways(found.back, request, most, words.OF_WAY_BACK)),
+            tuple(_ways(findings.back, request, most, words.OF_WAY_BACK)),
             note,
         )
     if request.visit:
-        missing = [place for place in request.visit if place not in found.visits]
-        note = f"The way to {' and '.join(missing)} is not known." if missing else ""
-        yield AdvicePart("visits", items=tuple(_visits(found)), note=note)
+        lacking = [place for place in request.visit if place not in findings.visits]
+        note = f"The way to {' and '.join(lacking)} is not known." if lacking else ""
+        yield AdvicePart("visits", items=tuple(_visits(findings)), note=note)
 
 
 def _ways(
@@ -94,27 +96,27 @@ def _ways(
         )
 
 
-def _stays(found: Findings, most: int) -> Iterator[HotelStay]:
-    for place, row in enumerate(found.stay.rows[:most]):
+def _stays(findings: Findings, most: int) -> Iterator[HotelStay]:
+    for place, row in enumerate(findings.stay.rows[:most]):
         offer: HotelOffer = row.record
         cards: tuple[Card, ...] = (row.card,)
         why = _why(
-            found.stay,
+            findings.stay,
             place,
             words.wished(
-                found.request, tuple(kind for kind in words.OF_STAY if kind != "hotel_near")
+                findings.request, tuple(kind for kind in words.OF_STAY if kind != "hotel_near")
             ),
         )
-        if (way := found.near.get(offer.name)) is not None:
+        if (way := findings.near.get(offer.name)) is not None:
             cards += (way.card,)
-            why += f"; {amount(way.record.distance_km)} km from {found.request.hotel_near}"
+            why += f"; {amount(way.record.distance_km)} km from {findings.request.hotel_near}"
         price, paid_in = (offer.price.amount, offer.price.currency) if offer.price else (None, "")
         yield HotelStay(offer.name, offer.address, offer.room, price, paid_in, why, cards)
 
 
-def _visits(found: Findings) -> Iterator[PlaceVisit]:
-    for name in found.request.visit:
-        at, way = found.places.get(name), found.visits.get(name)
+def _visits(findings: Findings) -> Iterator[PlaceVisit]:
+    for name in findings.request.visit:
+        at, way = findings.places.get(name), findings.visits.get(name)
         if way is None and at is None:
             continue
         leg = (
@@ -132,17 +134,17 @@ def _visits(found: Findings) -> Iterator[PlaceVisit]:
         )
 
 
-def _why(choice: Choice, place: int, wished: str) -> str:
+def _why(choice: Choice, place: int, wishes: str) -> str:
     """The first is the cheapest of those that do what is wished, or the closest to it."""
     if choice.unmet:
         return "the closest to what was asked that was found" if place == 0 else "the next closest"
     if place:
-        return f"{wished}; next in price" if wished else "next in price"
+        return f"{wishes}; next in price" if wishes else "next in price"
     if choice.rows[0].record.price is None:
-        return wished or "fits the trip; ask for its price"
+        return wishes or "fits the trip; ask for its price"
     if not choice.cheapest:
-        return wished or "fits the trip and the party"
-    return f"{wished}, and is the cheapest that does" if wished else "the cheapest that was found"
+        return wishes or "fits the trip and the party"
+    return f"{wishes}, and is the cheapest that does" if wishes else "the cheapest that was found"
 
 
 def _way_note(
@@ -165,22 +167,22 @@ def _way_note(
     return ""
 
 
-def _stay_note(found: Findings) -> str:
-    if not found.stay.rows:
-        return f"No hotel in {found.request.destination} was found for these nights."
-    if "hotel_near" in found.stay.unmet and not found.near:
-        return f"How near a hotel is to {found.request.hotel_near} is not known."
-    if found.stay.unmet:
+def _stay_note(findings: Findings) -> str:
+    if not findings.stay.rows:
+        return f"No hotel in {findings.request.destination} was found for these nights."
+    if "hotel_near" in findings.stay.unmet and not findings.near:
+        return f"How near a hotel is to {findings.request.hotel_near} is not known."
+    if findings.stay.unmet:
         return (
-            f"No hotel was found that {words.wishes(found.request, found.stay.unmet)}; the closest"
+            f"No hotel was found that {words.wishes(findings.request, findings.stay.unmet)}; the closest"
             " is shown."
         )
     return ""
 
 
-def _risks(found: Findings) -> Iterator[str]:
-    yield from _total(found)
-    for choice in filter(None, (found.there, found.stay, found.back)):
+def _risks(findings: Findings) -> Iterator[str]:
+    yield from _total(findings)
+    for choice in filter(None, (findings.there, findings.stay, findings.back)):
         if len(choice.rows) > 1:
             first, second = (_name(row) for row in choice.rows)
             yield f"If {first} is sold out, {second} is the alternative."
@@ -188,43 +190,45 @@ def _risks(found: Findings) -> Iterator[str]:
             yield f"For {_name(choice.rows[0])} no alternative was found that fits; book it early."
     if any(
         row.record.price is None
-        for choice in filter(None, (found.there, found.stay, found.back))
+        for choice in filter(None, (findings.there, findings.stay, findings.back))
         for row in choice.rows
     ):
         yield "Some prices are not stated by the source; ask for them before booking."
     yield "Prices may change until they are booked."
 
 
-def _total(found: Findings) -> Iterator[str]:
-    request, budget = found.request, found.request.total_budget
-    if found.total is None:
+def _total(findings: Findings) -> Iterator[str]:
+    request, budget = findings.request, findings.request.total_budget
+    if findings.total is None:
         if budget is not None:
             yield (
                 "A price is missing, so the total cannot be held against the budget of"
                 f" {amount(budget)} {request.currency}."
             )
         return
-    said = f"The first recommendations come to {amount(found.total)} {request.currency} in all"
+    sentence = (
+        f"The first recommendations come to {amount(findings.total)} {request.currency} in all"
+    )
     if budget is None:
         return
-    if found.total <= budget:
-        yield f"{said}, within the budget of {amount(budget)} {request.currency}."
+    if findings.total <= budget:
+        yield f"{sentence}, within the budget of {amount(budget)} {request.currency}."
     else:
         yield (
-            f"{said}, which is over the budget of {amount(budget)} {request.currency}: nothing"
+            f"{sentence}, which is over the budget of {amount(budget)} {request.currency}: nothing"
             " cheaper was found."
         )
 
 
-def _brief_risks(found: Findings) -> Iterator[str]:
+def _brief_risks(findings: Findings) -> Iterator[str]:
     """One line: the first alternative there is, with its card; or that the total is too much."""
     if (
-        found.total is not None
-        and found.request.total_budget is not None
-        and found.total > found.request.total_budget
+        findings.total is not None
+        and findings.request.total_budget is not None
+        and findings.total > findings.request.total_budget
     ):
         yield "The total is over the budget."
-    for choice in filter(None, (found.there, found.back, found.stay)):
+    for choice in filter(None, (findings.there, findings.back, findings.stay)):
         if len(choice.rows) > 1:
             yield f"If {_name(choice.rows[0])} is sold out: {_said(choice.rows[1])}"
             return

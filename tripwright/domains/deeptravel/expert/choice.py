@@ -41,8 +41,8 @@ def choose(
 ) -> Choice:
     """`odd` rows come after all others: they arrive on another day than the trip is planned for, or
     are too small for the party."""
-    judged = [(row, tuple(unmet(row.record))) for row in rows]
-    ranked = sorted(judged, key=lambda entry: (len(entry[1]), odd(entry[0]), *_rank(entry[0])))
+    verdicts = [(row, tuple(unmet(row.record))) for row in rows]
+    ranked = sorted(verdicts, key=lambda entry: (len(entry[1]), odd(entry[0]), *_rank(entry[0])))
     if not ranked:
         return Choice()
     first, missed = ranked[0]
@@ -51,7 +51,7 @@ def choose(
         for row, also in ranked[1:]
         if also == missed and _is_another(row, first) and odd(row) == odd(first)
     ]
-    rivals = [row for row, also in judged if isinstance(row.record, HotelOffer) or not also]
+    rivals = [row for row, also in verdicts if isinstance(row.record, HotelOffer) or not also]
     cheapest = math.isfinite(_price(first)) and all(_price(first) <= _price(row) for row in rivals)
     return Choice((first, *others[:1]), missed, cheapest, odd(first))
 
@@ -73,42 +73,42 @@ def choose_stay(
     """Rooms that are too small for the party only where nothing else was found. Where a hotel is to
     be near a place, one of those from which the way was looked up; if none of these is near, the
     nearest."""
-    found = hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
+    offers = hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     far = {row: km for row in hotels if (km := km_away(row.record)) is not None}
     if far and request.hotel_near:
         near = [row for row, km in far.items() if km <= intents.NEAR_KM]
         hotels = near or [min(far, key=lambda row: far[row])]
     fitting = {row for row in hotels if intents.holds(row.record, request)} or set(hotels)
-    chosen = choose(
+    choice = choose(
         hotels,
         lambda record: intents.unmet_stay(request, record, km_away(record)),
         lambda row: row not in fitting,
     )
-    price = _price(chosen.rows[0]) if chosen.rows else 0.0
-    return replace(chosen, cheapest=chosen.cheapest and all(price <= _price(row) for row in found))
+    price = _price(choice.rows[0]) if choice.rows else 0.0
+    return replace(choice, cheapest=choice.cheapest and all(price <= _price(row) for row in offers))
 
 
 def within_budget(
     request: TravelRequest, ways: Sequence[Choice], stay: Choice
 ) -> tuple[list[Choice], Choice]:
     """Without those second choices that, taken together, would go beyond the total budget."""
-    left = request.total_budget
+    rest = request.total_budget
     total = total_of(request, ways, stay)
-    if left is None or total is None:
+    if rest is None or total is None:
         return list(ways), stay
-    left -= total
-    kept = []
+    rest -= total
+    choices = []
     for choice, times in chain(
         ((way, request.party_size) for way in ways), ((stay, intents.rooms_of(request)),)
     ):
         if len(choice.rows) > 1:
             more = times * (_price(choice.rows[1]) - _price(choice.rows[0]))
-            if more > max(left, 0):
+            if more > max(rest, 0):
                 choice = replace(choice, rows=choice.rows[:1])
             else:
-                left -= max(more, 0)
-        kept.append(choice)
-    return kept[:-1], kept[-1]
+                rest -= max(more, 0)
+        choices.append(choice)
+    return choices[:-1], choices[-1]
 
 
 def total_of(request: TravelRequest, ways: Iterable[Choice], stay: Choice) -> float | None:

@@ -21,7 +21,7 @@ def by_promise(
     cheapest first, then the others by distance."""
     hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
     fitting = [row for row in hotels if intents.holds(row.record, request)] or hotels
-    wanted = [
+    candidates = [
         row for row in fitting if not set(intents.unmet_stay(request, row.record, 0.0))
     ] or fitting
 
@@ -32,7 +32,7 @@ def by_promise(
             return (0.0, price)
         return (km, price)
 
-    return sorted(wanted, key=rank)
+    return sorted(candidates, key=rank)
 
 
 def shortest(answer: SeenAnswer | None) -> SeenRow | None:

@@ -91,8 +91,11 @@ class _Play:
             if self.findings.stay.rows or not self.nights
             else None
         )
-        kept, self.findings.stay = within_budget(self.request, ways, self.findings.stay)
-        self.findings.there, self.findings.back = kept[0], kept[1] if back is not None else None
+        choices, self.findings.stay = within_budget(self.request, ways, self.findings.stay)
+        self.findings.there, self.findings.back = (
+            choices[0],
+            choices[1] if back is not None else None,
+        )
         say(
             self.session,
             self.thoughts.before_answer(self.findings)
@@ -153,7 +156,7 @@ class _Play:
         ends = (
             (request.destination, request.origin) if back else (request.origin, request.destination)
         )
-        asked = {
+        arguments = {
             "depart_city_name": ends[0],
             "arrival_city_name": ends[1],
             "depart_date": request.return_date if back else request.depart_date,
@@ -166,14 +169,16 @@ class _Play:
             compare = not self.brief or request.total_budget is not None
             if choice.meets and not (compare and self.left > later + self._unsure(back)):
                 break
-            answer = self._ask(f"{mode}_search", **asked) if self.left > later or not rows else None
+            answer = (
+                self._ask(f"{mode}_search", **arguments) if self.left > later or not rows else None
+            )
             if answer is not None:
                 self.findings.searched.setdefault("back" if back else "there", []).append(mode)
                 rows += answer.rows
                 choice = choose_way(request, rows, back, first.record if first else None)
                 self.thoughts.chose(choice)
         if not choice.meets and request.transport != "flight" and self.left > later:
-            changing = self._ask("train_search", **asked, is_transfer=1)
+            changing = self._ask("train_search", **arguments, is_transfer=1)
             choice = choose_way(
                 request,
                 [*rows, *(changing.rows if changing else ())],
@@ -209,16 +214,16 @@ class _Play:
 
     def _stay(self) -> None:
         request, later = self.request, self._needed("stay")
-        asked = {
+        arguments = {
             "city_name": request.destination,
             "checkin_date": request.depart_date,
             "checkout_date": intents.checkout_of(request),
         }
-        named = {"hotel_name": request.hotel} if request.hotel else {}
-        answer = self._ask("hotel_search", **asked, **named)
+        by_name = {"hotel_name": request.hotel} if request.hotel else {}
+        answer = self._ask("hotel_search", **arguments, **by_name)
         rows = list(answer.rows) if answer else []
-        if not rows and named and self.left > later:
-            answer = self._ask("hotel_search", **asked)
+        if not rows and by_name and self.left > later:
+            answer = self._ask("hotel_search", **arguments)
             rows = list(answer.rows) if answer else []
         self.findings.stay_note = answer.note if answer and not rows else ""
         if request.hotel_near and rows:
@@ -261,7 +266,7 @@ class _Play:
     def _placed(
         self, names: Sequence[str], answer: SeenAnswer | None
     ) -> dict[str, PointOfInterest]:
-        found = {}
+        places = {}
         for row in answer.rows if answer else ():
             name = next(
                 (
@@ -273,8 +278,8 @@ class _Play:
                 None,
             )
             if name is not None:
-                found[name], self.findings.places[name] = row.record, row
-        return found
+                places[name], self.findings.places[name] = row.record, row
+        return places
 
     # ---- visits
 
@@ -314,9 +319,9 @@ class _Play:
         if self.findings.there.first is None:
             return ""
         way = self.findings.there.first.record
-        named = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
-        if named:
-            return str(named)
+        place = way.arrive_airport if isinstance(way, FlightOffer) else way.arrive_station
+        if place:
+            return str(place)
         answer = self._ask(
             "poi_search",
             query=STARTS.get(type(way), "train station"),

@@ -44,9 +44,9 @@ def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
     if call.rows is None:
         return SeenAnswer(())
     rows = []
-    for row, shown in enumerate(call.rows.records(), start=call.rows.first):
+    for row, values in enumerate(call.rows.records(), start=call.rows.first):
         record = _record(
-            {name: value for name, value in shown.items() if value is not None and value != ""},
+            {name: value for name, value in values.items() if value is not None and value != ""},
             call,
             currency,
         )
@@ -55,9 +55,9 @@ def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
     return SeenAnswer(tuple(rows), call.rows.note)
 
 
-def _record(shown: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
+def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
     # ways to an airport stand among its flights
-    kind: type[Any] | None = RouteLeg if "mode" in shown else RECORDS.get(call.name)
+    kind: type[Any] | None = RouteLeg if "mode" in values else RECORDS.get(call.name)
     if kind is None:
         return None
     unsaid = {
@@ -65,18 +65,20 @@ def _record(shown: dict[str, Any], call: ToolCall, currency: str) -> Record | No
         for field in fields(kind)
         if field.default is MISSING
     }
-    asked = {
+    arguments = {
         name: call.arguments[argument]
         for name, argument in _COMPLETED.items()
         if argument in call.arguments
     }
     names = {field.name for field in fields(kind)}
-    known = {name: value for name, value in {**unsaid, **asked, **shown}.items() if name in names}
-    if "price" in shown:
-        known["price"] = Money(float(shown["price"]), shown.get("currency", currency))
-    if "departs_at" in known and not _with_day(known, call.arguments.get("depart_date")):
+    attributes = {
+        name: value for name, value in {**unsaid, **arguments, **values}.items() if name in names
+    }
+    if "price" in values:
+        attributes["price"] = Money(float(values["price"]), values.get("currency", currency))
+    if "departs_at" in attributes and not _with_day(attributes, call.arguments.get("depart_date")):
         return None
-    record: Record = kind(**known)
+    record: Record = kind(**attributes)
     return record
 
 

@@ -62,23 +62,23 @@ class Thoughts:
             wishes = words.wished(
                 self._request, tuple(wish for wish in wishes_of(self._request) if wish in _SAID)
             )
-            asked = f" What is wished: {wishes}." if wishes else ""
-            return f"<think>{words.trip(self._request)}.{asked} {_next(tool, arguments)}</think>\n"
+            call = f" What is wished: {wishes}." if wishes else ""
+            return f"<think>{words.trip(self._request)}.{call} {_next(tool, arguments)}</think>\n"
         saw = self._saw or "No answer came."
         return f"<tool_response_thinking>{saw}</tool_response_thinking>\n<tool_call_thinking>{_next(tool, arguments)}</tool_call_thinking>\n"  # noqa: E501
 
-    def before_answer(self, found: Findings) -> str:
+    def before_answer(self, findings: Findings) -> str:
         if self._silent:
             return ""
         met = all(
             choice.meets
-            for choice in (found.there, found.back, found.stay)
+            for choice in (findings.there, findings.back, findings.stay)
             if choice is not None and choice.rows
         )
         over = (
-            found.total is not None
-            and found.request.total_budget is not None
-            and found.total > found.request.total_budget
+            findings.total is not None
+            and findings.request.total_budget is not None
+            and findings.total > findings.request.total_budget
         )
         rest = (
             "Everything asked for is met."
@@ -95,25 +95,27 @@ class Thoughts:
 _SAID = frozenset((*words.OF_WAY_THERE, *words.OF_WAY_BACK, *words.OF_STAY))
 
 
-def _next(tool: str, said: dict[str, Any]) -> str:
+def _next(tool: str, arguments: dict[str, Any]) -> str:
     if tool in ("flight_search", "train_search"):
         what = (
             "flights"
             if tool == "flight_search"
             else "trains, also with a change,"
-            if said.get("is_transfer")
+            if arguments.get("is_transfer")
             else "trains"
         )
         return (
-            f"I look for {what} from {said['depart_city_name']} to {said['arrival_city_name']} on"
-            f" {said['depart_date']}."
+            f"I look for {what} from {arguments['depart_city_name']} to {arguments['arrival_city_name']} on"
+            f" {arguments['depart_date']}."
         )
     if tool == "hotel_search":
-        called = f" called {said['hotel_name']}" if said.get("hotel_name") else ""
+        called = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
         return (
-            f"I look for a hotel{called} in {said['city_name']} from {said['checkin_date']} to"
-            f" {said['checkout_date']}."
+            f"I look for a hotel{called} in {arguments['city_name']} from {arguments['checkin_date']} to"
+            f" {arguments['checkout_date']}."
         )
     if tool == "route_planning":
-        return f"I look up the way from {said['origin_name']} to {said['destination_name']}."
-    return f"I look up where to find {said['query']} in {said['city_name']}."
+        return (
+            f"I look up the way from {arguments['origin_name']} to {arguments['destination_name']}."
+        )
+    return f"I look up where to find {arguments['query']} in {arguments['city_name']}."

@@ -30,7 +30,7 @@ def people(count: int) -> str:
 def wish(request: TravelRequest, kind: Wish) -> str:
     """As something that a row does: 'arrives by 15:00'."""
     money = f" {request.currency}"
-    said = {
+    words = {
         "transport": f"is a {request.transport}",
         "depart_after": f"departs not before {request.depart_after}",
         "arrive_by": f"arrives by {request.arrive_by}",
@@ -40,7 +40,7 @@ def wish(request: TravelRequest, kind: Wish) -> str:
         "hotel": f"is {request.hotel}",
         "hotel_near": f"is near {request.hotel_near}",
     }
-    return said[kind]
+    return words[kind]
 
 
 def wishes(request: TravelRequest, kinds: Sequence[Wish]) -> str:

@@ -74,18 +74,18 @@ def measured(
 ) -> dict[str, Tried]:
     """Id → attempts, of the requests that were tried at least so often. Raises UserError where
     there are none."""
-    found = {
+    rates = {
         request.id: tried
         for request in requests
         if (tried := attempts.get(request.query)) and tried.attempts >= least
     }
-    if not found:
+    if not rates:
         raise UserError(
             f"None of the {len(requests)} requests has {least} scored attempts (requests tried at"
             f" all: {sum(request.query in attempts for request in requests)}). Run each several"
             " times first."
         )
-    return found
+    return rates
 
 
 def staged(

@@ -23,7 +23,7 @@ def iter_requests(path: str | Path) -> Iterator[tuple[int, TravelRequest]]:
 def read_requests(path: str | Path) -> list[TravelRequest]:
     """All of them. Raises UserError, also where there are none, where one has no id, or where two
     have the same."""
-    found: list[TravelRequest] = []
+    requests: list[TravelRequest] = []
     lines: dict[str, int] = {}
     for number, request in iter_requests(path):
         if not request.id:
@@ -36,12 +36,12 @@ def read_requests(path: str | Path) -> list[TravelRequest]:
                 f"{path}:{number}: the id '{request.id}' is that of line {lines[request.id]} too."
             )
         lines[request.id] = number
-        found.append(request)
-    if not found:
+        requests.append(request)
+    if not requests:
         raise UserError(
             f"No requests in '{path}'. Expected a JSONL file, as made by 'tripwright request make'."
         )
-    return found
+    return requests
 
 
 def write_requests(path: Path, requests: Iterable[TravelRequest]) -> None:

@@ -146,14 +146,14 @@ def rooms_of(request: TravelRequest) -> int:
 
 def holds(offer: HotelOffer, request: TravelRequest) -> bool:
     """Whether the party fits into its rooms, as far as the hotel says for how many one is."""
-    said = re.search(r"up to (\d+) guest", offer.room)
-    return said is None or int(said[1]) * rooms_of(request) >= request.party_size
+    capacity = re.search(r"up to (\d+) guest", offer.room)
+    return capacity is None or int(capacity[1]) * rooms_of(request) >= request.party_size
 
 
-def is_called(name: str, asked: str) -> bool:
+def is_called(name: str, words: str) -> bool:
     """Whether a hotel has the name asked for, or is of that chain: its words stand in the hotel's
     name one after the other."""
-    return f" {' '.join(asked.casefold().split())} " in f" {' '.join(name.casefold().split())} "
+    return f" {' '.join(words.casefold().split())} " in f" {' '.join(name.casefold().split())} "
 
 
 def total_price(
@@ -199,14 +199,14 @@ def _right_transport(request: TravelRequest, offer: Offer) -> bool:
 def request_key(request: TravelRequest) -> tuple[object, ...]:
     """Two requests are the same if they ask for the same trip with the same wishes, whatever the
     words and amounts of money."""
-    said = request.model_dump(exclude={"id", "query", "level", "total_budget", "nightly_budget"})
-    return (*said.values(), request.total_budget is None, request.nightly_budget is None)
+    values = request.model_dump(exclude={"id", "query", "level", "total_budget", "nightly_budget"})
+    return (*values.values(), request.total_budget is None, request.nightly_budget is None)
 
 
-def spread(found: Sequence[Combination]) -> dict[str, int]:
+def spread(combinations: Sequence[Combination]) -> dict[str, int]:
     """How often each intent is stated, for reports."""
     counts: dict[str, int] = {}
-    for combination in found:
+    for combination in combinations:
         for name in (combination.shape, *combination.wishes):
             counts[name] = counts.get(name, 0) + 1
     return counts

@@ -57,29 +57,29 @@ def draw(
         if request.return_date
         else []
     )
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if "transport" in wishes:
-        said["transport"] = _transport(rng, there, back, request)
-        there, back = (_by(rows, said["transport"]) for rows in (there, back))
+        fields["transport"] = _transport(rng, there, back, request)
+        there, back = (_by(rows, fields["transport"]) for rows in (there, back))
     outbound = _any(rng, there, "no way there")
-    said |= _clocks(rng, outbound, wishes, "depart_after", "arrive_by")
+    fields |= _clocks(rng, outbound, wishes, "depart_after", "arrive_by")
     ways = [outbound]
     if request.return_date:
         ways.append(_any(rng, back, "no way back"))
-        said |= _clocks(rng, ways[1], wishes, "return_after", "return_by")
+        fields |= _clocks(rng, ways[1], wishes, "return_after", "return_by")
     stay = None
     if combination.shape != "one_way":
-        stay = _stay(rng, survey, request, wishes, said)
+        stay = _stay(rng, survey, request, wishes, fields)
     if "visit" in wishes:
-        said["visit"] = _visits(rng, survey, request, said.get("hotel_near"))
+        fields["visit"] = _visits(rng, survey, request, fields.get("hotel_near"))
     if "total_budget" in wishes:
         total = intents.total_of(
             request, [way.record for way in ways], stay.record if stay else None
         )
         if total is None or not total.amount:
             raise Rejected("a price is not known")
-        said |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
-    request = TravelRequest(**{**request.record(), **said})
+        fields |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
+    request = TravelRequest(**{**request.record(), **fields})
     proof = prove(request, survey)
     if not isinstance(proof, Proof):
         raise Rejected(f"no proof: {proof}")
@@ -129,18 +129,18 @@ def _by(rows: list[AnswerRow], mode: str) -> list[AnswerRow]:
 def _clocks(
     rng: random.Random, way: AnswerRow, wishes: set[Wish], after: Wish, by: Wish
 ) -> dict[str, str]:
-    said: dict[str, str] = {}
+    clocks: dict[str, str] = {}
     if after in wishes:
         latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
         if latest < EARLIEST_WISH:
             raise Rejected("it leaves too early for a wish")
-        said[after] = _clock(latest // 30 * 30)
+        clocks[after] = _clock(latest // 30 * 30)
     if by in wishes:
         earliest = -(-(_minutes(way.record.arrives_at) + rng.choice(SLACK_MINUTES)) // 30) * 30
         if earliest > LAST_HALF_HOUR:
             raise Rejected("it arrives too late for a wish")
-        said[by] = _clock(earliest)
-    return said
+        clocks[by] = _clock(earliest)
+    return clocks
 
 
 def _stay(
@@ -148,7 +148,7 @@ def _stay(
     survey: TripSurvey,
     request: TravelRequest,
     wishes: set[Wish],
-    said: dict[str, Any],
+    fields: dict[str, Any],
 ) -> AnswerRow:
     stays = survey.stays(request)
     if not stays:
@@ -158,7 +158,7 @@ def _stay(
         place = _any(
             rng, survey.places(SIGHT, request.destination), "no place to be near"
         ).record.name
-        said["hotel_near"] = place
+        fields["hotel_near"] = place
         stays = [
             row
             for row in stays
@@ -170,12 +170,12 @@ def _stay(
         if stay.record.price is None:
             raise Rejected("a price is not known")
         price = stay.record.price
-        said |= {
+        fields |= {
             "nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5),
             "currency": price.currency,
         }
     if "hotel" in wishes:
-        said["hotel"] = _chain(rng, stay.record, [row.record for row in stays])
+        fields["hotel"] = _chain(rng, stay.record, [row.record for row in stays])
     return stay
 
 

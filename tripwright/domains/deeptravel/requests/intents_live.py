@@ -44,9 +44,9 @@ class LiveAsker:
         if tool not in self._source.tools:
             return _NOTHING
         try:
-            found = answer_of(self._source, tool, arguments, tool)
+            answer = answer_of(self._source, tool, arguments, tool)
         except ToolError:
-            found = _NOTHING
+            answer = _NOTHING
         except ProviderFault as fault:
             self._faults += 1
             if self._faults >= MOST_FAULTS:
@@ -56,7 +56,7 @@ class LiveAsker:
                 ) from None
             raise Rejected(f"{tool} was not answered") from None
         self._faults = 0
-        return found
+        return answer
 
 
 def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
@@ -85,13 +85,13 @@ def named_places(cities: str, days: str) -> RequestScope:
             f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities,"
             " expected at least two."
         )
-    found = {day for part in days.split(",") if part.strip() for day in _days(part.strip())}
-    if not found or len(found) > MOST_DAYS:
+    dates = {day for part in days.split(",") if part.strip() for day in _days(part.strip())}
+    if not dates or len(dates) > MOST_DAYS:
         raise UserError(
-            f"--days '{days}' names {len(found)} days, expected 1 to {MOST_DAYS}, as in"
+            f"--days '{days}' names {len(dates)} days, expected 1 to {MOST_DAYS}, as in"
             " 2026-06-26..2026-06-30,2026-07-04."
         )
-    return RequestScope(tuple(names), tuple(sorted(found)))
+    return RequestScope(tuple(names), tuple(sorted(dates)))
 
 
 def _days(part: str) -> list[str]:

@@ -98,7 +98,7 @@ def make_requests(
     """
     left = quotas(count, weights or PAPER_LEVELS[constraints])
     order = _Order(constraints, seed, possible)
-    made: list[ProvenRequest] = []
+    requests: list[ProvenRequest] = []
     tally, seen, texts = RequestTally(), set(excluded), set[str]()
     for number in range(count):
         for attempt in range(MOST_DRAWS):
@@ -107,7 +107,7 @@ def make_requests(
                 combination = order.take(left)
             try:
                 drawn = draw(rng, places, survey, combination)
-                found = _finished(rng, drawn, f"{constraints}-{seed}-{number}", left, seen, texts)
+                proven = _finished(rng, drawn, f"{constraints}-{seed}-{number}", left, seen, texts)
             except Rejected as reason:
                 tally.rejected[str(reason)] += 1
                 if report:
@@ -115,9 +115,9 @@ def make_requests(
                 continue
             level = level_of(*drawn)
             left[level] -= 1
-            seen.add(intents.request_key(found.request))
-            texts.add(found.request.query)
-            made.append(found)
+            seen.add(intents.request_key(proven.request))
+            texts.add(proven.request.query)
+            requests.append(proven)
             tally.levels[level] += 1
             tally.combinations.append(combination)
             break
@@ -131,7 +131,7 @@ def make_requests(
             )
         if report:
             report(tally)
-    return made, tally
+    return requests, tally
 
 
 def _finished(
@@ -167,14 +167,15 @@ class _Order:
     def __init__(
         self, constraints: Constraints, seed: int, possible: Callable[[Combination], bool]
     ):
-        asked = (
+        every = (
             c
             for c in intents.enumerate_combinations()
             if constraints == "mixed" or bool(c.wishes) == (constraints == "with")
         )
-        found = [combination for combination in asked if possible(combination)]
+        combinations = [combination for combination in every if possible(combination)]
         self._rng = random.Random(f"{seed}/order")
-        plain, wishing = [c for c in found if not c.wishes], [c for c in found if c.wishes]
+        plain = [each for each in combinations if not each.wishes]
+        wishing = [each for each in combinations if each.wishes]
         self._kinds = [_Cycle(kind, self._rng) for kind in (plain, wishing) if kind]
 
     def take(self, left: Mapping[Level, int]) -> Combination:
@@ -183,7 +184,7 @@ class _Order:
         kinds = [
             kind
             for kind in self._kinds
-            if any(_may_give(combination, left) for combination in kind.found)
+            if any(_may_give(combination, left) for combination in kind.combinations)
         ]
         if not kinds:
             levels = " or ".join(level for level, number in left.items() if number)
@@ -195,8 +196,8 @@ class _Order:
 
 
 class _Cycle:
-    def __init__(self, found: list[Combination], rng: random.Random):
-        self.found, self._rng = found, rng
+    def __init__(self, combinations: list[Combination], rng: random.Random):
+        self.combinations, self._rng = combinations, rng
         self._queue: list[Combination] = []
 
     def next(self, wanted: Callable[[Combination], bool]) -> Combination:
@@ -207,7 +208,7 @@ class _Cycle:
         )
         if place is not None:
             return self._queue.pop(place)
-        fresh = list(self.found)
+        fresh = list(self.combinations)
         self._rng.shuffle(fresh)
         self._queue += fresh
         return self.next(wanted)

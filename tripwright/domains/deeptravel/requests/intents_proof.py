@@ -90,11 +90,11 @@ class TripSurvey:
         if key not in self._known:
             if len(self._known) > 20_000:
                 self._known.clear()
-            found = self._asker.ask(tool, arguments)
+            answer = self._asker.ask(tool, arguments)
             self.asked += 1
             self._known[key] = [
                 AnswerRow(tool, arguments, number, record)
-                for number, record in enumerate(found.records, start=1)
+                for number, record in enumerate(answer.records, start=1)
             ]
         return self._known[key]
 
@@ -161,12 +161,12 @@ def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
     if intents.nights_of(request):
         near = _near(request, survey)
         rooms = [row for row in survey.stays(request) if intents.holds(row.record, request)]
-        found = _cheapest(
+        room = _cheapest(
             rooms, lambda offer: _unmet_stay(request, offer, near(offer)), "stay", choices
         )
-        if isinstance(found, str):
-            return found
-        stay = found
+        if isinstance(room, str):
+            return room
+        stay = room
         taken.append(("stay", stay))
         if request.hotel_near:
             taken.append(("near", _way_from(stay, request.hotel_near, survey)))

@@ -31,20 +31,20 @@ class UnreadableRequest(ValueError):
 
 def read_request(text: str) -> TravelRequest:
     """The request that the words ask for, without id and level. Raises Unreadable."""
-    said = _main(text)
+    groups = _main(text)
     fields: dict[str, Any] = {
-        "origin": said["org"],
-        "destination": said["dest"],
+        "origin": groups["org"],
+        "destination": groups["dest"],
         "party_size": _party(text),
         "query": text,
     }
     try:
-        fields["depart_date"] = slots.day_read(said["depart"])
-        if said.get("nights"):
-            fields["nights"] = slots.number_read(said["nights"].split()[0])
-        if said.get("back"):
-            fields["return_date"] = slots.day_read(said["back"])
-        elif "nights" in fields and "way_back" in said:
+        fields["depart_date"] = slots.day_read(groups["depart"])
+        if groups.get("nights"):
+            fields["nights"] = slots.number_read(groups["nights"].split()[0])
+        if groups.get("back"):
+            fields["return_date"] = slots.day_read(groups["back"])
+        elif "nights" in fields and "way_back" in groups:
             fields["return_date"] = Date.fromordinal(
                 Date.fromisoformat(fields["depart_date"]).toordinal() + fields["nights"]
             ).isoformat()
@@ -60,14 +60,14 @@ def read_request(text: str) -> TravelRequest:
 def _main(text: str) -> dict[str, str]:
     """The longest reading of the route and the days: "on {depart}, one way" may go on with a
     stay."""
-    found = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
-    if not found:
+    matches = [(match, tables) for pattern, tables in _routes() for match in pattern.finditer(text)]
+    if not matches:
         raise UnreadableRequest(
             "expected where from, where to and when, as in 'from A to B on 2026-06-26, returning on"
             " 2026-06-28'"
         )
-    start = min(match.start() for match, _ in found)
-    here = [(match, back) for match, back in found if match.start() == start]
+    start = min(match.start() for match, _ in matches)
+    here = [(match, back) for match, back in matches if match.start() == start]
     match, back = max(
         here, key=lambda entry: (entry[0].end(), -len(entry[0]["org"]) - len(entry[0]["dest"]))
     )

@@ -146,12 +146,12 @@ def _differs(words: str, request: TravelRequest) -> str | None:
         read = read_request(words)
     except UnreadableRequest as problem:
         return f"the new words cannot be read: {problem}"
-    said, wanted = (_compared(one) for one in (read, request))
-    if wrong := [name for name in wanted if said[name] != wanted[name]]:
+    new, old = (_compared(one) for one in (read, request))
+    if wrong := [name for name in old if new[name] != old[name]]:
         name = wrong[0]
         return (
-            f"the new words say {name.replace('_', ' ')} {said[name]}, the request is for"
-            f" {wanted[name]}"
+            f"the new words say {name.replace('_', ' ')} {new[name]}, the request is for"
+            f" {old[name]}"
         )
     return None
 
@@ -210,10 +210,10 @@ def _read_csv(path: Path, text: str) -> list[Review]:
     return looked
 
 
-def _tick(path: Path, line: int, said: str) -> bool:
-    word = said.strip().casefold()
+def _tick(path: Path, line: int, cell: str) -> bool:
+    word = cell.strip().casefold()
     if word not in YES | NO:
         raise UserError(
-            f"{path}:{line}: '{said[:20]}' is neither a tick (x, yes) nor none (empty, no)."
+            f"{path}:{line}: '{cell[:20]}' is neither a tick (x, yes) nor none (empty, no)."
         )
     return word in YES

@@ -83,15 +83,15 @@ def day_said(rng: random.Random, day: str) -> str:
     return rng.choice(ways)
 
 
-def day_read(said: str) -> str:
+def day_read(text: str) -> str:
     """Raises ValueError for a day that is in no calendar, or that is not the day of the week it is
     said to be."""
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", said):
-        return Date.fromisoformat(said).isoformat()
-    month = next(number for number, name in enumerate(MONTHS, start=1) if name in said)
-    numbers = [int(found) for found in re.findall(r"\d+", said)]
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        return Date.fromisoformat(text).isoformat()
+    month = next(number for number, name in enumerate(MONTHS, start=1) if name in text)
+    numbers = [int(digits) for digits in re.findall(r"\d+", text)]
     date = Date(max(numbers), month, min(numbers))
-    weekday, comma, _ = said.partition(", ")
+    weekday, comma, _ = text.partition(", ")
     if comma and weekday in _WEEKDAYS and weekday != _WEEKDAYS[date.weekday()]:
         raise ValueError(f"{date} is no {weekday}")
     return date.isoformat()
@@ -101,8 +101,8 @@ def number_said(rng: random.Random, count: int) -> str:
     return NUMBERS[count - 1] if 0 < count <= len(NUMBERS) and rng.random() < 0.5 else str(count)
 
 
-def number_read(said: str) -> int:
-    return NUMBERS.index(said) + 1 if said in NUMBERS else int(said)
+def number_read(text: str) -> int:
+    return NUMBERS.index(text) + 1 if text in NUMBERS else int(text)
 
 
 def nights_said(rng: random.Random, count: int) -> str:
@@ -119,12 +119,12 @@ def clock_said(rng: random.Random, clock: str) -> str:
     return f"{on_dial}:{minute:02d} {half}" if rng.random() < 0.4 else clock
 
 
-def clock_read(said: str) -> str:
-    if said == "noon":
+def clock_read(text: str) -> str:
+    if text == "noon":
         return "12:00"
-    hour, minute = (int(found) for found in (re.findall(r"\d+", said) + ["0"])[:2])
-    if "m" in said:
-        hour = hour % 12 + 12 * ("p" in said)
+    hour, minute = (int(digits) for digits in (re.findall(r"\d+", text) + ["0"])[:2])
+    if "m" in text:
+        hour = hour % 12 + 12 * ("p" in text)
     return f"{hour:02d}:{minute:02d}"
 
 
@@ -135,9 +135,9 @@ def money_said(rng: random.Random, value: float, currency: str) -> str:
     return rng.choice((f"${amount}", f"${amount}", f"USD {amount}", f"{amount} dollars"))
 
 
-def money_read(said: str) -> tuple[float, str]:
-    found = re.search(r"\b[A-Z]{3}\b", said)
-    return float(re.sub(r"[^\d.]", "", said)), found[0] if found else "USD"
+def money_read(text: str) -> tuple[float, str]:
+    currency = re.search(r"\b[A-Z]{3}\b", text)
+    return float(re.sub(r"[^\d.]", "", text)), currency[0] if currency else "USD"
 
 
 def name_said(name: str) -> str:
@@ -145,5 +145,5 @@ def name_said(name: str) -> str:
     return name if re.fullmatch(_BARE, name) else f'"{name}"'
 
 
-def name_read(said: str) -> str:
-    return said.strip('"')
+def name_read(text: str) -> str:
+    return text.strip('"')

@@ -21,7 +21,7 @@ def word_request(rng: random.Random, request: TravelRequest) -> str:
     if problem := unwordable(request):
         raise ValueError(problem)
     main, clauses = _main(rng, request)
-    wishes = [_clause(rng, request, phrases, said) for phrases, said in _wished(rng, request)]
+    wishes = [_clause(rng, request, phrases, words) for phrases, words in _wished(rng, request)]
     rng.shuffle(wishes)
     if clauses and rng.random() < 0.3:
         sentences = [*clauses, *_joined(rng, wishes)]
@@ -79,7 +79,7 @@ def _odd_budget(request: TravelRequest) -> str | None:
 
 def _main(rng: random.Random, request: TravelRequest) -> tuple[str, list[str]]:
     """The sentence with the route and the days, and those that the party may need besides."""
-    said = {
+    values = {
         "org": request.origin,
         "dest": request.destination,
         "depart": slots.day_said(rng, request.depart_date),
@@ -88,17 +88,17 @@ def _main(rng: random.Random, request: TravelRequest) -> tuple[str, list[str]]:
     if shape == "one_way":
         when = rng.choice(p.WHEN_ONE_WAY)
     elif shape == "one_way_stay":
-        when, said["nights"] = rng.choice(p.WHEN_STAY), slots.nights_said(rng, nights_of(request))
+        when, values["nights"] = rng.choice(p.WHEN_STAY), slots.nights_said(rng, nights_of(request))
     elif request.nights is not None:
-        when, said["nights"] = rng.choice(p.WHEN_NIGHTS), slots.nights_said(rng, request.nights)
+        when, values["nights"] = rng.choice(p.WHEN_NIGHTS), slots.nights_said(rng, request.nights)
     else:
         assert request.return_date is not None
-        when, said["back"] = rng.choice(p.WHEN_BACK), slots.day_said(rng, request.return_date)
+        when, values["back"] = rng.choice(p.WHEN_BACK), slots.day_said(rng, request.return_date)
     going = rng.random() < 0.35
     start, end = (rng.choice(p.GOING), ".") if going else _ask(rng)
     party, clauses = _party(rng, request.party_size, p.PARTY_GOING if going else p.PARTY_INLINE)
     phrase = " ".join(filter(None, (start, party, rng.choice(p.ROUTES), when)))
-    return slots.voiced(phrase, request.party_size).format(**said) + end, clauses
+    return slots.voiced(phrase, request.party_size).format(**values) + end, clauses
 
 
 def _ask(rng: random.Random) -> tuple[str, str]:
@@ -118,30 +118,30 @@ def _party(rng: random.Random, party_size: int, inline: tuple[str, ...]) -> tupl
 
 def _wished(rng: random.Random, request: TravelRequest) -> list[tuple[str, dict[str, str]]]:
     """The table of phrases for each wish, and what goes into its slots."""
-    found: list[tuple[str, dict[str, str]]] = []
+    wishes: list[tuple[str, dict[str, str]]] = []
     if request.transport:
-        found.append((request.transport, {}))
+        wishes.append((request.transport, {}))
     for wish in ("depart_after", "arrive_by", "return_after", "return_by"):
         if clock := getattr(request, wish):
-            found.append((wish, {"t": slots.clock_said(rng, clock)}))
+            wishes.append((wish, {"t": slots.clock_said(rng, clock)}))
     for wish in ("total_budget", "nightly_budget"):
         if (budget := getattr(request, wish)) is not None:
-            found.append((wish, {"usd": slots.money_said(rng, budget, request.currency)}))
+            wishes.append((wish, {"usd": slots.money_said(rng, budget, request.currency)}))
     if request.hotel:
-        found.append(("hotel", {"hotel": slots.name_said(request.hotel)}))
+        wishes.append(("hotel", {"hotel": slots.name_said(request.hotel)}))
     if request.hotel_near:
-        found.append(("hotel_near", {"place": slots.name_said(request.hotel_near)}))
+        wishes.append(("hotel_near", {"place": slots.name_said(request.hotel_near)}))
     if request.visit:
         names = dict(zip(("place", "place2"), map(slots.name_said, request.visit), strict=False))
-        found.append(("visit" if len(names) == 1 else "visit_two", names))
-    return found
+        wishes.append(("visit" if len(names) == 1 else "visit_two", names))
+    return wishes
 
 
-def _clause(rng: random.Random, request: TravelRequest, phrases: str, said: dict[str, str]) -> str:
+def _clause(rng: random.Random, request: TravelRequest, phrases: str, words: dict[str, str]) -> str:
     table = p.WISHES[phrases]
-    if "t" in said and not FIRST_HOUR <= slots.clock_read(said["t"]) <= LAST_HOUR:
+    if "t" in words and not FIRST_HOUR <= slots.clock_read(words["t"]) <= LAST_HOUR:
         table = tuple(phrase for phrase in table if not any(word in phrase for word in p.BY_DAY))
-    return slots.voiced(rng.choice(table), request.party_size).format(**said)
+    return slots.voiced(rng.choice(table), request.party_size).format(**words)
 
 
 def _joined(rng: random.Random, wishes: list[str]) -> list[str]:

@@ -78,10 +78,10 @@ def survey(options: PlaceOptions, on_fault: OnFault) -> LiveServerSettings:
         store, day = (sandbox.store, sandbox.snapshot) if sandbox is not None else (None, "")
         samples, rows = _samples(options, store if options.replay else None, day), dict[str, int]()
         if options.replay and store is not None:
-            found = describe(store, day)
+            snapshot = describe(store, day)
             content_hash, rows = (
-                found.content_hash,
-                {tool: sum(by.values()) for tool, by in found.tools.items()},
+                snapshot.content_hash,
+                {tool: sum(by.values()) for tool, by in snapshot.tools.items()},
             )
         else:
             content_hash = hashlib.sha256(
@@ -192,10 +192,10 @@ def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[st
 def first_questions(store: Store, day: str) -> dict[str, Json]:
     """Tool → the arguments of one question that has an answer in this day."""
     wanted = {count.tool for count in store.counts() if count.snapshot == day}
-    found: dict[str, Json] = {}
+    arguments: dict[str, Json] = {}
     for recorded in store.recorded(day):
-        if recorded.question.tool not in found:
-            found[recorded.question.tool] = json.loads(recorded.question.arguments)
-        if found.keys() == wanted:
+        if recorded.question.tool not in arguments:
+            arguments[recorded.question.tool] = json.loads(recorded.question.arguments)
+        if arguments.keys() == wanted:
             break
-    return found
+    return arguments

@@ -4,7 +4,7 @@ call.
 A provider does one attempt and waits for nothing. Retries, rate limits, single flight and memory
 belong to the sandbox, so that every vendor gets them alike. What a vendor cannot do today (a
 timeout, a 503, a limit) is a `ProviderFault` and our side's fault; what does not exist or cannot be
-asked so is an answer (`Found` with a note).
+asked so is an answer (`ProviderAnswer` with a note).
 """
 
 from __future__ import annotations

@@ -63,14 +63,14 @@ def refresh(
             f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or"
             " refresh other tools."
         )
-    found = RefreshCounts(len(questions), carried)
+    counts = RefreshCounts(len(questions), carried)
     store.keep_all(
         StoredAnswer(replace(recorded.question, snapshot=to_day), recorded.body)
         for recorded in store.recorded(from_day)
         if recorded.question.tool not in tools
     )
-    _ask_all(sandbox, questions, threads, found, report or (lambda _: None))
-    return found
+    _ask_all(sandbox, questions, threads, counts, report or (lambda _: None))
+    return counts
 
 
 def _divide(store: Store, from_day: str, tools: Sequence[str]) -> tuple[list[tuple[str, str]], int]:
@@ -89,7 +89,7 @@ def _ask_all(
     sandbox: Sandbox,
     questions: list[tuple[str, str]],
     threads: int,
-    found: RefreshCounts,
+    counts: RefreshCounts,
     report: Callable[[RefreshCounts], None],
 ) -> None:
     # a vendor that does not know our key is not asked a thousand times more
@@ -99,33 +99,33 @@ def _ask_all(
         try:
             for tool, arguments in questions:
                 if tool in hopeless:
-                    found.unanswered[tool] += 1
+                    counts.unanswered[tool] += 1
                     continue
                 waiting[pool.submit(sandbox.ask, tool, complete_arguments(arguments))] = tool
                 while len(waiting) >= 2 * threads:
-                    hopeless |= _collect(waiting, found)
-                    report(found)
+                    hopeless |= _collect(waiting, counts)
+                    report(counts)
             while waiting:
-                _collect(waiting, found)
-                report(found)
+                _collect(waiting, counts)
+                report(counts)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _collect(waiting: dict[Future[SandboxAnswer], str], found: RefreshCounts) -> set[str]:
+def _collect(waiting: dict[Future[SandboxAnswer], str], counts: RefreshCounts) -> set[str]:
     """Counts what came back; returns the tools whose vendor refuses us."""
     refusing = set()
     for future in wait(waiting, return_when=FIRST_COMPLETED).done:
         tool = waiting.pop(future)
         try:
             if future.result().hit:
-                found.known += 1
+                counts.known += 1
             else:
-                found.answered += 1
+                counts.answered += 1
         except ProviderFault as fault:
-            found.unanswered[tool] += 1
-            found.problems.setdefault(tool, str(fault))
+            counts.unanswered[tool] += 1
+            counts.problems.setdefault(tool, str(fault))
             if fault.kind == "unauthorized":
                 refusing.add(tool)
     return refusing

@@ -5,7 +5,7 @@ says it again byte for byte.
 |---|---|---|
 | `live` | at every call | none |
 | `record` | where the store has no answer yet | reads and writes |
-| `replay` | never: what is not recorded is a `NotRecorded`, and counted | reads |
+| `replay` | never: what is not recorded is a `NoRecording`, and counted | reads |
 
 In `record`, each key is asked once: threads of a process share a call under way, processes agree
 through a lease in the store. An answer that stays in the store is what every caller gets, the one
@@ -53,10 +53,8 @@ class NoRecording:
 
     @property
     def note(self) -> str:
-        asked = self.question
-        return (
-            f"{asked.tool} {asked.arguments} is not recorded in the snapshot of {asked.snapshot}."
-        )
+        question = self.question
+        return f"{question.tool} {question.arguments} is not recorded in the snapshot of {question.snapshot}."
 
 
 @dataclass(frozen=True)
@@ -151,12 +149,12 @@ class Sandbox:
         question = self.question(tool, arguments)
         self.counts.add(tool, question.provider, "asked")
         try:
-            found, how = self._answer(question)
+            answer, how = self._answer(question)
         except ProviderFault:
             self.counts.add(tool, question.provider, "unanswered")
             raise
         self.counts.add(tool, question.provider, how)
-        return SandboxAnswer(found, how in ("hits", "shared"), question.key)
+        return SandboxAnswer(answer, how in ("hits", "shared"), question.key)
 
     def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | NoRecording, str]:
         """The answer, and the figure that counts how it was got."""
@@ -187,9 +185,9 @@ class Sandbox:
             except ProviderFault as fault:
                 raise ProviderFault(fault.kind, str(fault), fault.retry_after_s) from None
         try:
-            found, how = self._record(question, process)
-            flight.set_result(found)
-            return found, how
+            answer, how = self._record(question, process)
+            flight.set_result(answer)
+            return answer, how
         except BaseException as error:
             flight.set_exception(error)
             raise
@@ -209,13 +207,13 @@ class Sandbox:
             # answered between our look and our lease
             if (body := store.find(question.key)) is not None:
                 return ProviderAnswer.from_json(body), "shared"
-            found = self._call(question)
-            if not found.source.may_store:
+            answer = self._call(question)
+            if not answer.source.may_store:
                 self.counts.add(question.tool, question.provider, "not_stored")
-                return found, "answered_live"
+                return answer, "answered_live"
             return (
                 ProviderAnswer.from_json(
-                    store.keep(StoredAnswer(question, found.to_json().encode()))
+                    store.keep(StoredAnswer(question, answer.to_json().encode()))
                 ),
                 "answered_live",
             )
@@ -243,9 +241,9 @@ class Sandbox:
                     # everybody waits, not only who was told to
                     self._limits.pause(provider.name, asked_for_s)
                 if fault.kind not in PASSING or attempt > self._retries.most:
-                    said = f"{fault} ({attempt} attempts)" if attempt > 1 else str(fault)
+                    message = f"{fault} ({attempt} attempts)" if attempt > 1 else str(fault)
                     raise ProviderFault(
-                        fault.kind, self._redacted(said), fault.retry_after_s
+                        fault.kind, self._redacted(message), fault.retry_after_s
                     ) from None
                 self.counts.add(tool, provider.name, "retries")
                 time.sleep(
@@ -255,14 +253,14 @@ class Sandbox:
                     )
                 )
 
-    def _clean(self, question: SandboxQuestion, found: ProviderAnswer) -> ProviderAnswer:
+    def _clean(self, question: SandboxQuestion, answer: ProviderAnswer) -> ProviderAnswer:
         """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a
         character, which JSON can)."""
-        said = found.to_json()
-        if self._redacted(said) != said:
+        text = answer.to_json()
+        if self._redacted(text) != text:
             self.counts.add(question.tool, question.provider, "redacted")
-            said = json.dumps(self._redacted.within(json.loads(said)), ensure_ascii=False)
-        return ProviderAnswer.from_json(said.encode("utf-8", "replace"))
+            text = json.dumps(self._redacted.within(json.loads(text)), ensure_ascii=False)
+        return ProviderAnswer.from_json(text.encode("utf-8", "replace"))
 
 
 def _check_recorded(store: Store, snapshot: str) -> None:

@@ -93,36 +93,36 @@ def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
                 line = _line(recorded)
                 tally.add(line, recorded.question)
                 zipped.write(line)
-        found = tally.snapshot()
-        if found.answers:
+        snapshot = tally.snapshot()
+        if snapshot.answers:
             with _zipped(file) as zipped:
-                zipped.write(_json_line(found.header()))
+                zipped.write(_json_line(snapshot.header()))
             lines.seek(0)
             shutil.copyfileobj(lines, file)  # gzip reads two archives one after the other as one
             file.flush()
             os.fsync(file.fileno())
-    if not found.answers:
+    if not snapshot.answers:
         partial.unlink()
-    _not_empty(found, store)
+    _not_empty(snapshot, store)
     os.replace(partial, out)
-    return found
+    return snapshot
 
 
 def import_snapshot(path: Path, store: Store) -> Snapshot:
     """Adds a file's answers to a store: all of them or none, and none that contradicts what the
     store has. Raises UserError."""
-    found = check_file(path)
+    snapshot = check_file(path)
     differing = sum(
         store.find(recorded.question.key) not in (None, recorded.body)
-        for _, recorded in _read(path, found.snapshot)
+        for _, recorded in _read(path, snapshot.snapshot)
     )
     if differing:
         raise UserError(
             f"'{path}' contradicts the store {store.name}: {differing:,} answers of"
-            f" {found.snapshot} differ. Drop that day first, or name another store."
+            f" {snapshot.snapshot} differ. Drop that day first, or name another store."
         )
-    store.keep_all(recorded for _, recorded in _read(path, found.snapshot))
-    return found
+    store.keep_all(recorded for _, recorded in _read(path, snapshot.snapshot))
+    return snapshot
 
 
 def check_file(path: Path) -> Snapshot:
@@ -152,13 +152,14 @@ def check_file(path: Path) -> Snapshot:
             tally.add(line, recorded.question)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(path, str(error)) from None
-    found = tally.snapshot()
-    if found.header() != header:
-        said = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
+    snapshot = tally.snapshot()
+    if snapshot.header() != header:
+        promise = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
         raise _damaged(
-            path, f"its header says {said}, it holds {found.answers} with hash {found.content_hash}"
+            path,
+            f"its header says {promise}, it holds {snapshot.answers} with hash {snapshot.content_hash}",
         )
-    return found
+    return snapshot
 
 
 def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
@@ -183,14 +184,14 @@ def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
 
 def _line(recorded: StoredAnswer) -> bytes:
     """The answer as a text inside JSON, so that its bytes come back as they were."""
-    asked = recorded.question
-    said = {
-        "tool": asked.tool,
-        "provider": asked.provider,
-        "version": asked.version,
-        "arguments": asked.arguments,
+    question = recorded.question
+    fields = {
+        "tool": question.tool,
+        "provider": question.provider,
+        "version": question.version,
+        "arguments": question.arguments,
     }
-    return _json_line({"key": asked.key, **said, "answer": recorded.body.decode()})
+    return _json_line({"key": question.key, **fields, "answer": recorded.body.decode()})
 
 
 def _json_line(entry: Mapping[str, Any]) -> bytes:
@@ -204,10 +205,10 @@ def _zipped(file: Any) -> gzip.GzipFile:
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _damaged(path: Path, why: str) -> UserError:
@@ -216,12 +217,12 @@ def _damaged(path: Path, why: str) -> UserError:
     )
 
 
-def _not_empty(found: Snapshot, store: Store) -> Snapshot:
-    if not found.answers:
+def _not_empty(snapshot: Snapshot, store: Store) -> Snapshot:
+    if not snapshot.answers:
         days = sorted({count.snapshot for count in store.counts()})
         has = f"it has {', '.join(days)}" if days else "it is empty"
-        raise UserError(f"The store {store.name} has no snapshot of {found.snapshot}: {has}.")
-    return found
+        raise UserError(f"The store {store.name} has no snapshot of {snapshot.snapshot}: {has}.")
+    return snapshot
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ def recorded_providers(
     for count in store.counts():
         if count.snapshot == checked_day(day):
             who.setdefault(count.tool, {})[count.provider, count.version] = None
-    found: dict[str, Provider] = {}
+    providers: dict[str, Provider] = {}
     for tool, pairs in who.items():
         wanted = (chosen or {}).get(tool)
         fitting = [pair for pair in pairs if wanted is None or wanted in (pair[0], " ".join(pair))]
@@ -264,7 +265,7 @@ def recorded_providers(
                 f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found"
                 f" {wanted or 'no choice'}."
             )
-        found[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
+        providers[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
     for tool in offered:
-        found.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
-    return found
+        providers.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
+    return providers

@@ -57,14 +57,14 @@ class StoredAnswer:
     body: bytes
 
     def row(self) -> tuple[str, str, str, str, str, str, bytes]:
-        asked = self.question
+        question = self.question
         return (
-            asked.key,
-            asked.snapshot,
-            asked.tool,
-            asked.provider,
-            asked.version,
-            asked.arguments,
+            question.key,
+            question.snapshot,
+            question.tool,
+            question.provider,
+            question.version,
+            question.arguments,
             self.body,
         )
 
@@ -168,8 +168,8 @@ class SqlStore(ABC):
                 f" sandbox_answer WHERE snapshot = ? AND key > ? ORDER BY key LIMIT {CHUNK_ROWS}",
                 (snapshot, last),
             )
-            for _, *asked, body in rows:
-                yield StoredAnswer(SandboxQuestion(*asked), bytes(body))
+            for _, *question, body in rows:
+                yield StoredAnswer(SandboxQuestion(*question), bytes(body))
             if len(rows) < CHUNK_ROWS:
                 return
             last = rows[-1][0]
@@ -212,10 +212,10 @@ class SqlStore(ABC):
 
     def _check_version(self) -> None:
         """Raises UserError for a store of another tripwright."""
-        found = dict(self._run("SELECT name, value FROM sandbox_about")).get("schema_version")
-        if found != SCHEMA_VERSION:
+        version = dict(self._run("SELECT name, value FROM sandbox_about")).get("schema_version")
+        if version != SCHEMA_VERSION:
             raise UserError(
-                f"The store {self.name} has schema version {found}; this tripwright reads version"
+                f"The store {self.name} has schema version {version}; this tripwright reads version"
                 f" {SCHEMA_VERSION}."
             )
 
@@ -229,9 +229,9 @@ def open_store(name: str, create: bool = True) -> Store:
 
         return PostgresStore(name, create)
     if scheme or not name.strip():
-        found = f"{scheme}://…" if scheme else f"'{name}'"
+        place = f"{scheme}://…" if scheme else f"'{name}'"
         raise UserError(
-            f"Store {found} is not known: expected a path like runs/live.sqlite or a URL like"
+            f"Store {place} is not known: expected a path like runs/live.sqlite or a URL like"
             " postgresql://user@host/database."
         )
     from tripwright.domains.deeptravel.sandbox.sqlite_store import SqliteStore

@@ -61,8 +61,8 @@ def write_rows(face: Face, result: ToolResult) -> Pieces:
     further = {}
     if not rows and result.note:
         further["note"] = result.note
-    said = (result.source.provider, result.source.fetched_at, result.source.attribution)
-    further["source"] = ", ".join(filter(None, said))
+    provenance = (result.source.provider, result.source.fetched_at, result.source.attribution)
+    further["source"] = ", ".join(filter(None, provenance))
     return Pieces('{"rows": [', rows, ", ", f"], {_json(further)[1:]}")
 
 
@@ -86,10 +86,10 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
 
 
 def _without_rows(result: ToolResult, separators: tuple[str, str]) -> Pieces:
-    said: dict[str, Any] = (
+    body: dict[str, Any] = (
         {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
     )
-    return Pieces(json.dumps(said, ensure_ascii=False, separators=separators))
+    return Pieces(json.dumps(body, ensure_ascii=False, separators=separators))
 
 
 def _json(value: Any) -> str:

@@ -78,11 +78,13 @@ class LiveToolBox(AnswerBox):
         except ProviderFault as fault:
             if self.on_fault == "stop":
                 raise ToolHostDown(f"{name} was not answered ({fault.kind}): {fault}") from None
-            said = (
+            message = (
                 f"{defused(name)} cannot be answered now ({fault.kind.replace('_', ' ')}). Ask"
                 " again later, or go on without it."
             )
-            return replace(self.face.error(said, "unavailable"), fault=f"unavailable {fault.kind}")
+            return replace(
+                self.face.error(message, "unavailable"), fault=f"unavailable {fault.kind}"
+            )
 
     def _own_answer(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
         """Arguments are not checked here: only the server knows its schema."""

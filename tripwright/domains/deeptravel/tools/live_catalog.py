@@ -169,20 +169,20 @@ class LiveTools(Core):
 
 
 def answer_of(
-    source: AnswerSource, tool: str, arguments: Mapping[str, Any], called: str
+    source: AnswerSource, tool: str, arguments: Mapping[str, Any], name: str
 ) -> ProviderAnswer:
     """What the source answers, as data. Raises ToolError for what it refuses or has not recorded,
     ProviderFault where it cannot answer."""
     answer = source.ask(tool, arguments)
-    found = answer.answer if isinstance(answer, SandboxAnswer) else answer
-    if isinstance(found, NoRecording):
+    result = answer.answer if isinstance(answer, SandboxAnswer) else answer
+    if isinstance(result, NoRecording):
         raise ToolError(
-            f"{called}: this search is not recorded in the snapshot of {found.question.snapshot}.",
+            f"{name}: this search is not recorded in the snapshot of {result.question.snapshot}.",
             "not_recorded",
         )
-    if found.refused:
-        raise ToolError(defused(found.note) or f"{called} refused this call.", "refused")
-    return as_data(found)
+    if result.refused:
+        raise ToolError(defused(result.note) or f"{name} refused this call.", "refused")
+    return as_data(result)
 
 
 def known_day(date: str) -> Any:
@@ -195,10 +195,12 @@ def known_day(date: str) -> Any:
     return day
 
 
-def as_data(found: ProviderAnswer) -> ProviderAnswer:
+def as_data(answer: ProviderAnswer) -> ProviderAnswer:
     """The same answer with every text defused."""
     return ProviderAnswer(
-        tuple(_data(record) for record in found.records), _data(found.source), defused(found.note)
+        tuple(_data(record) for record in answer.records),
+        _data(answer.source),
+        defused(answer.note),
     )
 
 

@@ -61,11 +61,11 @@ def place_of(name: str, suggestions: Sequence[Any]) -> IataCode:
     )
 
 
-def cheapest_offers(offers: Sequence[Any], asked: tuple[str, str]) -> list[FlightOffer]:
+def cheapest_offers(offers: Sequence[Any], cities: tuple[str, str]) -> list[FlightOffer]:
     """Each flight once, at its cheapest fare, cheapest first. Raises ProviderFault where no offer
     can be read."""
     best: dict[tuple[str, str], FlightOffer] = {}
-    for offer in readable("duffel", offers, lambda entry: _offer(entry, asked)):
+    for offer in readable("duffel", offers, lambda entry: _offer(entry, cities)):
         key = (offer.number, offer.departs_at)
         if key not in best or _order(offer) < _order(best[key]):
             best[key] = offer
@@ -88,7 +88,7 @@ def _order(offer: FlightOffer) -> tuple[float, str, str]:
     return (offer.price.amount if offer.price else float("inf"), offer.departs_at, offer.number)
 
 
-def _offer(entry: Any, asked: tuple[str, str]) -> FlightOffer | None:
+def _offer(entry: Any, cities: tuple[str, str]) -> FlightOffer | None:
     """None where it has no flight number or no times."""
     segments = at(entry, "slices", 0, "segments")
     if not isinstance(segments, list) or not segments:
@@ -114,9 +114,9 @@ def _offer(entry: Any, asked: tuple[str, str]) -> FlightOffer | None:
     return FlightOffer(
         number=", ".join(numbers),
         carrier=carriers or text_at(entry, "owner", "name"),
-        depart_city=_city(at(first, "origin")) or asked[0],
+        depart_city=_city(at(first, "origin")) or cities[0],
         depart_airport=_airport(at(first, "origin")),
-        arrive_city=_city(at(last, "destination")) or asked[1],
+        arrive_city=_city(at(last, "destination")) or cities[1],
         arrive_airport=_airport(at(last, "destination")),
         departs_at=written(departs),
         arrives_at=written(arrives),

@@ -27,12 +27,12 @@ Stay = tuple[str, str]  # checkin_date, checkout_date
 def hotels(results: Sequence[Any], city: str, stay: Stay) -> list[HotelOffer]:
     """One record a hotel, at its cheapest rate, cheapest first. Raises ProviderFault where no
     result can be read."""
-    found = readable(
+    offers = readable(
         "duffel",
         results,
         lambda result: _hotel(result, city, stay, _cheapest(result), _cheapest_room(result)),
     )
-    return sorted(found, key=_order)
+    return sorted(offers, key=_order)
 
 
 def named_like(results: Sequence[Any], name: str) -> list[Any]:

@@ -64,21 +64,21 @@ class ToolMap:
 
     def rows_in(self, content: Any) -> list[Any] | None:
         """None where there is no list. One object is a list of one."""
-        found = at(content, *_path(self.rows))
-        if not self.rows and isinstance(found, Mapping) and set(found) == {OWN_RESULT}:
-            found = found[OWN_RESULT]
-        if isinstance(found, Mapping):
-            return [found]
-        return found if isinstance(found, list) else None
+        rows = at(content, *_path(self.rows))
+        if not self.rows and isinstance(rows, Mapping) and set(rows) == {OWN_RESULT}:
+            rows = rows[OWN_RESULT]
+        if isinstance(rows, Mapping):
+            return [rows]
+        return rows if isinstance(rows, list) else None
 
     def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
         """None where it lacks what its kind of record cannot do without."""
         kind, values = RECORDS[tool], {}
         for name in (entry.name for entry in fields(kind)):
-            said = at(row, *_path(self.fields.get(name, name)))
-            if name in OF_THE_CALL and not text_or_empty(said):
-                said = arguments.get(OF_THE_CALL[name])
-            values[name] = self._value(name, str(kind.__dataclass_fields__[name].type), said, row)
+            raw = at(row, *_path(self.fields.get(name, name)))
+            if name in OF_THE_CALL and not text_or_empty(raw):
+                raw = arguments.get(OF_THE_CALL[name])
+            values[name] = self._value(name, str(kind.__dataclass_fields__[name].type), raw, row)
         if "minutes" in values and values["minutes"] is None and "departs_at" in values:
             values["minutes"] = _minutes(row, [self.fields.get(name, name) for name in MOMENTS])
         if tool == "web_search":
@@ -87,21 +87,21 @@ class ToolMap:
             return None
         return kind(**{name: value for name, value in values.items() if value is not None})
 
-    def _value(self, name: str, kind: str, said: Any, row: Any) -> Any:
+    def _value(self, name: str, kind: str, value: Any, row: Any) -> Any:
         if name == "price":
             currency = (
                 text_or_empty(at(row, *_path(self.fields.get("currency", "currency"))))
                 or self.currency
             )
-            return money_or_none(number_or_none(said), currency)
+            return money_or_none(number_or_none(value), currency)
         if name in MOMENTS:
-            moment = moment_or_none(text_or_empty(said))
+            moment = moment_or_none(text_or_empty(value))
             return written(moment) if moment is not None else ""
         if kind.startswith(("int", "float")):
-            number = number_or_none(said)
+            number = number_or_none(value)
             return round(number) if number is not None and kind.startswith("int") else number
         # a train may be called 571
-        return text_or_empty(str(said) if isinstance(said, int) else said)
+        return text_or_empty(str(value) if isinstance(value, int) else value)
 
 
 def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:

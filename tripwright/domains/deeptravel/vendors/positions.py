@@ -55,13 +55,13 @@ class Positions:
     def _asked(self, name: str, city: str) -> Position | None:
         wait_for_turn(self._limits, self.places.name, self.places.terms, self._sleep)
         try:
-            found = self.places.ask("poi_search", {"query": name, "city_name": city})
+            answer = self.places.ask("poi_search", {"query": name, "city_name": city})
         except ProviderFault as fault:
             if fault.retry_after_s:
                 self._limits.pause(self.places.name, fault.retry_after_s)
             raise
         return next(
-            (place for record in found.records if (place := _position(record)) is not None), None
+            (place for record in answer.records if (place := _position(record)) is not None), None
         )
 
 

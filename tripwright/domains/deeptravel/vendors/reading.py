@@ -55,14 +55,14 @@ def rows_at(vendor: str, body: Any, *path: str | int) -> list[Any]:
 
 def readable(vendor: str, rows: Sequence[Any], read: Callable[[Any], _R | None]) -> list[_R]:
     """Every row that can be read. Raises ProviderFault where there are rows and none can be."""
-    found = [record for row in rows if (record := read(row)) is not None]
-    if rows and not found:
+    records = [record for row in rows if (record := read(row)) is not None]
+    if rows and not records:
         raise ProviderFault(
             "bad_response",
             f"{vendor} answered {len(rows)} rows, and none has the fields that its documentation"
             " names.",
         )
-    return found
+    return records
 
 
 def text_or_empty(value: Any) -> str:

@@ -142,14 +142,14 @@ class LlmJudge:
             )
             for name in levels
         }
-        asked = [
+        settings = [
             endpoint.model,
             endpoint.temperature,
             endpoint.top_p,
             endpoint.max_tokens,
             dict(endpoint.extra_body),
         ]
-        self._identity = json.dumps([asked, self.rubrics.fingerprint], sort_keys=True)
+        self._identity = json.dumps([settings, self.rubrics.fingerprint], sort_keys=True)
 
     @property
     def name(self) -> str:
@@ -207,14 +207,14 @@ class LlmJudge:
         def ask(number: int) -> Vote | Unscored:
             return self._ask(case, key, number)
 
-        asked = (
+        replies = (
             list(map_unordered(ask, missing, len(missing)))
             if len(missing) > 1
             else [ask(number) for number in missing]
         )
         with self._lock:
             self.account.votes_reused += len(known)
-            faults = [each for each in asked if isinstance(each, Unscored)]
+            faults = [each for each in replies if isinstance(each, Unscored)]
             if faults:
                 self.account.unscored += 1
         if faults:
@@ -283,9 +283,9 @@ class LlmJudge:
         level, last = self.rubrics.level(case.level), Unscored("no form to ask in")
         for form in self._forms():
             endpoint = self._structured[case.level] if form == "schema" else self.endpoint
-            asked: list[dict[str, str]] = messages(self.rubrics, case, form)
+            conversation: list[dict[str, str]] = messages(self.rubrics, case, form)
             for _ in range(READ_ATTEMPTS):
-                outcome = endpoint.complete(asked)
+                outcome = endpoint.complete(conversation)
                 if isinstance(outcome, Fault):
                     last = Unscored(
                         f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
@@ -315,7 +315,7 @@ class LlmJudge:
                         {"role": "assistant", "content": outcome.text[:SHOWN_BACK]},
                         {"role": "user", "content": correction},
                     ]
-                    asked = [*asked[:2], *again]
+                    conversation = [*conversation[:2], *again]
                 else:
                     self._settle(form)
                     return vote, form

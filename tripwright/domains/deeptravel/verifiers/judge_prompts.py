@@ -76,8 +76,8 @@ def turn_case(request: TravelRequest, transcript: Transcript, call: int) -> Case
     answered = evidence(transcript)
     if not 1 <= call <= len(answered):
         raise ValueError(f"call {call} of a transcript with {len(answered)} calls")
-    made = answered[call - 1]
-    return Case("turn", request, transcript.answer or "", call, made.call, made.shown)
+    turn = answered[call - 1]
+    return Case("turn", request, transcript.answer or "", call, turn.call, turn.shown)
 
 
 def messages(rubrics: Rubrics, case: Case, form: Form) -> list[dict[str, str]]:

@@ -72,10 +72,10 @@ def read_reply(completion: Completion, level: Level, call: int | None = None) ->
             if completion.finish_reason != "content_filter"
             else "the endpoint withheld the reply"
         )
-    found = [each for each in _objects(text) if "conclusion" in each]
-    if not found:
+    objects = [each for each in _objects(text) if "conclusion" in each]
+    if not objects:
         return _read_line(text, level)
-    votes = [_read_object(each, level, call) for each in found]
+    votes = [_read_object(each, level, call) for each in objects]
     if len({vote.said for vote in votes}) > 1:
         raise UnreadableReply("the reply holds two different conclusions")
     return votes[-1]
@@ -90,24 +90,24 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     at, tried = text.find("{"), 0
     while at >= 0 and (tried := tried + 1) <= MOST_BRACES:
         try:
-            found, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             end = at + 1
         else:
-            if isinstance(found, dict):
-                yield found
+            if isinstance(value, dict):
+                yield value
         at = text.find("{", end)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    body = dict(pairs)
+    if len(body) < len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return body
 
 
 def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
-    said = _conclusion(body["conclusion"], level)
+    conclusion = _conclusion(body["conclusion"], level)
     rubrics = _rubrics(body.get("rubrics"), level)
     led_to = [level.unmet[key] for key, met in rubrics.items() if met is False]
     reason = body.get("reason")
@@ -116,8 +116,8 @@ def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
     first = not stated or keys.index("conclusion") < keys.index("reason")
     problems = tuple(_problems(body.get("problems"), level, call))
     return Vote(
-        worst([said, *led_to], level.scale),
-        said,
+        worst([conclusion, *led_to], level.scale),
+        conclusion,
         rubrics,
         stated[:LONGEST_REASON],
         problems,
@@ -126,23 +126,23 @@ def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
     )
 
 
-def _conclusion(said: Any, level: Level) -> str:
-    key = level.by_words.get(plain(said)) if isinstance(said, str) else None
+def _conclusion(words: Any, level: Level) -> str:
+    key = level.by_words.get(plain(words)) if isinstance(words, str) else None
     if key is None:
         raise UnreadableReply(
-            f"{ascii(said)[:80]} is none of the conclusions {', '.join(level.scale)}"
+            f"{ascii(words)[:80]} is none of the conclusions {', '.join(level.scale)}"
         )
     return key
 
 
-def _rubrics(said: Any, level: Level) -> dict[str, bool | None]:
-    if not isinstance(said, dict):
+def _rubrics(answers: Any, level: Level) -> dict[str, bool | None]:
+    if not isinstance(answers, dict):
         raise UnreadableReply('the reply has no object "rubrics"')
-    return {key: _met(said, key) for key in level.unmet}
+    return {key: _met(answers, key) for key in level.unmet}
 
 
-def _met(said: dict[str, Any], key: str) -> bool | None:
-    value = said.get(key, "")
+def _met(answers: dict[str, Any], key: str) -> bool | None:
+    value = answers.get(key, "")
     if isinstance(value, bool) or value is None:
         return value
     word = plain(value).replace(" ", "_") if isinstance(value, str) else ""
@@ -151,8 +151,8 @@ def _met(said: dict[str, Any], key: str) -> bool | None:
     return MET_WORDS[word]
 
 
-def _problems(said: Any, level: Level, call: int | None) -> Iterator[VerifierProblem]:
-    for each in said[:MOST_PROBLEMS] if isinstance(said, list) else ():
+def _problems(entries: Any, level: Level, call: int | None) -> Iterator[VerifierProblem]:
+    for each in entries[:MOST_PROBLEMS] if isinstance(entries, list) else ():
         if isinstance(each, dict) and isinstance(each.get("message"), str):
             words = each.get("said")
             kind = each.get("rubric")
@@ -171,23 +171,24 @@ def _problems(said: Any, level: Level, call: int | None) -> Iterator[VerifierPro
 def _read_line(text: str, level: Level) -> Vote:
     lines = text.splitlines()
     places = [place for place, line in enumerate(lines) if _LINE.match(line)]
-    said, used = list[str](), set[int]()
+    conclusions, line_numbers = list[str](), set[int]()
     for place in places:
         match = _LINE.match(lines[place])
         words = match.group("said") if match else ""
-        used.add(place)
+        line_numbers.add(place)
         if not plain(words):  # the words stand on the next line
             place = next((at for at in range(place + 1, len(lines)) if plain(lines[at])), place)
-            used.add(place)
+            line_numbers.add(place)
             words = lines[place]
-        said.append(_conclusion(words, level))
-    if not said:
+        conclusions.append(_conclusion(words, level))
+    if not conclusions:
         raise UnreadableReply(
             'the reply has neither a JSON object with "conclusion" nor a line "Final Conclusion: …"'
         )
-    if len(set(said)) > 1:
+    if len(set(conclusions)) > 1:
         raise UnreadableReply("the reply holds two different conclusions")
     before = [_REASON.sub("", line) for line in lines[: places[0]]]
-    kept = [_REASON.sub("", line) for place, line in enumerate(lines) if place not in used]
+    rest = [_REASON.sub("", line) for place, line in enumerate(lines) if place not in line_numbers]
     first = not any(plain(line) for line in before)
-    return Vote(said[0], said[0], {}, "\n".join(kept).strip()[:LONGEST_REASON], (), "line", first)
+    reason = "\n".join(rest).strip()[:LONGEST_REASON]
+    return Vote(conclusions[0], conclusions[0], {}, reason, (), "line", first)

@@ -18,58 +18,58 @@ _TINY = 1e-6
 def number_fits(claim: Claim, true: float) -> bool:
     """Prices, distances, ratings and other plain numbers."""
     return any(
-        isinstance(said, float) and _fits(said, true, claim.step, claim.hedge)
-        for said in claim.values
+        isinstance(value, float) and _fits(value, true, claim.step, claim.hedge)
+        for value in claim.values
     )
 
 
 def minutes_fit(claim: Claim, true: float) -> bool:
     """Durations. Without a hedge, hours stand for minutes to 2%; with one, for what rounds to
     them."""
-    for said in claim.values:
-        if not isinstance(said, float) or not _on_its_side(said, true, claim.hedge):
+    for value in claim.values:
+        if not isinstance(value, float) or not _on_its_side(value, true, claim.hedge):
             continue
         if claim.step <= 1:
-            room = _room(said, true, 1.0, claim.hedge)
+            room = _room(value, true, 1.0, claim.hedge)
         else:
             room = min(claim.step / 2, LARGEST_SHARE * true) if claim.hedge else SHARE * true
-        if abs(said - true) <= room + _TINY:
+        if abs(value - true) <= room + _TINY:
             return True
     return False
 
 
 def clock_fits(claim: Claim, true: float) -> bool:
     """Clock times, as minutes after midnight."""
-    for said in claim.values:
-        if not isinstance(said, float):
+    for value in claim.values:
+        if not isinstance(value, float):
             continue
-        gap = (true - said + 720) % 1440 - 720
-        room = 0 if not claim.hedge else 5 if said % 10 == 0 else 2 if said % 5 == 0 else 0
+        gap = (true - value + 720) % 1440 - 720
+        room = 0 if not claim.hedge else 5 if value % 10 == 0 else 2 if value % 5 == 0 else 0
         side = gap >= 0 if claim.hedge == "over" else gap <= 0 if claim.hedge == "under" else True
         if abs(gap) <= room and side:
             return True
     return False
 
 
-def _fits(said: float, true: float, step: float, hedge: str) -> bool:
-    return abs(said - true) <= _room(said, true, step, hedge) + _TINY and _on_its_side(
-        said, true, hedge
+def _fits(value: float, true: float, step: float, hedge: str) -> bool:
+    return abs(value - true) <= _room(value, true, step, hedge) + _TINY and _on_its_side(
+        value, true, hedge
     )
 
 
-def _room(said: float, true: float, step: float, hedge: str) -> float:
+def _room(value: float, true: float, step: float, hedge: str) -> float:
     room = step / 2
     if hedge and step >= 1:
-        unit = 10.0 if said % 10 == 0 else 5.0 if said % 5 == 0 else 1.0
+        unit = 10.0 if value % 10 == 0 else 5.0 if value % 5 == 0 else 1.0
         room = min(max(unit / 2, SHARE * abs(true)), LARGEST_SHARE * abs(true))
     return max(min(room, max(0.5, LARGEST_SHARE * abs(true))), 0.0)
 
 
-def _on_its_side(said: float, true: float, hedge: str) -> bool:
+def _on_its_side(value: float, true: float, hedge: str) -> bool:
     return (
-        true >= said - _TINY
+        true >= value - _TINY
         if hedge == "over"
-        else true <= said + _TINY
+        else true <= value + _TINY
         if hedge == "under"
         else True
     )

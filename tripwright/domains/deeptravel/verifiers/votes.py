@@ -29,9 +29,9 @@ def middle(votes: Sequence[Value], best_to_worst: Sequence[Value]) -> Value:
     return places[sorted(places.index(vote) for vote in votes)[len(votes) // 2]]
 
 
-def worst(found: Sequence[Value], best_to_worst: Sequence[Value]) -> Value:
+def worst(values: Sequence[Value], best_to_worst: Sequence[Value]) -> Value:
     places = list(best_to_worst)
-    return places[max(places.index(each) for each in found)]
+    return places[max(places.index(each) for each in values)]
 
 
 def agreement(votes: Sequence[Value], verdict: Value) -> float:
@@ -41,6 +41,6 @@ def agreement(votes: Sequence[Value], verdict: Value) -> float:
 
 def rubric_verdicts(votes: Sequence[dict[str, bool | None]]) -> dict[str, bool | None]:
     """Rubric by rubric; a vote that gives no rubrics (A.2.2's plain line) has no say."""
-    stated = [vote for vote in votes if vote]
-    keys = dict.fromkeys(key for vote in stated for key in vote)
-    return {key: middle([vote[key] for vote in stated if key in vote], MET) for key in keys}
+    ballots = [vote for vote in votes if vote]
+    keys = dict.fromkeys(key for vote in ballots for key in vote)
+    return {key: middle([vote[key] for vote in ballots if key in vote], MET) for key in keys}

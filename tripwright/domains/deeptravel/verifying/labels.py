@@ -79,65 +79,65 @@ def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     return labels
 
 
-def _turns(said: Any, where: str) -> dict[int, bool]:
-    given = (
-        list(enumerate(said, start=1))
-        if isinstance(said, list)
-        else list(said.items())
-        if isinstance(said, dict)
+def _turns(value: Any, where: str) -> dict[int, bool]:
+    turns = (
+        list(enumerate(value, start=1))
+        if isinstance(value, list)
+        else list(value.items())
+        if isinstance(value, dict)
         else []
     )
     right = all(
         str(call).isdecimal() and int(call) >= 1 and isinstance(passes, bool)
-        for call, passes in given
+        for call, passes in turns
     )
-    if not right or not isinstance(said, list | dict | None):
+    if not right or not isinstance(value, list | dict | None):
         raise UserError(
             f"{where}: 'turns' must be a list of true and false, or an object from call numbers to"
             " them."
         )
-    return {int(call): passes for call, passes in given}
+    return {int(call): passes for call, passes in turns}
 
 
-def _rubrics(said: Any, where: str) -> dict[str, bool | None]:
-    if said is None:
+def _rubrics(value: Any, where: str) -> dict[str, bool | None]:
+    if value is None:
         return {}
-    if not isinstance(said, dict) or not all(
-        met is None or isinstance(met, bool) for met in said.values()
+    if not isinstance(value, dict) or not all(
+        verdict is None or isinstance(verdict, bool) for verdict in value.values()
     ):
         raise UserError(
             f"{where}: 'rubrics' must be an object with true, false or null for each rubric."
         )
-    return dict(said)
+    return dict(value)
 
 
 def labelled_by(
     verifier: Verifier,
-    asked: Iterable[VerifierInput],
+    inputs: Iterable[VerifierInput],
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
 ) -> dict[str, TranscriptLabel]:
     """Another verifier's verdicts as labels, every turn judged; what it leaves unscored has
     none."""
     labels: dict[str, TranscriptLabel] = {}
-    for each in asked:
+    for each in inputs:
         try:
-            found = verifier.trajectory(each.request, each.transcript)
+            finding = verifier.trajectory(each.request, each.transcript)
             calls = range(1, len(each.transcript.calls) + 1)
             turns = {
                 call: verifier.turn(each.request, each.transcript, call).passes for call in calls
             }
         except Unscored:
             continue
-        labels[each.id] = TranscriptLabel(found.passes(passing), turns, found.rubrics)
+        labels[each.id] = TranscriptLabel(finding.passes(passing), turns, finding.rubrics)
     return labels
 
 
 def check_labels(
-    asked: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
+    inputs: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
 ) -> None:
     """Before anything is paid for. Raises UserError where no label is of these transcripts, or an
     id stands on two of them."""
-    ids = Counter(each.id for each in asked)
+    ids = Counter(each.id for each in inputs)
     if doubled := next((each for each, count in ids.items() if count > 1), None):
         raise UserError(
             f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an"
@@ -154,10 +154,10 @@ def calibrate(
     verdicts: Iterable[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
 ) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
-    given = list(verdicts)
+    judgements = list(verdicts)
     both = [
         (verdict, labels[verdict.id])
-        for verdict in given
+        for verdict in judgements
         if verdict.passes is not None and verdict.id in labels
     ]
     trajectories = [[(verdict.passes, label.trajectory)] for verdict, label in both]
@@ -169,22 +169,22 @@ def calibrate(
         ]
         for verdict, label in both
     ]
-    stated = [
+    pairs = [
         (verdict.trajectory.rubrics, label.rubrics) for verdict, label in both if verdict.trajectory
     ]
-    rubrics = dict.fromkeys(key for judged, said in stated for key in judged if key in said)
+    rubrics = dict.fromkeys(key for ours, theirs in pairs for key in ours if key in theirs)
     return {
         "compared": len(both),
-        "unscored": sum(verdict.passes is None for verdict in given),
-        "without_label": sum(verdict.id not in labels for verdict in given),
+        "unscored": sum(verdict.passes is None for verdict in judgements),
+        "without_label": sum(verdict.id not in labels for verdict in judgements),
         "trajectory": agreement(trajectories, seed=seed),
         "turns": agreement(turns, seed=seed),
         "rubrics": {
             key: agreement(
                 [
-                    [(judged[key], said[key])]
-                    for judged, said in stated
-                    if key in judged and key in said
+                    [(ours[key], theirs[key])]
+                    for ours, theirs in pairs
+                    if key in ours and key in theirs
                 ],
                 (True, False, None),
                 seed,
@@ -195,5 +195,5 @@ def calibrate(
 
 
 def _some(ids: Iterable[str]) -> str:
-    shown = sorted(ids)
-    return ", ".join(f"'{each}'" for each in shown[:3]) + (", …" if len(shown) > 3 else "")
+    names = sorted(ids)
+    return ", ".join(f"'{each}'" for each in names[:3]) + (", …" if len(names) > 3 else "")

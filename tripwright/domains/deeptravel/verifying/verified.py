@@ -75,10 +75,10 @@ def read_episodes(path: Path) -> list[VerifierInput]:
         raise UserError(
             f"No transcripts at '{path}'. Expected the {TRANSCRIPTS} of a run: {EXPECTED} per line."
         )
-    found = list(map(_asked, episode_lines(path)))
-    if not found:
+    inputs = list(map(_asked, episode_lines(path)))
+    if not inputs:
         raise UserError(f"No transcripts in '{path}': {EXPECTED} per line.")
-    return found
+    return inputs
 
 
 def _asked(line: EpisodeLine) -> VerifierInput:
@@ -110,7 +110,7 @@ def _asked(line: EpisodeLine) -> VerifierInput:
 
 def verify_all(
     verifier: Verifier,
-    asked: Iterable[VerifierInput],
+    inputs: Iterable[VerifierInput],
     concurrency: int = 1,
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
@@ -121,7 +121,7 @@ def verify_all(
     With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0,
     and a calibration sees the turns of bad trajectories too.
     """
-    waiting, faults = iter(asked), 0
+    waiting, faults = iter(inputs), 0
 
     def while_it_lives() -> Iterator[VerifierInput]:
         while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
@@ -143,12 +143,12 @@ def verify_all(
 
 def verify_one(
     verifier: Verifier,
-    asked: VerifierInput,
+    entry: VerifierInput,
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
 ) -> VerifierVerdict:
     """The joint reward of row D5, with what it rests on."""
-    line, id, transcript = asked.line, asked.id, asked.transcript
+    line, id, transcript = entry.line, entry.id, entry.transcript
     if transcript.stop_reason is StopReason.UNSCORED:
         return VerifierVerdict(
             line,
@@ -156,25 +156,25 @@ def verify_one(
             None,
             unscored=f"the episode is unscored: {transcript.fault or 'no reason given'}",
         )
-    found = joint(verifier, asked.request, transcript, passing=passing, all_turns=every_turn)
-    if found.unscored is not None:
-        return VerifierVerdict(line, id, None, unscored=found.unscored)
-    passes = found.trajectory is not None and found.trajectory.passes(passing)
-    turns, calls = found.turns, range(1, len(transcript.calls) + 1)
-    if every_turn and found.trajectory is not None and not passes:
+    finding = joint(verifier, entry.request, transcript, passing=passing, all_turns=every_turn)
+    if finding.unscored is not None:
+        return VerifierVerdict(line, id, None, unscored=finding.unscored)
+    passes = finding.trajectory is not None and finding.trajectory.passes(passing)
+    turns, calls = finding.turns, range(1, len(transcript.calls) + 1)
+    if every_turn and finding.trajectory is not None and not passes:
         try:
-            turns = tuple(verifier.turn(asked.request, transcript, call) for call in calls)
+            turns = tuple(verifier.turn(entry.request, transcript, call) for call in calls)
         except Unscored as fault:
             return VerifierVerdict(line, id, None, unscored=str(fault))
     return VerifierVerdict(
         line,
         id,
-        found.reward,
-        found.trajectory,
+        finding.reward,
+        finding.trajectory,
         passes,
         turns,
         len(calls) - len(turns),
-        reason=found.reason,
+        reason=finding.reason,
     )
 
 
@@ -185,7 +185,7 @@ def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
     rewarded = sum(verdict.reward == 1 for verdict in scored)
     unscored = len(verdicts) - len(scored)
     turns = [turn for verdict in scored for turn in verdict.turns]
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "n": len(verdicts),
         "unscored": unscored,
         "reward": rate(rewarded, len(scored)),
@@ -200,5 +200,7 @@ def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
         "turns_saved": sum(verdict.turns_saved for verdict in scored),
     }
     if unscored > TOO_MANY_UNSCORED * len(verdicts):
-        found["worst_case"] = rate(rewarded, len(verdicts))  # every unscored one counted as failed
-    return found
+        figures["worst_case"] = rate(
+            rewarded, len(verdicts)
+        )  # every unscored one counted as failed
+    return figures

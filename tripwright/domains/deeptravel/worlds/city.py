@@ -73,24 +73,24 @@ class CityMap:
     @cached_property
     def middle(self) -> Position | None:
         """The median of the sights; None where the table has none with a position."""
-        found = [
+        positions = [
             at
             for sight in self.world.attractions(self.city)
             if (at := _position(sight.latitude, sight.longitude))
         ]
         return (
-            Position(median(p.latitude for p in found), median(p.longitude for p in found))
-            if found
+            Position(median(p.latitude for p in positions), median(p.longitude for p in positions))
+            if positions
             else None
         )
 
     @cached_property
     def spots(self) -> dict[str, Spot]:
         """Name → spot: of two places of one name the first."""
-        found: dict[str, Spot] = {}
+        spots: dict[str, Spot] = {}
         for spot in self._all():
-            found.setdefault(spot.place.name, spot)
-        return found
+            spots.setdefault(spot.place.name, spot)
+        return spots
 
     def _all(self) -> Iterator[Spot]:
         for sight in self.world.attractions(self.city):
@@ -189,7 +189,7 @@ def dice_of(world: World, *words: str) -> random.Random:
 
 def _position(latitude: str, longitude: str) -> Position | None:
     try:
-        found = Position(float(latitude), float(longitude))
+        position = Position(float(latitude), float(longitude))
     except ValueError:
         return None
-    return found if abs(found.latitude) <= 85 and abs(found.longitude) <= 180 else None
+    return position if abs(position.latitude) <= 85 and abs(position.longitude) <= 180 else None

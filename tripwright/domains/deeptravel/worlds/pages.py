@@ -33,13 +33,14 @@ def search(world: World, ways: Ways, maps: Mapping[str, CityMap], query: str) ->
     """Pages about the cities that the query names, those first that it asks for; about two cities,
     the way between them before all."""
     cities = _named(world, query)
-    asked = {_ASKED[word] for word in re.findall(r"[a-z]+", query.casefold()) if word in _ASKED}
+    topics = {_ASKED[word] for word in re.findall(r"[a-z]+", query.casefold()) if word in _ASKED}
     pages: list[tuple[bool, WebPage]] = []
     if len(cities) > 1:
         pages.append((False, _way(ways, cities[0], cities[1])))
     for city in cities:
         pages += [
-            (bool(asked) and topic not in asked, page) for topic, page in _about(world, maps[city])
+            (bool(topics) and topic not in topics, page)
+            for topic, page in _about(world, maps[city])
         ]
     return [page for _, page in sorted(pages, key=lambda entry: entry[0])]
 
@@ -47,13 +48,13 @@ def search(world: World, ways: Ways, maps: Mapping[str, CityMap], query: str) ->
 def _named(world: World, query: str) -> list[str]:
     """The cities of the world that the query names, in its order; at most two."""
     folded = query.casefold()
-    found: list[tuple[int, int, str]] = []
+    places: list[tuple[int, int, str]] = []
     for city in world.cities:
         if city.casefold() in folded and (
             at := re.search(rf"(?<!\w){re.escape(city.casefold())}(?!\w)", folded)
         ):
-            found.append((at.start(), -len(city), city))
-    return [city for _, _, city in sorted(found)][:2]
+            places.append((at.start(), -len(city), city))
+    return [city for _, _, city in sorted(places)][:2]
 
 
 def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
@@ -77,31 +78,31 @@ def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
             ),
         )
     if meals:
-        said = _listed([f"{meal.name} ({meal.cuisines})" for meal in meals])
+        text = _listed([f"{meal.name} ({meal.cuisines})" for meal in meals])
         yield (
             "food",
             WebPage(
-                f"Where to eat in {city}", f"{SITE}/{slug}/food", f"Well liked in {city}: {said}."
+                f"Where to eat in {city}", f"{SITE}/{slug}/food", f"Well liked in {city}: {text}."
             ),
         )
     if stays:
-        said = _listed([stay.name for stay in stays])
+        text = _listed([stay.name for stay in stays])
         yield (
             "stay",
             WebPage(
                 f"Where to stay in {city}",
                 f"{SITE}/{slug}/stay",
-                f"Guests of {city} rate these best: {said}.",
+                f"Guests of {city} rate these best: {text}.",
             ),
         )
-    said = f"Trains stop at {place.station}. Planes land at {place.airport}, outside the city."
-    yield "arrive", WebPage(f"How to get to {city}", f"{SITE}/{slug}/arrive", said)
+    text = f"Trains stop at {place.station}. Planes land at {place.airport}, outside the city."
+    yield "arrive", WebPage(f"How to get to {city}", f"{SITE}/{slug}/arrive", text)
 
 
 def _way(ways: Ways, origin: str, destination: str) -> WebPage:
     road, trains = ways.world.ground(origin, destination), ways.timetable(origin, destination)
     km = (road_distance_km(road.distance) if road else None) or ways.road_km(origin, destination)
-    said = [
+    sentences = [
         (
             f"By road it is {round(km):,} km from {origin} to {destination}."
             if km
@@ -110,16 +111,16 @@ def _way(ways: Ways, origin: str, destination: str) -> WebPage:
     ]
     if trains:
         fastest = min(trains, key=lambda run: run.minutes)
-        said.append(
+        sentences.append(
             f"{len(trains)} direct trains a day; the fastest, {fastest.number}, takes"
             f" {fastest.minutes} minutes."
         )
     else:
-        said.append("No direct train.")
+        sentences.append("No direct train.")
     return WebPage(
         f"From {origin} to {destination}",
         f"{SITE}/{_slug(origin)}/to/{_slug(destination)}",
-        " ".join(said),
+        " ".join(sentences),
     )
 
 

@@ -99,19 +99,19 @@ class Ways:
         self, origin: CityMap, destination: CityMap, date: str, transfers: bool
     ) -> list[TrainOffer]:
         """By departure; journeys with a change come among the direct trains, if `transfers`."""
-        found = [
+        offers = [
             self._train(run, origin, destination, date)
             for run in self.timetable(origin.city, destination.city)
         ]
         if transfers:
-            found += self._with_changes(origin, destination, date)
-        return sorted(found, key=lambda offer: (offer.departs_at, offer.minutes, offer.number))
+            offers += self._with_changes(origin, destination, date)
+        return sorted(offers, key=lambda offer: (offer.departs_at, offer.minutes, offer.number))
 
     def road_km(self, origin: str, destination: str) -> float | None:
         """The longer of both directions, so that the way back is as long; None without a road."""
         roads = (self.world.ground(origin, destination), self.world.ground(destination, origin))
-        known = [km for road in roads if road and (km := road_distance_km(road.distance))]
-        return max(known, default=None)
+        distances = [km for road in roads if road and (km := road_distance_km(road.distance))]
+        return max(distances, default=None)
 
     def _timetable(self, origin: str, destination: str) -> tuple[DailyTrain, ...]:
         km = self.road_km(origin, destination) if origin != destination else None
@@ -176,7 +176,7 @@ class Ways:
         )
 
     def _with_changes(self, origin: CityMap, destination: CityMap, date: str) -> list[TrainOffer]:
-        found = []
+        offers = []
         for city in self._changes_at(origin.city, destination.city):
             between = CityMap(self.world, city)
             seconds = [
@@ -192,8 +192,8 @@ class Ways:
                     if CHANGE_MINUTES[0] <= wait <= CHANGE_MINUTES[1]
                 ]
                 if fitting:
-                    found.append(_joined(one, *min(fitting, key=lambda pair: pair[0])))
-        return sorted(found, key=lambda offer: (offer.minutes, offer.number))[:MOST_CHANGES]
+                    offers.append(_joined(one, *min(fitting, key=lambda pair: pair[0])))
+        return sorted(offers, key=lambda offer: (offer.minutes, offer.number))[:MOST_CHANGES]
 
     def _places_to_change(self, origin: str, destination: str) -> tuple[str, ...]:
         """The two cities that are least out of the way, of those with trains to both ends."""

@@ -130,12 +130,12 @@ class WorldProvider:
         return place
 
     def _spot(self, place: CityMap, name: str) -> Spot:
-        found = place.named(name)
-        if found is None:
+        spot = place.named(name)
+        if spot is None:
             near = nearest_name(name, tuple(place.spots))
             hint = f" Did you mean {near!r}?" if near else " poi_search finds the places of a city."
             raise WrongCall(f"Unknown place {_quoted(name)} in {place.city}.{hint}")
-        return found
+        return spot
 
     def _flights(
         self,
@@ -201,21 +201,21 @@ class WorldProvider:
         ).days
         if nights < 1:
             raise WrongCall(f"Check-out {checkout_date} is not after check-in {checkin_date}.")
-        wanted = hotel_name.casefold().strip()
+        needle = hotel_name.casefold().strip()
         stays = [
-            stay for stay in self.world.accommodations(city_name) if wanted in stay.name.casefold()
+            stay for stay in self.world.accommodations(city_name) if needle in stay.name.casefold()
         ]
         if not stays:
-            called = f" called {_quoted(hotel_name)}" if wanted else ""
+            name = f" called {_quoted(hotel_name)}" if needle else ""
             near = (
                 nearest_name(
                     hotel_name, tuple(stay.name for stay in self.world.accommodations(city_name))
                 )
-                if wanted
+                if needle
                 else None
             )
             return self._found(
-                [], f"No hotels{called} in {city_name}.{f' Did you mean {near!r}?' if near else ''}"
+                [], f"No hotels{name} in {city_name}.{f' Did you mean {near!r}?' if near else ''}"
             )
         fitting = sorted(
             (stay for stay in stays if stay.minimum_nights <= nights),
@@ -267,9 +267,10 @@ class WorldProvider:
 
     def _places(self, query: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
-        found = _matching(place, query)
+        places = _matching(place, query)
         return self._found(
-            list(found), "" if found else f"Nothing in {place.city} is found for {_quoted(query)}."
+            list(places),
+            "" if places else f"Nothing in {place.city} is found for {_quoted(query)}.",
         )
 
     def _pages(self, query: str) -> ProviderAnswer:
@@ -278,18 +279,18 @@ class WorldProvider:
             for city in self.world.cities
             if city.casefold() in query.casefold()
         }
-        found: list[Record] = list(
+        pages: list[Record] = list(
             worlds_pages.search(self.world, self._ways, maps, query)[:MOST_PAGES]
         )
         return self._found(
-            found, "" if found else f"No page is found for {_quoted(query)}. A search names a city."
+            pages, "" if pages else f"No page is found for {_quoted(query)}. A search names a city."
         )
 
 
 def _matching(place: CityMap, query: str) -> list[PointOfInterest]:
     """The places that a query means, best first: by their name, else by their kind and what they
     are known for."""
-    said = query.casefold().strip()
+    query_words = query.casefold().strip()
     if (exact := place.named(query)) is not None:
         return [exact.place]
     words = _stems(query) - _EMPTY_STEMS - _stems(place.city)
@@ -297,18 +298,20 @@ def _matching(place: CityMap, query: str) -> list[PointOfInterest]:
     scored = []
     for index, (name, spot) in enumerate(place.spots.items()):
         shared = words & _stems(f"{name} {spot.words}")
-        named = bool(said) and (said in name.casefold() or name.casefold() in said)
+        is_named = bool(query_words) and (
+            query_words in name.casefold() or name.casefold() in query_words
+        )
         # A name says more than what a place is known for, that more than its kind, and least a name
         # that repeats the kind.
         score = (
-            8 * named
+            8 * is_named
             + 3 * len(shared - _KINDS.keys())
             + 2 * (spot.place.category in kinds)
             + len(shared & _KINDS.keys())
         )
         if score:
             scored.append((-score, index, spot.place))
-    return [found for _, _, found in sorted(scored, key=lambda entry: entry[:2])[:MOST_PLACES]]
+    return [poi for _, _, poi in sorted(scored, key=lambda entry: entry[:2])[:MOST_PLACES]]
 
 
 def _stems(text: str) -> set[str]:
@@ -325,10 +328,10 @@ def _check_days(arguments: Mapping[str, Any]) -> None:
     for name, value in arguments.items():
         if name.endswith("_date"):
             try:
-                known = calendar_date.fromisoformat(value).year <= LAST_YEAR
+                in_calendar = calendar_date.fromisoformat(value).year <= LAST_YEAR
             except ValueError:
-                known = False
-            if not known:
+                in_calendar = False
+            if not in_calendar:
                 raise WrongCall(f"{name} {_quoted(value)} is no day that this world knows.")
 
 

@@ -123,17 +123,17 @@ def _problem(level: Level, rubrics: tuple[str, ...], conclusions: tuple[str, ...
             f"needs these conclusions in this order, best to worst: {', '.join(conclusions)}; found"
             f" {', '.join(level.scale) or 'none'}"
         )
-    if missing := [key for key in rubrics if key not in keys]:
+    if lacking := [key for key in rubrics if key not in keys]:
         return (
-            f"lacks the rubric '{missing[0]}'; expected {', '.join(rubrics)}, and further ones as"
+            f"lacks the rubric '{lacking[0]}'; expected {', '.join(rubrics)}, and further ones as"
             " you like"
         )
     if len(set(keys)) < len(keys):
         return f"names the rubric '{next(key for key in keys if keys.count(key) > 1)}' twice"
-    said = [
+    meanings = [
         (plain(words), each.key) for each in level.conclusion for words in (each.key, each.words)
     ]
-    if len({words for words, _ in said}) < len(set(said)):
+    if len({words for words, _ in meanings}) < len(set(meanings)):
         return "says two conclusions with the same words"
     for each in level.rubric:
         if each.unmet not in conclusions[1:]:
