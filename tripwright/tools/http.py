@@ -130,8 +130,8 @@ class HttpCaller:
 
 
 class Refused(Exception):
-    """A 4xx about the call itself. A client turns it into an answer (`ProviderAnswer`, refused) or, where it
-    makes no sense, into a fault."""
+    """A 4xx about the call itself. A client turns it into an answer (`ProviderAnswer`, refused) or,
+    where it makes no sense, into a fault."""
 
     def __init__(self, status: int, message: str, body: Any):
         super().__init__(message)

@@ -174,8 +174,8 @@ def _stay_note(findings: Findings) -> str:
         return f"How near a hotel is to {findings.request.hotel_near} is not known."
     if findings.stay.unmet:
         return (
-            f"No hotel was found that {words.wishes(findings.request, findings.stay.unmet)}; the closest"
-            " is shown."
+            f"No hotel was found that {words.wishes(findings.request, findings.stay.unmet)};"
+            " the closest is shown."
         )
     return ""
 

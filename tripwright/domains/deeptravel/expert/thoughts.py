@@ -105,14 +105,14 @@ def _next(tool: str, arguments: dict[str, Any]) -> str:
             else "trains"
         )
         return (
-            f"I look for {what} from {arguments['depart_city_name']} to {arguments['arrival_city_name']} on"
-            f" {arguments['depart_date']}."
+            f"I look for {what} from {arguments['depart_city_name']} to"
+            f" {arguments['arrival_city_name']} on {arguments['depart_date']}."
         )
     if tool == "hotel_search":
         called = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
         return (
-            f"I look for a hotel{called} in {arguments['city_name']} from {arguments['checkin_date']} to"
-            f" {arguments['checkout_date']}."
+            f"I look for a hotel{called} in {arguments['city_name']} from"
+            f" {arguments['checkin_date']} to {arguments['checkout_date']}."
         )
     if tool == "route_planning":
         return (

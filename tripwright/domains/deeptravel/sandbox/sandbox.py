@@ -53,8 +53,8 @@ class NoRecording:
 
     @property
     def note(self) -> str:
-        question = self.question
-        return f"{question.tool} {question.arguments} is not recorded in the snapshot of {question.snapshot}."
+        call, day = f"{self.question.tool} {self.question.arguments}", self.question.snapshot
+        return f"{call} is not recorded in the snapshot of {day}."
 
 
 @dataclass(frozen=True)

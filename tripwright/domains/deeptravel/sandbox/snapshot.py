@@ -157,7 +157,8 @@ def check_file(path: Path) -> Snapshot:
         promise = f"{header.get('answers')} answers with hash {header.get('content_hash')}"
         raise _damaged(
             path,
-            f"its header says {promise}, it holds {snapshot.answers} with hash {snapshot.content_hash}",
+            f"its header says {promise}, it holds {snapshot.answers} with hash"
+            f" {snapshot.content_hash}",
         )
     return snapshot
 

@@ -54,7 +54,7 @@ class Nominatim(PlaceSearch):
         if not name:
             return None
         settlement = next(
-            (found for part in SETTLEMENTS if (found := text_at(entry, "address", part))), city
+            (words for part in SETTLEMENTS if (words := text_at(entry, "address", part))), city
         )
         latitude, longitude = position_at(entry, "lat", "lon") or (None, None)
         return PointOfInterest(
