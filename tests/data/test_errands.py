@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from tripwright.data import clean
-from tripwright.data.collect import DUPLICATE, ONE_OF_MANY, Collected, EpisodeSelection, collect
+from tripwright.data.collect import (
+    DUPLICATE,
+    ONE_OF_MANY,
+    CollectionCounts,
+    EpisodeSelection,
+    collect,
+)
 from tripwright.data.export import export
 from tripwright.data.files import open_runs, read_trajectories
 from tripwright.data.judging import NOT_PASSED
@@ -35,7 +41,7 @@ def read_lines(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def collected(folder: Path, out: Path, **choice: Any) -> Collected:
+def collected(folder: Path, out: Path, **choice: Any) -> CollectionCounts:
     return collect(open_runs([folder]), out, choice=EpisodeSelection(**choice))
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from tripwright.data import split as splitting
-from tripwright.data.collect import ORDERS, Collected, EpisodeSelection, Order
+from tripwright.data.collect import ORDERS, CollectionCounts, EpisodeSelection, Order
 from tripwright.data.collect import collect as collect_runs
 from tripwright.data.export import LAYOUTS, check_layout, check_split, place_of
 from tripwright.data.export import export as export_trajectories
@@ -88,7 +88,7 @@ def collect(
     )
 
 
-def _collected_table(collected: Collected, out: Path) -> str:
+def _collected_table(collected: CollectionCounts, out: Path) -> str:
     lines = [
         f"{run}: {counts['kept']:,} of {counts['episodes']:,} episodes kept"
         for run, counts in collected.by_run.items()

@@ -38,7 +38,7 @@ class EpisodeSelection:
 
 
 @dataclass
-class Collected:
+class CollectionCounts:
     """Counts of episodes, and the rules (or verifiers) that judged them. `dropped` goes from the
     most frequent reason to the rarest."""
 
@@ -76,7 +76,7 @@ def collect(
     worlds: Iterable[World] = (),
     rules: str | None = None,
     choice: EpisodeSelection | None = None,
-) -> Collected:
+) -> CollectionCounts:
     """Writes the good episodes of `runs` to `out`, one JSON object per line, by run and id.
 
     An episode judged under other rules, or of a world that is given, is judged here; `rules` None
@@ -84,7 +84,7 @@ def collect(
     UserError where a world is missing, and for runs of two domains.
     """
     judging = Judging(runs, worlds, rules)
-    collected, good = Collected(judging.rules), []
+    collected, good = CollectionCounts(judging.rules), []
     for run in runs:
         counts = collected.by_run[run.label] = {"episodes": 0, "kept": 0}
         for episode in run.episodes():

@@ -89,14 +89,14 @@ def read_side(run: SourceRun) -> Side:
     return Side(run, levels, unscored)
 
 
-def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
+def reliability(synthetic: SourceRun, real: SourceRun) -> dict[str, Any]:
     """{"synthetic", "given", "difference", "levels", "at_given_mix", "unscored", "verdict"};
     differences are synthetic − given."""
-    _check_one_policy(synthetic, given)
-    first, second = read_side(synthetic), read_side(given)
+    _check_one_policy(synthetic, real)
+    first, second = read_side(synthetic), read_side(real)
     if shared := first.all.keys() & second.all.keys():
         raise UserError(
-            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{given.folder}':"
+            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{real.folder}':"
             " compare runs on different ones."
         )
     one, other = pass_rate(first.all), pass_rate(second.all)
@@ -144,12 +144,12 @@ def verdict_in_words(difference: RateDifference) -> str:
     return f"{size} is not sure"
 
 
-def _check_one_policy(synthetic: SourceRun, given: SourceRun) -> None:
+def _check_one_policy(synthetic: SourceRun, real: SourceRun) -> None:
     for entry in ONE_POLICY:
-        there, here = (_what_matters(run.card.get(entry)) for run in (synthetic, given))
+        there, here = (_what_matters(run.card.get(entry)) for run in (synthetic, real))
         if there != here:
             raise UserError(
-                f"The runs '{synthetic.folder}' and '{given.folder}' differ in their {entry}: "
+                f"The runs '{synthetic.folder}' and '{real.folder}' differ in their {entry}: "
                 "compare one policy, in one dialect, judged by one set of rules."
             )
 

@@ -49,7 +49,7 @@ class SplitRequest:
 
 
 @dataclass
-class Merged:
+class MergeResult:
     requests: list[SplitRequest] = field(default_factory=list)
     duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
     differing: int = 0  # of the duplicates, those that ask for something else by their fields
@@ -60,13 +60,13 @@ class Merged:
         return tuple(self.requests[0].marks)
 
 
-def merge(paths: Sequence[Path]) -> Merged:
+def merge(paths: Sequence[Path]) -> MergeResult:
     """Every request once: of those with the same text the first is kept. Raises UserError for files
     of two domains, and for different requests with one id."""
     labelled = [(path, domain) for path in paths if (domain := domain_of_file(path))]
     # which says what is wrong with files of none
     domain = one_domain(labelled) if labelled else next(iter(domains().values()))
-    merged, first = Merged(), dict[str, SplitRequest]()
+    merged, first = MergeResult(), dict[str, SplitRequest]()
     for path in paths:
         for line, query in domain.read(path):
             request = SplitRequest(domain, query, f"{path.name}:{line}", request_key(query))
@@ -152,7 +152,7 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
         return [[0] * len(columns) for _ in rows]
     table = [[row * column // total for column in columns] for row in rows]
     remainder = [[row * column % total for column in columns] for row in rows]
-    wanted = [
+    quotas = [
         column - sum(table[i][j] for i in range(len(rows))) for j, column in enumerate(columns)
     ]
     raised: set[tuple[int, int]] = set()
@@ -161,18 +161,18 @@ def rounded_shares(rows: Sequence[int], columns: Sequence[int]) -> list[list[int
         for cells in remainder
     ]
 
-    def raise_one(row: int, seen: set[int]) -> bool:
+    def raise_one(row: int, visited: set[int]) -> bool:
         """One more for this row, if need be by moving ones that other rows have."""
         for column in ranked[row]:
-            if (row, column) in raised or column in seen:
+            if (row, column) in raised or column in visited:
                 continue
-            seen.add(column)
-            holders = [other for other, held in raised if held == column]
-            if len(holders) < wanted[column]:
+            visited.add(column)
+            holders = [other for other, other_column in raised if other_column == column]
+            if len(holders) < quotas[column]:
                 raised.add((row, column))
                 return True
             for other in sorted(holders):
-                if raise_one(other, seen):
+                if raise_one(other, visited):
                     raised.remove((other, column))
                     raised.add((row, column))
                     return True
@@ -194,7 +194,7 @@ def write_parts(
     anew (two files count from 0). A request with an id stays as it is."""
     places = {name: out / f"{name}.jsonl" for name in parts if name != REST}
     for path in places.values():
-        if path.resolve() in {given.resolve() for given in inputs}:
+        if path.resolve() in {source.resolve() for source in inputs}:
             raise UserError(
                 f"'{path}' is one of the files to be divided. Name another folder for --out."
             )

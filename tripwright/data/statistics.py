@@ -43,23 +43,23 @@ def in_order(levels: Iterable[str]) -> list[str]:
 def statistics(trajectories: Iterable[StoredEpisode], ruler: Ruler = CHARACTERS) -> dict[str, Any]:
     """{"unit", "tokenizer", "dialects", "levels": level → {"n", "share", "requests", "length_max",
     and the mean of each of MEANS}}, and a table like "levels" for each further mark."""
-    measured: dict[Group, list[dict[str, int]]] = {}
+    measures: dict[Group, list[dict[str, int]]] = {}
     requests: dict[Group, set[str]] = {}
     dialects: Counter[str] = Counter()
     for trajectory in trajectories:
         dialects[str(trajectory.record.get("dialect", UNKNOWN))] += 1
         marks = [(name, str(mark)) for name, mark in trajectory.marks.items() if name != "level"]
         for group in ((TABLE, level_of(trajectory)), (TABLE, ALL), *marks):
-            measured.setdefault(group, []).append(_measures(trajectory, ruler))
+            measures.setdefault(group, []).append(_measures(trajectory, ruler))
             requests.setdefault(group, set()).add(trajectory.request_key)
-    total = len(measured.get((TABLE, ALL), ()))
-    levels = in_order(name for table, name in measured if table == TABLE and name != ALL)
-    groups = [(TABLE, level) for level in (*levels, ALL) if (TABLE, level) in measured]
-    groups += sorted(group for group in measured if group[0] != TABLE)
+    total = len(measures.get((TABLE, ALL), ()))
+    levels = in_order(name for table, name in measures if table == TABLE and name != ALL)
+    groups = [(TABLE, level) for level in (*levels, ALL) if (TABLE, level) in measures]
+    groups += sorted(group for group in measures if group[0] != TABLE)
     tables: dict[str, dict[str, Any]] = {TABLE: {}}
     for table, name in groups:
         tables.setdefault(table, {})[name] = _row(
-            measured[table, name], len(requests[table, name]), total
+            measures[table, name], len(requests[table, name]), total
         )
     return {
         "unit": ruler.unit,

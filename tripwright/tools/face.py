@@ -257,7 +257,7 @@ class Face:
 
     def refusal(self, error: ToolError, call: CheckedCall | None, tool: str | None) -> ToolAnswer:
         """What went wrong, in this face's words. `tool` is the core's name of what was called,
-        `asked` the call as far as it was read.
+        `call` the call as far as it was read.
 
         Where a face has one sentence for several kinds of error, the first of them is recorded.
         """

@@ -105,7 +105,7 @@ class HttpCaller:
             body = response.json()
         except (ValueError, RecursionError):
             body = None
-        return Refused(status, text, body)
+        return RefusedCall(status, text, body)
 
     def shown(self, message: object) -> str:
         """One short line of a foreign message, without secrets."""
@@ -129,7 +129,7 @@ class HttpCaller:
             self._client.close()
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """A 4xx about the call itself. A client turns it into an answer (`ProviderAnswer`, refused) or,
     where it makes no sense, into a fault."""
 

@@ -22,9 +22,9 @@ from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, format_problem
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.verifiers.findings import (
+    NoVerdict,
     TrajectoryFinding,
     TurnFinding,
-    Unscored,
 )
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -175,10 +175,10 @@ class Broken(RuleVerifier):
     name = "broken"
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
-        raise Unscored("the judge is down")
+        raise NoVerdict("the judge is down")
 
     def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
-        raise Unscored("the judge is down")
+        raise NoVerdict("the judge is down")
 
 
 def test_a_verifier_that_fails_leaves_the_episode_unscored(

@@ -36,9 +36,9 @@ def opinions(record: Json) -> dict[str, bool]:
             else trajectory.get("conclusion") in PASSING_CONCLUSIONS
         )
         rubrics = trajectory.get("rubrics")
-        named = rubrics if isinstance(rubrics, Mapping) else {}
+        table = rubrics if isinstance(rubrics, Mapping) else {}
         answers |= {
-            f"rubric {name}": named[name] for name in RUBRICS if isinstance(named.get(name), bool)
+            f"rubric {name}": table[name] for name in RUBRICS if isinstance(table.get(name), bool)
         }
     if isinstance(turns, list) and turns:
         satisfied = all(

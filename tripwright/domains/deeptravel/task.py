@@ -108,9 +108,9 @@ class Errand(TaskDefaults):
         turns: Facts | None = None
         if finding.trajectory is not None:
             passes = finding.trajectory.passes(self.passing)
-            held = finding.trajectory.rubrics
+            answers = finding.trajectory.rubrics
             rubrics = {
-                name: _fact(name, held.get(name) is not False, finding.trajectory.problems)
+                name: _fact(name, answers.get(name) is not False, finding.trajectory.problems)
                 for name in self._rubrics
             }
             # a judge may conclude more than its rubrics say
@@ -160,8 +160,8 @@ def _turns(finding: JointFinding, transcript: Transcript) -> Facts:
     return facts
 
 
-def _fact(name: str, passed: bool, problems: Sequence[VerifierProblem]) -> Fact:
-    if passed:
+def _fact(name: str, passes: bool, problems: Sequence[VerifierProblem]) -> Fact:
+    if passes:
         return Fact(name, State.PASSED)
     evidence = tuple(
         Evidence(None, problem.kind, problem.said or None, problem.message)
@@ -174,7 +174,7 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     """How often the trajectory passed, and what the early stop of row D5 saved, for the metrics of
     a training step."""
     findings = [e.more["verifier"] for e in episodes if "verifier" in e.more]
-    judged, saved = (
+    judgements, savings = (
         sum(len(each["turns"]) for each in findings),
         sum(each["turns_saved"] for each in findings),
     )
@@ -183,9 +183,9 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
             e.verdict is not None and e.verdict.group("trajectory").passed for e in episodes
         )
         / len(episodes),
-        "turns_judged": judged,
-        "turns_saved": saved,
-        "turns_saved_share": saved / max(1, judged + saved),
+        "turns_judged": judgements,
+        "turns_saved": savings,
+        "turns_saved_share": savings / max(1, judgements + savings),
     }
 
 
@@ -195,13 +195,13 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
     if not isinstance(record.get("request"), dict) or "outside" in record or "domain" in record:
         return None
     facts, verdict = record["asked"], record["verdict"]
-    kept = {
+    fields_of_ours = {
         key: value
         for key, value in record.items()
         if key not in ("schema_problem", "asked", "plan")
     } | {"domain": NAME}
     if verdict is None:
-        return kept | {
+        return fields_of_ours | {
             "asked": {FORMAT: [SCHEMA], "trajectory": facts["commonsense"], "turns": facts["hard"]}
         }
     groups = [
@@ -215,7 +215,7 @@ def version_1(record: Mapping[str, Any], rules: str) -> dict[str, Any] | None:
         {"name": "turns", "gate": ["trajectory"], "asked": facts["hard"], "facts": verdict["hard"]},
     ]
     fields = {key: verdict[key] for key in ("final", "delivered", "error")}
-    return kept | {"verdict": {"rules": rules, **fields, "groups": groups}}
+    return fields_of_ours | {"verdict": {"rules": rules, **fields, "groups": groups}}
 
 
 def format_problem(transcript: Transcript) -> str | None:

@@ -9,10 +9,9 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import RequestScope
+from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest, RequestScope
 from tripwright.domains.deeptravel.requests.intents_make import (
     PAPER_LEVELS,
-    ProvenRequest,
     level_of,
     make_requests,
     quotas,

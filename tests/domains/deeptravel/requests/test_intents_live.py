@@ -11,14 +11,14 @@ import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents_draw import Rejected
+from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest, RejectedDraft
 from tripwright.domains.deeptravel.requests.intents_live import (
     MOST_FAULTS,
     LiveAsker,
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.requests.intents_make import ProvenRequest, make_requests
+from tripwright.domains.deeptravel.requests.intents_make import make_requests
 from tripwright.domains.deeptravel.requests.intents_proof import TripSurvey, prove
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
@@ -175,7 +175,7 @@ def test_a_service_that_is_silent_costs_a_draw_and_then_ends_it(world: World) ->
         "depart_date": world.dates[0]
     }
     for _ in range(MOST_FAULTS - 1):
-        with pytest.raises(Rejected, match="flight_search was not answered"):
+        with pytest.raises(RejectedDraft, match="flight_search was not answered"):
             asker.ask("flight_search", way)
     failing = False
     assert asker.ask("flight_search", way) == WorldProvider(world).ask("flight_search", way)

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.difficulty import Tried, measured, read_attempts, staged
+from tripwright.domains.deeptravel.requests.difficulty import (
+    AttemptCount,
+    measured,
+    read_attempts,
+    staged,
+)
 from tripwright.domains.deeptravel.requests.file import iter_requests, read_requests, write_requests
 from tripwright.domains.deeptravel.requests.review import accept, read_review, write_review
 from tripwright.errors import UserError
@@ -153,10 +158,10 @@ def test_difficulty_is_one_minus_the_share_that_passed(tmp_path: Path) -> None:
     other.write_text(episode("q1", "A", False) + episode("q2", "A", False))
     tried = read_attempts([run, other])
     # unscored attempts are none, and runs are told apart
-    assert tried == {"A": Tried(4, 1), "C": Tried(1, 1)}
+    assert tried == {"A": AttemptCount(4, 1), "C": AttemptCount(1, 1)}
     assert (tried["A"].difficulty, tried["A"].level) == (0.75, "hard")
     asked = [request(name, name) for name in "ABC"]
-    assert measured(asked, tried) == {"A": Tried(4, 1)}
+    assert measured(asked, tried) == {"A": AttemptCount(4, 1)}
     with pytest.raises(UserError, match="requests tried at all: 2"):
         measured(asked, tried, least=9)
 
@@ -178,7 +183,8 @@ def test_what_is_no_episode_is_refused(tmp_path: Path, text: str, problem: str) 
 def test_stages_share_no_request_and_hold_a_little_of_the_other_kind() -> None:
     asked = [request(str(number), str(number)) for number in range(100)]
     tried = {
-        str(number): Tried(4, 4 if number < 40 else 1 if number < 60 else 0) for number in range(90)
+        str(number): AttemptCount(4, 4 if number < 40 else 1 if number < 60 else 0)
+        for number in range(90)
     }
     stages = staged(asked, tried, other_share=0.1, seed=1)
     names = [[one.id for one in group] for group in (stages.sft, stages.rl, stages.left)]

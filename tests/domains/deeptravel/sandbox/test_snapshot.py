@@ -291,7 +291,7 @@ def test_an_old_file_stays_until_the_new_one_is_whole(
 
 def test_a_snapshot_says_who_answers(other: Store) -> None:
     record(other)
-    assert recorded_providers(other, DAY, offered=()).keys() == {"train_search", "poi_search"}
+    assert recorded_providers(other, DAY, tools=()).keys() == {"train_search", "poi_search"}
     replay = Sandbox(recorded_providers(other, DAY), other, "replay", DAY)
     # an agent is shown the tools that it was shown then, asked for or not
     assert replay.tools == RECORDS.keys()

@@ -7,10 +7,10 @@ import pytest
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
+    NoVerdict,
     TrajectoryFinding,
     TurnConclusion,
     TurnFinding,
-    Unscored,
 )
 from tripwright.domains.deeptravel.verifiers.joint import JointFinding, joint
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
@@ -74,7 +74,7 @@ def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the
 
 def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-def]
     verifier = Scripted(
-        "very_satisfied", "satisfied", "inconsistent_with_response", Unscored("never asked")
+        "very_satisfied", "satisfied", "inconsistent_with_response", NoVerdict("never asked")
     )
     found = run(verifier)
     assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (0.0, 2, 3, 2)
@@ -82,10 +82,10 @@ def test_the_first_failed_turn_decides(run) -> None:  # type: ignore[no-untyped-
     assert (run(every, all_turns=True).reward, every.asked) == (0.0, 5)
 
 
-@pytest.mark.parametrize("turns", [(), ("satisfied", Unscored("the endpoint is dead"))])
+@pytest.mark.parametrize("turns", [(), ("satisfied", NoVerdict("the endpoint is dead"))])
 def test_a_verifier_that_fails_is_unscored(run, turns) -> None:  # type: ignore[no-untyped-def]
     verifier = (
-        Scripted("very_satisfied", *turns) if turns else Scripted(Unscored("the endpoint is dead"))
+        Scripted("very_satisfied", *turns) if turns else Scripted(NoVerdict("the endpoint is dead"))
     )
     found = run(verifier)
     assert found.reward is None and found.unscored == "the endpoint is dead"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, Unscored
+from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LONGEST_ANSWER, LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.errors import UserError
@@ -167,7 +167,7 @@ def test_429_is_waited_for_and_then_unscored(judge: Any, said: ModuleType, tmp_p
     judge.replies = [said.LIMITED]
     with (
         JudgementLog(tmp_path / "judgements.jsonl") as log,
-        pytest.raises(Unscored, match="rate_limit after 2 attempts"),
+        pytest.raises(NoVerdict, match="rate_limit after 2 attempts"),
     ):
         LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode())
     (line,) = said.lines(tmp_path)
@@ -195,7 +195,7 @@ def test_nonsense_is_unscored_and_never_a_verdict(
 ) -> None:
     judge.replies = [reply(said)]
     verifier = LlmJudge(judge.endpoint())
-    with pytest.raises(Unscored, match=why):
+    with pytest.raises(NoVerdict, match=why):
         verifier.trajectory(said.REQUEST, said.episode())
     assert (verifier.account.items, verifier.account.unscored) == (0, 1)
 

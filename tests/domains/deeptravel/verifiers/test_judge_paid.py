@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.verifiers.findings import Unscored
+from tripwright.domains.deeptravel.verifiers.findings import NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import JudgePrices, LlmJudge
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
 from tripwright.domains.deeptravel.verifiers.rubrics import load_rubrics
@@ -73,7 +73,7 @@ def test_tokens_that_a_server_does_not_count_are_said_to_be_missing(
 def test_nothing_is_paid_for_twice(judge: Any, said: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "judgements.jsonl"
     judge.replies = [said.GOOD, said.BAD, said.LIMITED, said.LIMITED, said.GOOD]
-    with JudgementLog(path) as log, pytest.raises(Unscored):
+    with JudgementLog(path) as log, pytest.raises(NoVerdict):
         LlmJudge(judge.endpoint(), votes=3, log=log).trajectory(said.REQUEST, said.episode())
     path.write_text(path.read_text() + '{"key": "torn')  # as a kill leaves it
     asked = len(judge.requests)

@@ -82,15 +82,15 @@ def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | N
     return record
 
 
-def _with_day(known: dict[str, Any], day: Any) -> bool:
+def _with_day(values: dict[str, Any], day: Any) -> bool:
     """Makes moments of clock times."""
-    departs, arrives = known["departs_at"], known["arrives_at"]
+    departs, arrives = values["departs_at"], values["arrives_at"]
     if all(re.fullmatch(r"\d{2}:\d{2}", clock) for clock in (departs, arrives)) and isinstance(
         day, str
     ):
-        known["departs_at"] = f"{day}T{departs}"
-        known["arrives_at"] = f"{arrival_day(known['departs_at'], arrives)}T{arrives}"
+        values["departs_at"] = f"{day}T{departs}"
+        values["arrives_at"] = f"{arrival_day(values['departs_at'], arrives)}T{arrives}"
     return all(
-        re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", known[name])
+        re.match(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}", values[name])
         for name in ("departs_at", "arrives_at")
     )

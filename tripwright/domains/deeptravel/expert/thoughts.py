@@ -70,7 +70,7 @@ class Thoughts:
     def before_answer(self, findings: Findings) -> str:
         if self._silent:
             return ""
-        met = all(
+        all_met = all(
             choice.meets
             for choice in (findings.there, findings.back, findings.stay)
             if choice is not None and choice.rows
@@ -82,7 +82,7 @@ class Thoughts:
         )
         rest = (
             "Everything asked for is met."
-            if met and not over
+            if all_met and not over
             else "Not everything can be met, and I say so."
         )
         return (
@@ -109,9 +109,9 @@ def _next(tool: str, arguments: dict[str, Any]) -> str:
             f" {arguments['arrival_city_name']} on {arguments['depart_date']}."
         )
     if tool == "hotel_search":
-        called = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
+        by_name = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
         return (
-            f"I look for a hotel{called} in {arguments['city_name']} from"
+            f"I look for a hotel{by_name} in {arguments['city_name']} from"
             f" {arguments['checkin_date']} to {arguments['checkout_date']}."
         )
     if tool == "route_planning":

@@ -56,8 +56,8 @@ OF_STAY: tuple[Wish, ...] = ("nightly_budget", "hotel", "hotel_near")
 
 def wished(request: TravelRequest, kinds: Sequence[Wish]) -> str:
     """Those of these wishes that the request has; empty where it has none."""
-    kept = [kind for kind in kinds if getattr(request, kind)]
-    return wishes(request, kept) if kept else ""
+    present = [kind for kind in kinds if getattr(request, kind)]
+    return wishes(request, present) if present else ""
 
 
 def mode_of(record: object) -> str:

@@ -22,7 +22,7 @@ EASY, HARD = 0.25, 0.75  # up to which difficulty a request is easy; from which 
 OTHER_SHARE = 0.1  # of a stage's requests that are of the other kind
 
 
-class Tried(NamedTuple):
+class AttemptCount(NamedTuple):
     attempts: int
     passed: int
 
@@ -48,7 +48,7 @@ class Stages:
     left: list[TravelRequest]
 
 
-def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
+def read_attempts(paths: Iterable[Path]) -> dict[str, AttemptCount]:
     """The words of a request → how often it was tried and passed, over files of episodes (a run's,
     or its folder).
 
@@ -60,7 +60,7 @@ def read_attempts(paths: Iterable[Path]) -> dict[str, Tried]:
             text, final = line.read(_attempt)
             if final is not None:
                 verdicts[text].append(final)
-    return {text: Tried(len(found), sum(found)) for text, found in verdicts.items()}
+    return {text: AttemptCount(len(results), sum(results)) for text, results in verdicts.items()}
 
 
 def _attempt(record: Mapping[str, Any]) -> tuple[str, bool | None]:
@@ -70,14 +70,14 @@ def _attempt(record: Mapping[str, Any]) -> tuple[str, bool | None]:
 
 
 def measured(
-    requests: Sequence[TravelRequest], attempts: dict[str, Tried], least: int = 2
-) -> dict[str, Tried]:
+    requests: Sequence[TravelRequest], attempts: dict[str, AttemptCount], least: int = 2
+) -> dict[str, AttemptCount]:
     """Id → attempts, of the requests that were tried at least so often. Raises UserError where
     there are none."""
     rates = {
-        request.id: tried
+        request.id: tries
         for request in requests
-        if (tried := attempts.get(request.query)) and tried.attempts >= least
+        if (tries := attempts.get(request.query)) and tries.attempts >= least
     }
     if not rates:
         raise UserError(
@@ -90,7 +90,7 @@ def measured(
 
 def staged(
     requests: Sequence[TravelRequest],
-    tried: dict[str, Tried],
+    rates: dict[str, AttemptCount],
     other_share: float = OTHER_SHARE,
     seed: int = 0,
 ) -> Stages:
@@ -101,13 +101,13 @@ def staged(
     it.
     """
     rng = random.Random(f"{seed}/stages")
-    known = [
-        request.model_copy(update={"level": tried[request.id].level})
+    requests_with_rate = [
+        request.model_copy(update={"level": rates[request.id].level})
         for request in requests
-        if request.id in tried
+        if request.id in rates
     ]
-    easy = [request for request in known if request.level == "easy"]
-    hard = [request for request in known if request.level != "easy"]
+    easy = [request for request in requests_with_rate if request.level == "easy"]
+    hard = [request for request in requests_with_rate if request.level != "easy"]
     to_sft = _share(len(easy), len(hard), other_share)
     to_rl = _share(len(hard), len(easy), other_share)
     moved_hard, moved_easy = (
@@ -117,9 +117,9 @@ def staged(
         hard[place].id for place in moved_hard
     }
     return Stages(
-        [request for request in known if request.id in sft],
-        [request for request in known if request.id not in sft],
-        [request for request in requests if request.id not in tried],
+        [request for request in requests_with_rate if request.id in sft],
+        [request for request in requests_with_rate if request.id not in sft],
+        [request for request in requests if request.id not in rates],
     )
 
 

@@ -27,12 +27,12 @@ EARLIEST_WISH = 5 * 60  # nobody says that they cannot leave before three in the
 LAST_HALF_HOUR = 23 * 60 + 30
 
 
-class Drawn(NamedTuple):
+class ProvenRequest(NamedTuple):
     request: TravelRequest
     proof: Proof
 
 
-class Rejected(Exception):
+class RejectedDraft(Exception):
     """This draw came to nothing; the reason is for counting."""
 
 
@@ -46,7 +46,7 @@ class RequestScope(NamedTuple):
 
 def draw(
     rng: random.Random, places: RequestScope, survey: TripSurvey, combination: Combination
-) -> Drawn:
+) -> ProvenRequest:
     """A request with exactly these intents, without words, and its proof. Raises Rejected where the
     dice fell badly."""
     request = TravelRequest(**_skeleton(rng, places, combination))
@@ -77,13 +77,13 @@ def draw(
             request, [way.record for way in ways], stay.record if stay else None
         )
         if total is None or not total.amount:
-            raise Rejected("a price is not known")
+            raise RejectedDraft("a price is not known")
         fields |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
     request = TravelRequest(**{**request.record(), **fields})
     proof = prove(request, survey)
     if not isinstance(proof, Proof):
-        raise Rejected(f"no proof: {proof}")
-    return Drawn(request, proof)
+        raise RejectedDraft(f"no proof: {proof}")
+    return ProvenRequest(request, proof)
 
 
 def _skeleton(rng: random.Random, places: RequestScope, combination: Combination) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _skeleton(rng: random.Random, places: RequestScope, combination: Combination
     nights = 0 if combination.shape == "one_way" else rng.choice(NIGHTS)
     days = [day for day in places.days if _after(day, nights) <= places.days[-1]]
     if not days:
-        raise Rejected("too few days")
+        raise RejectedDraft("too few days")
     depart = rng.choice(days)
     dates = {"return_date": _after(depart, nights)} if combination.shape == "round_trip" else {}
     stay = (
@@ -118,7 +118,7 @@ def _transport(
         if _by(there, mode) and (request.return_date is None or _by(back, mode))
     ]
     if not able:
-        raise Rejected("no one means of transport both ways")
+        raise RejectedDraft("no one means of transport both ways")
     return rng.choice(able)
 
 
@@ -133,12 +133,12 @@ def _clocks(
     if after in wishes:
         latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
         if latest < EARLIEST_WISH:
-            raise Rejected("it leaves too early for a wish")
+            raise RejectedDraft("it leaves too early for a wish")
         clocks[after] = _clock(latest // 30 * 30)
     if by in wishes:
         earliest = -(-(_minutes(way.record.arrives_at) + rng.choice(SLACK_MINUTES)) // 30) * 30
         if earliest > LAST_HALF_HOUR:
-            raise Rejected("it arrives too late for a wish")
+            raise RejectedDraft("it arrives too late for a wish")
         clocks[by] = _clock(earliest)
     return clocks
 
@@ -152,7 +152,7 @@ def _stay(
 ) -> AnswerRow:
     stays = survey.stays(request)
     if not stays:
-        raise Rejected("no stay")
+        raise RejectedDraft("no stay")
     stays = [row for row in stays if intents.holds(row.record, request)]
     if "hotel_near" in wishes:
         place = _any(
@@ -168,7 +168,7 @@ def _stay(
     stay = _any(rng, stays, "no stay that fits")
     if "nightly_budget" in wishes:
         if stay.record.price is None:
-            raise Rejected("a price is not known")
+            raise RejectedDraft("a price is not known")
         price = stay.record.price
         fields |= {
             "nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5),
@@ -207,13 +207,13 @@ def _visits(
     to look everything up."""
     names = sorted({row.record.name for row in survey.places(SIGHT, request.destination)} - {near})
     if not names:
-        raise Rejected("no place to visit")
+        raise RejectedDraft("no place to visit")
     return tuple(rng.sample(names, min(len(names), 1 if near else rng.choice((1, 1, 2)))))
 
 
 def _any(rng: random.Random, rows: list[AnswerRow], problem: str) -> AnswerRow:
     if not rows:
-        raise Rejected(problem)
+        raise RejectedDraft(problem)
     return rng.choice(rows)
 
 

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.requests.intents import Combination
-from tripwright.domains.deeptravel.requests.intents_draw import Rejected, RequestScope
+from tripwright.domains.deeptravel.requests.intents_draw import RejectedDraft, RequestScope
 from tripwright.domains.deeptravel.sandbox.keys import checked_day
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer
@@ -32,11 +32,11 @@ class LiveAsker:
     """For a `Survey`. A tool that nobody answers, a refusal and a search that is not recorded find
     nothing. What is found is data, as an agent will be shown it: no name can close a tag.
 
-    `kept` says what becomes of the answers so far where a service is down, for the message.
+    `note` says what becomes of the answers so far where a service is down, for the message.
     """
 
-    def __init__(self, source: AnswerSource, kept: str = ""):
-        self._source, self._kept, self._faults = source, kept, 0
+    def __init__(self, source: AnswerSource, note: str = ""):
+        self._source, self._kept, self._faults = source, note, 0
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
@@ -54,7 +54,7 @@ class LiveAsker:
                     f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
                     f" {fault}{self._kept}"
                 ) from None
-            raise Rejected(f"{tool} was not answered") from None
+            raise RejectedDraft(f"{tool} was not answered") from None
         self._faults = 0
         return answer
 

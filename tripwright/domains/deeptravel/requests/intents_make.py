@@ -12,12 +12,17 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from tripwright.domains.deeptravel.request import Level, TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import Combination
-from tripwright.domains.deeptravel.requests.intents_draw import Drawn, Rejected, RequestScope, draw
+from tripwright.domains.deeptravel.requests.intents_draw import (
+    ProvenRequest,
+    RejectedDraft,
+    RequestScope,
+    draw,
+)
 from tripwright.domains.deeptravel.requests.intents_proof import Proof, TripSurvey
 from tripwright.domains.deeptravel.requests.reading import read_request
 from tripwright.domains.deeptravel.requests.wording import unwordable, word_request
@@ -35,11 +40,6 @@ EASY_POINTS, MEDIUM_POINTS = 2.5, 3.5  # up to which a request with wishes is ea
 # with one combination, before the next: what is rarely met would else be rarely asked
 DRAWS_OF_ONE = 8
 MOST_DRAWS = 2000  # for one request, before a world is given up as too small
-
-
-class ProvenRequest(NamedTuple):
-    request: TravelRequest
-    proof: Proof
 
 
 @dataclass
@@ -96,26 +96,26 @@ def make_requests(
 
     Raises UserError where the world, or the cities and days, do not give so many.
     """
-    left = quotas(count, weights or PAPER_LEVELS[constraints])
+    quota = quotas(count, weights or PAPER_LEVELS[constraints])
     order = _Order(constraints, seed, possible)
     requests: list[ProvenRequest] = []
-    tally, seen, texts = RequestTally(), set(excluded), set[str]()
+    tally, keys, texts = RequestTally(), set(excluded), set[str]()
     for number in range(count):
         for attempt in range(MOST_DRAWS):
             rng = random.Random(f"{seed}/{number}/{attempt}")
             if attempt % DRAWS_OF_ONE == 0:
-                combination = order.take(left)
+                combination = order.take(quota)
             try:
-                drawn = draw(rng, places, survey, combination)
-                proven = _finished(rng, drawn, f"{constraints}-{seed}-{number}", left, seen, texts)
-            except Rejected as reason:
+                draft = draw(rng, places, survey, combination)
+                proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", quota, keys, texts)
+            except RejectedDraft as reason:
                 tally.rejected[str(reason)] += 1
                 if report:
                     report(tally)
                 continue
-            level = level_of(*drawn)
-            left[level] -= 1
-            seen.add(intents.request_key(proven.request))
+            level = level_of(*draft)
+            quota[level] -= 1
+            keys.add(intents.request_key(proven.request))
             texts.add(proven.request.query)
             requests.append(proven)
             tally.levels[level] += 1
@@ -125,7 +125,7 @@ def make_requests(
             raise UserError(
                 f"The tools' answers give {number} such requests, asked were {count}; still"
                 " missing: "
-                + ", ".join(f"{n} {level}" for level, n in left.items() if n)
+                + ", ".join(f"{n} {level}" for level, n in quota.items() if n)
                 + ". Ask for fewer, for other --levels, or name a larger world (of live services:"
                 " more cities or days)."
             )
@@ -136,27 +136,27 @@ def make_requests(
 
 def _finished(
     rng: random.Random,
-    drawn: Drawn,
+    draft: ProvenRequest,
     name: str,
-    left: Mapping[Level, int],
-    seen: set[tuple[object, ...]],
+    quota: Mapping[Level, int],
+    keys: set[tuple[object, ...]],
     texts: set[str],
 ) -> ProvenRequest:
     """With level, words and id. The words are read back: what cannot be is drawn anew."""
-    level = level_of(drawn.request, drawn.proof)
-    if not left[level]:
-        raise Rejected(f"enough {level} ones")
-    if intents.request_key(drawn.request) in seen:
-        raise Rejected("repeats an earlier one")
-    if unwordable(drawn.request):
-        raise Rejected("cannot be worded")
-    text = word_request(rng, drawn.request)
+    level = level_of(draft.request, draft.proof)
+    if not quota[level]:
+        raise RejectedDraft(f"enough {level} ones")
+    if intents.request_key(draft.request) in keys:
+        raise RejectedDraft("repeats an earlier one")
+    if unwordable(draft.request):
+        raise RejectedDraft("cannot be worded")
+    text = word_request(rng, draft.request)
     if text in texts:
-        raise Rejected("repeats an earlier one")
-    if read_request(text).model_copy(update={"query": ""}) != drawn.request:
-        raise Rejected("is read otherwise than meant")
+        raise RejectedDraft("repeats an earlier one")
+    if read_request(text).model_copy(update={"query": ""}) != draft.request:
+        raise RejectedDraft("is read otherwise than meant")
     return ProvenRequest(
-        drawn.request.model_copy(update={"id": name, "level": level, "query": text}), drawn.proof
+        draft.request.model_copy(update={"id": name, "level": level, "query": text}), draft.proof
     )
 
 
@@ -178,21 +178,21 @@ class _Order:
         wishing = [each for each in combinations if each.wishes]
         self._kinds = [_Cycle(kind, self._rng) for kind in (plain, wishing) if kind]
 
-    def take(self, left: Mapping[Level, int]) -> Combination:
+    def take(self, quota: Mapping[Level, int]) -> Combination:
         """In a mixed file one in two has wishes, by the dice, as the two halves of row D12 are of
         one size."""
         kinds = [
             kind
             for kind in self._kinds
-            if any(_may_give(combination, left) for combination in kind.combinations)
+            if any(_may_give(combination, quota) for combination in kind.combinations)
         ]
         if not kinds:
-            levels = " or ".join(level for level, number in left.items() if number)
+            levels = " or ".join(level for level, number in quota.items() if number)
             raise UserError(
                 f"What these tools answer makes no {levels} requests. Leave that level out with"
                 " --levels, or name more tools."
             )
-        return self._rng.choice(kinds).next(lambda combination: _may_give(combination, left))
+        return self._rng.choice(kinds).next(lambda combination: _may_give(combination, quota))
 
 
 class _Cycle:
@@ -200,26 +200,26 @@ class _Cycle:
         self.combinations, self._rng = combinations, rng
         self._queue: list[Combination] = []
 
-    def next(self, wanted: Callable[[Combination], bool]) -> Combination:
+    def next(self, fitting: Callable[[Combination], bool]) -> Combination:
         """The first that is wanted; those before it keep their turn. One of all that there are must
         be."""
         place = next(
-            (place for place, combination in enumerate(self._queue) if wanted(combination)), None
+            (place for place, combination in enumerate(self._queue) if fitting(combination)), None
         )
         if place is not None:
             return self._queue.pop(place)
         fresh = list(self.combinations)
         self._rng.shuffle(fresh)
         self._queue += fresh
-        return self.next(wanted)
+        return self.next(fitting)
 
 
-def _may_give(combination: Combination, left: Mapping[Level, int]) -> bool:
+def _may_give(combination: Combination, quota: Mapping[Level, int]) -> bool:
     """More wishes than an easy request has points make none; fewer than it takes may still be hard,
     by what they leave."""
     if not combination.wishes:
         return (
-            left[
+            quota[
                 {"one_way": LEVELS[0], "one_way_stay": LEVELS[1], "round_trip": LEVELS[2]}[
                     combination.shape
                 ]
@@ -228,7 +228,7 @@ def _may_give(combination: Combination, left: Mapping[Level, int]) -> bool:
         )
     wishes = len(combination.wishes)
     return (
-        (left["easy"] > 0 and wishes <= EASY_POINTS)
-        or (left["medium"] > 0 and wishes <= MEDIUM_POINTS)
-        or left["hard"] > 0
+        (quota["easy"] > 0 and wishes <= EASY_POINTS)
+        or (quota["medium"] > 0 and wishes <= MEDIUM_POINTS)
+        or quota["hard"] > 0
     )

@@ -60,7 +60,7 @@ class Proof:
         return {
             "witnesses": [asdict(witness) for witness in self.witnesses],
             "cheapest": self.cheapest,
-            "choices": {part: list(counted) for part, counted in self.choices.items()},
+            "choices": {part: list(counts) for part, counts in self.choices.items()},
         }
 
 
@@ -136,27 +136,27 @@ def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
     """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
     nothing at all."""
     choices: dict[str, tuple[int, int]] = {}
-    taken: list[tuple[str, AnswerRow]] = []
+    rows: list[tuple[str, AnswerRow]] = []
     there = survey.ways(request.origin, request.destination, request.depart_date)
     if isinstance(
-        chosen := _cheapest(
+        ride := _cheapest(
             there, lambda offer: intents.unmet_outbound(request, offer), "outbound", choices
         ),
         str,
     ):
-        return chosen
-    taken.append(("outbound", chosen))
+        return ride
+    rows.append(("outbound", ride))
     if request.return_date is not None:
         back = survey.ways(request.destination, request.origin, request.return_date)
-        back = [row for row in back if intents.follows(chosen.record, row.record)]
+        back = [row for row in back if intents.follows(ride.record, row.record)]
         if isinstance(
-            chosen := _cheapest(
+            ride := _cheapest(
                 back, lambda offer: intents.unmet_return(request, offer), "return", choices
             ),
             str,
         ):
-            return chosen
-        taken.append(("return", chosen))
+            return ride
+        rows.append(("return", ride))
     stay: AnswerRow | None = None
     if intents.nights_of(request):
         near = _near(request, survey)
@@ -167,23 +167,23 @@ def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
         if isinstance(room, str):
             return room
         stay = room
-        taken.append(("stay", stay))
+        rows.append(("stay", stay))
         if request.hotel_near:
-            taken.append(("near", _way_from(stay, request.hotel_near, survey)))
-    start = stay.record.name if stay else _arrival(taken[0][1].record)
+            rows.append(("near", _way_from(stay, request.hotel_near, survey)))
+    start = stay.record.name if stay else _arrival(rows[0][1].record)
     for place in request.visit:
         way = survey.shortest(start, place, request.destination)
         if way is None:
             return "visit"
-        taken.append(("visit", way))
-    ways = [row.record for part, row in taken if part in ("outbound", "return")]
+        rows.append(("visit", way))
+    ways = [row.record for part, row in rows if part in ("outbound", "return")]
     total = intents.total_of(request, ways, stay.record if stay else None)
     if request.total_budget is not None and (
         total is None or total.currency != request.currency or total.amount > request.total_budget
     ):
         return "total_budget"
     return Proof(
-        tuple(row.witness(part) for part, row in taken),
+        tuple(row.witness(part) for part, row in rows),
         total.amount if total is not None else None,
         choices,
     )

@@ -44,7 +44,7 @@ class Review(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ReviewResult:
     """`edited` counts those of the accepted whose words were changed; `refused` says line, id and
     why."""
 
@@ -97,45 +97,47 @@ def read_review(path: Path) -> list[Review]:
             f"'{path}' is not text in UTF-8. Expected a review file, as markdown or as CSV in"
             " UTF-8."
         ) from None
-    looked = _read_csv(path, text) if path.suffix.lower() == ".csv" else _read_markdown(path, text)
-    if not looked:
+    reviews = _read_csv(path, text) if path.suffix.lower() == ".csv" else _read_markdown(path, text)
+    if not reviews:
         raise UserError(
             f"No request in '{path}'. Expected a review file made by 'tripwright request review'."
         )
-    return looked
+    return reviews
 
 
-def accept(requests: Sequence[TravelRequest], looked: Iterable[Review], path: Path) -> Reviewed:
+def accept(
+    requests: Sequence[TravelRequest], reviews: Iterable[Review], path: Path
+) -> ReviewResult:
     """The ticked requests, in their own order, with the words that the review has. Raises UserError
     for an id that is none of theirs, or that the review has twice."""
-    known = {request.id: request for request in requests}
+    by_id = {request.id: request for request in requests}
     accepted: dict[str, TravelRequest] = {}
-    refused: list[tuple[int, str, str]] = []
-    seen: dict[str, int] = {}
+    refusals: list[tuple[int, str, str]] = []
+    lines: dict[str, int] = {}
     edited = 0
-    for line, name, ticked, words in looked:
-        if name not in known:
+    for line, name, ticked, words in reviews:
+        if name not in by_id:
             raise UserError(
                 f"{path}:{line}: '{name[:60]}' is the id of no request in the file. Was this review"
                 " made of another one?"
             )
-        if name in seen:
+        if name in lines:
             raise UserError(
-                f"{path}:{line}: '{name}' was reviewed before, in line {seen[name]}. Leave one of"
+                f"{path}:{line}: '{name}' was reviewed before, in line {lines[name]}. Leave one of"
                 " the two."
             )
-        seen[name] = line
-        request = known[name]
+        lines[name] = line
+        request = by_id[name]
         if not ticked:
-            refused.append((line, name, "not ticked"))
+            refusals.append((line, name, "not ticked"))
         elif words == " ".join(request.query.split()):
             accepted[name] = request
         elif problem := _differs(words, request):
-            refused.append((line, name, problem))
+            refusals.append((line, name, problem))
         else:
             accepted[name], edited = request.model_copy(update={"query": words}), edited + 1
-    return Reviewed(
-        [accepted[request.id] for request in requests if request.id in accepted], edited, refused
+    return ReviewResult(
+        [accepted[request.id] for request in requests if request.id in accepted], edited, refusals
     )
 
 
@@ -143,10 +145,10 @@ def _differs(words: str, request: TravelRequest) -> str | None:
     """Why these words do not ask for this trip; None where they do. That it is so many nights or
     until that day is the same."""
     try:
-        read = read_request(words)
+        meaning = read_request(words)
     except UnreadableRequest as problem:
         return f"the new words cannot be read: {problem}"
-    new, old = (_compared(one) for one in (read, request))
+    new, old = (_compared(one) for one in (meaning, request))
     if wrong := [name for name in old if new[name] != old[name]]:
         name = wrong[0]
         return (
@@ -169,7 +171,7 @@ def _value(request: TravelRequest, wish: str) -> str:
 
 
 def _read_markdown(path: Path, text: str) -> list[Review]:
-    looked: list[Review] = []
+    reviews: list[Review] = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith("## "):
             item = _ITEM.fullmatch(line.rstrip())
@@ -177,27 +179,27 @@ def _read_markdown(path: Path, text: str) -> list[Review]:
                 raise UserError(
                     f"{path}:{number}: expected '## [x] ID' or '## [ ] ID', found {line[:60]!r}."
                 )
-            looked.append(Review(number, item[2], _tick(path, number, item[1]), ""))
-        elif looked and (words := _WORDS.fullmatch(line.rstrip())):
-            last = looked[-1]
-            looked[-1] = last._replace(words=" ".join(f"{last.words} {words[1]}".split()))
-    return looked
+            reviews.append(Review(number, item[2], _tick(path, number, item[1]), ""))
+        elif reviews and (words := _WORDS.fullmatch(line.rstrip())):
+            last = reviews[-1]
+            reviews[-1] = last._replace(words=" ".join(f"{last.words} {words[1]}".split()))
+    return reviews
 
 
 def _read_csv(path: Path, text: str) -> list[Review]:
     rows = csv.DictReader(io.StringIO(text), strict=True)
-    looked = []
+    reviews = []
     try:
-        if missing := [
+        if absent := [
             name for name in ("accept", "id", "request") if name not in (rows.fieldnames or ())
         ]:
             raise UserError(
-                f"{path}:1: no column '{missing[0]}'. Expected the columns {', '.join(COLUMNS)},"
+                f"{path}:1: no column '{absent[0]}'. Expected the columns {', '.join(COLUMNS)},"
                 " separated by commas."
             )
         for row in rows:
             line = rows.line_num
-            looked.append(
+            reviews.append(
                 Review(
                     line,
                     (row["id"] or "").strip(),
@@ -207,7 +209,7 @@ def _read_csv(path: Path, text: str) -> list[Review]:
             )
     except csv.Error as problem:
         raise UserError(f"{path}:{rows.line_num}: not CSV ({problem}).") from None
-    return looked
+    return reviews
 
 
 def _tick(path: Path, line: int, cell: str) -> bool:

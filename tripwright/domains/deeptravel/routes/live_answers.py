@@ -152,12 +152,12 @@ def _named(source: LiveSource, day: str, replay: bool) -> str:
             if source.sandbox and source.sandbox.store
             else day
         )
-    kept = (
+    suffix = (
         f", kept in {source.sandbox.store.name} under {day}"
         if source.sandbox and source.sandbox.store
         else ""
     )
-    return f"{source.where}{kept}"
+    return f"{source.where}{suffix}"
 
 
 def _about(settings: LiveServerSettings) -> str:
@@ -171,12 +171,12 @@ def _about(settings: LiveServerSettings) -> str:
         if settings.on_fault == "stop"
         else "A service that does not answer is an answer with an error, which the agent reads."
     )
-    kept = (
+    memory = (
         "Equal calls get equal answers, those of the first call."
         if settings.store
         else "Every call is asked anew."
     )
-    return f"Live tools, asked within the limits of each service. {kept} {silent}"
+    return f"Live tools, asked within the limits of each service. {memory} {silent}"
 
 
 def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[str, Json]:
@@ -191,11 +191,11 @@ def _samples(options: PlaceOptions, replayed: Store | None, day: str) -> dict[st
 
 def first_questions(store: Store, day: str) -> dict[str, Json]:
     """Tool → the arguments of one question that has an answer in this day."""
-    wanted = {count.tool for count in store.counts() if count.snapshot == day}
+    tools = {count.tool for count in store.counts() if count.snapshot == day}
     arguments: dict[str, Json] = {}
-    for recorded in store.recorded(day):
-        if recorded.question.tool not in arguments:
-            arguments[recorded.question.tool] = json.loads(recorded.question.arguments)
-        if arguments.keys() == wanted:
+    for entry in store.recorded(day):
+        if entry.question.tool not in arguments:
+            arguments[entry.question.tool] = json.loads(entry.question.arguments)
+        if arguments.keys() == tools:
             break
     return arguments

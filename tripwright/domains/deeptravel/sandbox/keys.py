@@ -49,13 +49,13 @@ def canonical_arguments(
     """Texts trimmed and in Unicode's NFC, whole numbers without a point, names sorted, unknown
     values (None) and defaults left out."""
     left_out = {name: _canonical(value) for name, value in (defaults or {}).items()}
-    stated = {name: _canonical(value) for name, value in arguments.items()}
-    kept = {
+    canonical = {name: _canonical(value) for name, value in arguments.items()}
+    values = {
         name: value
-        for name, value in stated.items()
+        for name, value in canonical.items()
         if value is not None and not _equal(value, left_out.get(name))
     }
-    return json.dumps(kept, sort_keys=True, separators=(",", ":"))
+    return json.dumps(values, sort_keys=True, separators=(",", ":"))
 
 
 def complete_arguments(canonical: str, defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -95,8 +95,8 @@ class PostgresStore(SqlStore):
 
         return self._on_connection(work)
 
-    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
-        rows = [entry.row() for entry in recorded]
+    def keep_all(self, answers: Iterable[StoredAnswer]) -> None:
+        rows = [entry.row() for entry in answers]
 
         def work(db: psycopg.Connection[Any]) -> None:
             with db.cursor() as cursor:

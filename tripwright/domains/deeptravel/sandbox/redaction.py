@@ -22,10 +22,10 @@ class Redaction:
     """Looks for every way in which a secret may be written: as it is, inside JSON, inside a URL."""
 
     def __init__(self, environment: Mapping[str, str] | None = None):
-        named = (os.environ if environment is None else environment).items()
-        values = {value.strip() for name, value in named if _NAME.search(name)}
+        variables = (os.environ if environment is None else environment).items()
+        values = {value.strip() for name, value in variables if _NAME.search(name)}
         long = [value for value in values if len(value) >= FEWEST_CHARACTERS]
-        written = {
+        spellings = {
             form
             for value in long
             for form in (
@@ -34,9 +34,9 @@ class Redaction:
                 json.dumps(value, ensure_ascii=False)[1:-1],
             )
         }
-        written |= {quote(value, safe="") for value in long}
+        spellings |= {quote(value, safe="") for value in long}
         # a secret may be part of a longer one
-        self._written = sorted(written, key=len, reverse=True)
+        self._written = sorted(spellings, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         for secret in self._written:

@@ -58,16 +58,16 @@ def refresh(
     questions, carried = _divide(store, from_day, tools)
     if not questions and not carried:
         raise UserError(f"The store {store.name} has no snapshot of {from_day}.")
-    if missing := sorted({tool for tool, _ in questions} - sandbox.tools):
+    if absent := sorted({tool for tool, _ in questions} - sandbox.tools):
         raise UserError(
-            f"No provider answers {missing[0]}, which the snapshot of {from_day} has. Name one, or"
+            f"No provider answers {absent[0]}, which the snapshot of {from_day} has. Name one, or"
             " refresh other tools."
         )
     counts = RefreshCounts(len(questions), carried)
     store.keep_all(
-        StoredAnswer(replace(recorded.question, snapshot=to_day), recorded.body)
-        for recorded in store.recorded(from_day)
-        if recorded.question.tool not in tools
+        StoredAnswer(replace(answer.question, snapshot=to_day), answer.body)
+        for answer in store.recorded(from_day)
+        if answer.question.tool not in tools
     )
     _ask_all(sandbox, questions, threads, counts, report or (lambda _: None))
     return counts
@@ -77,9 +77,9 @@ def _divide(store: Store, from_day: str, tools: Sequence[str]) -> tuple[list[tup
     """(the questions to ask, each once whoever answered it; how many answers are carried over)."""
     questions: dict[tuple[str, str], None] = {}
     carried = 0
-    for recorded in store.recorded(from_day):
-        if recorded.question.tool in tools:
-            questions[recorded.question.tool, recorded.question.arguments] = None
+    for answer in store.recorded(from_day):
+        if answer.question.tool in tools:
+            questions[answer.question.tool, answer.question.arguments] = None
         else:
             carried += 1
     return sorted(questions), carried

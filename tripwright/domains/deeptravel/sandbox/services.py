@@ -86,18 +86,18 @@ def _said_of(path: str | Path) -> Iterator[None]:
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    shown = str(path)
+    name = str(path)
     try:
         body = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"Services file '{shown}' cannot be read: {error.strerror}.") from None
+        raise UserError(f"Services file '{name}' cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UserError(f"Services file '{shown}' is not text in UTF-8.") from None
+        raise UserError(f"Services file '{name}' is not text in UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         # Only where: the parser's own words may repeat what stands there, and that may be a key.
         place = re.search(r"\(at (.*?)\)$", str(error))
         raise UserError(
-            f"Services file '{shown}' is not TOML{f' at {place[1]}' if place else ''}."
+            f"Services file '{name}' is not TOML{f' at {place[1]}' if place else ''}."
         ) from None
     with _said_of(path):
         refuse_keys(body)
@@ -136,8 +136,8 @@ class _Services:
         if tool not in RECORDS and not _is_mcp(vendor):
             raise UserError(f"There is no tool '{tool}': expected one of {', '.join(RECORDS)}.")
         # known before a key is needed
-        stated: Any = RECORDS if vendor not in VENDORS else _class_of(vendor).tools
-        answered = stated if tool in RECORDS and tool not in stated else self.vendor(vendor).tools
+        tools: Any = RECORDS if vendor not in VENDORS else _class_of(vendor).tools
+        answered = tools if tool in RECORDS and tool not in tools else self.vendor(vendor).tools
         if tool not in answered:
             raise UserError(
                 f"{where}: '{vendor}' does not answer {tool}, only {', '.join(sorted(answered))}."
@@ -178,14 +178,14 @@ class _Services:
         kind = _class_of(name)
         parameters = inspect.signature(kind.__init__).parameters
         hints = get_type_hints(kind.__init__)
-        known = {
+        own_options = {
             option: hint
             for option, hint in hints.items()
             if hint in WORDS and parameters[option].kind is inspect.Parameter.KEYWORD_ONLY
         }
         takes_places, takes_terms = "positions" in parameters, "terms" in parameters
         accepted = {
-            **known,
+            **own_options,
             **(TERMS_OPTIONS if takes_terms else {}),
             **({"places": str} if takes_places else {}),
         }
@@ -194,26 +194,26 @@ class _Services:
             option: _checked(f"vendors.{name}.{option}", value, accepted[option])
             for option, value in options.items()
         }
-        given = {option: value for option, value in values.items() if option in known}
-        if "contact" in known and "contact" in self.body:
-            given.setdefault("contact", _checked("contact", self.body["contact"], str))
-        missing = [
+        settings = {option: value for option, value in values.items() if option in own_options}
+        if "contact" in own_options and "contact" in self.body:
+            settings.setdefault("contact", _checked("contact", self.body["contact"], str))
+        absent = [
             option
-            for option in known
-            if option not in given and parameters[option].default is inspect.Parameter.empty
+            for option in own_options
+            if option not in settings and parameters[option].default is inspect.Parameter.empty
         ]
-        if missing:
-            raise UserError(f"vendors.{name} needs {' and '.join(missing)}.")
+        if absent:
+            raise UserError(f"vendors.{name} needs {' and '.join(absent)}.")
         if takes_terms:
-            given["terms"] = _terms(kind.published_terms, values)
+            settings["terms"] = _terms(kind.published_terms, values)
         if "places" in values:
-            given["positions"] = self.positions_of(values["places"], f"vendors.{name}.places")
+            settings["positions"] = self.positions_of(values["places"], f"vendors.{name}.places")
         elif takes_places and parameters["positions"].default is inspect.Parameter.empty:
             raise UserError(
                 f"vendors.{name} needs places, the vendor who knows where a name is, for instance"
                 ' places = "nominatim".'
             )
-        provider: Provider = kind(**given)
+        provider: Provider = kind(**settings)
         return provider
 
     def positions_of(self, vendor: str, where: str) -> Positions:
@@ -271,12 +271,12 @@ def _world(options: Mapping[str, Any]) -> Provider:
 
 def _terms(published: Terms, values: Mapping[str, Any]) -> Terms:
     """0 requests a second stands for no limit: a server of one's own may have none."""
-    stated = {name: values[name] for name in TERMS_OPTIONS if name in values}
-    if not 0 <= stated.get("requests_per_second", 1) < float("inf") or stated.get("burst", 1) < 1:
+    changes = {name: values[name] for name in TERMS_OPTIONS if name in values}
+    if not 0 <= changes.get("requests_per_second", 1) < float("inf") or changes.get("burst", 1) < 1:
         raise UserError("requests_per_second is at least 0 (no limit), and burst at least 1.")
-    if stated.get("requests_per_second") == 0:
-        stated["requests_per_second"] = None
-    return replace(published, **stated)
+    if changes.get("requests_per_second") == 0:
+        changes["requests_per_second"] = None
+    return replace(published, **changes)
 
 
 def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
@@ -286,8 +286,8 @@ def _table(body: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, 
     return value
 
 
-def _known(where: str, given: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
-    for name in given:
+def _known(where: str, options: Mapping[str, Any], accepted: tuple[str, ...]) -> None:
+    for name in options:
         if name not in accepted:
             raise UserError(
                 f"There is no option '{where}{'.' if where else ''}{name}': expected one of"

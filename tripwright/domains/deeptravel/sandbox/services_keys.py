@@ -60,10 +60,10 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
 
 
 def _is_key(text: str) -> bool:
-    named = (os.environ.get(variable, "").strip() for variable in KEY_VARIABLES.values())
+    keys = (os.environ.get(variable, "").strip() for variable in KEY_VARIABLES.values())
     return (
         bool(_VALUE.match(text))
-        or any(len(key) >= FEWEST_CHARACTERS and key in text for key in named)
+        or any(len(key) >= FEWEST_CHARACTERS and key in text for key in keys)
         or _has_credentials(text)
     )
 

@@ -72,8 +72,8 @@ class _Tally:
 def describe(store: Store, day: str) -> Snapshot:
     """Reads the whole day. Raises UserError where the store has none of it."""
     tally = _Tally(checked_day(day))
-    for recorded in store.recorded(day):
-        tally.add(_line(recorded), recorded.question)
+    for answer in store.recorded(day):
+        tally.add(_line(answer), answer.question)
     return _not_empty(tally.snapshot(), store)
 
 
@@ -89,9 +89,9 @@ def export_snapshot(store: Store, day: str, out: Path) -> Snapshot:
     partial = out.with_name(out.name + ".partial")
     with tempfile.TemporaryFile(dir=out.parent) as lines, partial.open("wb") as file:
         with _zipped(lines) as zipped:
-            for recorded in store.recorded(day):
-                line = _line(recorded)
-                tally.add(line, recorded.question)
+            for answer in store.recorded(day):
+                line = _line(answer)
+                tally.add(line, answer.question)
                 zipped.write(line)
         snapshot = tally.snapshot()
         if snapshot.answers:
@@ -113,15 +113,15 @@ def import_snapshot(path: Path, store: Store) -> Snapshot:
     store has. Raises UserError."""
     snapshot = check_file(path)
     differing = sum(
-        store.find(recorded.question.key) not in (None, recorded.body)
-        for _, recorded in _read(path, snapshot.snapshot)
+        store.find(answer.question.key) not in (None, answer.body)
+        for _, answer in _read(path, snapshot.snapshot)
     )
     if differing:
         raise UserError(
             f"'{path}' contradicts the store {store.name}: {differing:,} answers of"
             f" {snapshot.snapshot} differ. Drop that day first, or name another store."
         )
-    store.keep_all(recorded for _, recorded in _read(path, snapshot.snapshot))
+    store.keep_all(answer for _, answer in _read(path, snapshot.snapshot))
     return snapshot
 
 
@@ -148,8 +148,8 @@ def check_file(path: Path) -> Snapshot:
             )
         day = checked_day(str(header.get("snapshot")))
         tally = _Tally(day)
-        for line, recorded in _read(path, day):
-            tally.add(line, recorded.question)
+        for line, answer in _read(path, day):
+            tally.add(line, answer.question)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise _damaged(path, str(error)) from None
     snapshot = tally.snapshot()
@@ -173,26 +173,26 @@ def _read(path: Path, day: str) -> Iterator[tuple[bytes, StoredAnswer]]:
                     entry["tool"], entry["provider"], entry["version"], entry["arguments"], day
                 )
                 body = entry["answer"].encode()
-                fits = (
+                is_valid = (
                     question.key == entry["key"] and ProviderAnswer.from_json(body).source.may_store
                 )
             except (LookupError, TypeError, ValueError, AttributeError):
-                fits = False
-            if not fits:
+                is_valid = False
+            if not is_valid:
                 raise _damaged(path, f"line {number} is no answer of {day} that may be kept")
             yield line, StoredAnswer(question, body)
 
 
-def _line(recorded: StoredAnswer) -> bytes:
+def _line(answer: StoredAnswer) -> bytes:
     """The answer as a text inside JSON, so that its bytes come back as they were."""
-    question = recorded.question
+    question = answer.question
     fields = {
         "tool": question.tool,
         "provider": question.provider,
         "version": question.version,
         "arguments": question.arguments,
     }
-    return _json_line({"key": question.key, **fields, "answer": recorded.body.decode()})
+    return _json_line({"key": question.key, **fields, "answer": answer.body.decode()})
 
 
 def _json_line(entry: Mapping[str, Any]) -> bytes:
@@ -243,13 +243,13 @@ class RecordedProvider:
 def recorded_providers(
     store: Store,
     day: str,
-    chosen: Mapping[str, str] | None = None,
-    offered: Iterable[str] = RECORDS,
+    choices: Mapping[str, str] | None = None,
+    tools: Iterable[str] = RECORDS,
 ) -> dict[str, Provider]:
-    """Who answers which tool in a snapshot. Where several did, `chosen` says which, as "duffel" or
+    """Who answers which tool in a snapshot. Where several did, `choices` says which, as "duffel" or
     as "duffel 2.1". Raises UserError.
 
-    A tool of `offered` that nobody was asked for stands there too, with nothing recorded: an agent
+    One of `tools` that nobody was asked for stands there too, with nothing recorded: an agent
     is to see the tools that it saw then.
     """
     who: dict[str, dict[tuple[str, str], None]] = {}
@@ -258,15 +258,15 @@ def recorded_providers(
             who.setdefault(count.tool, {})[count.provider, count.version] = None
     providers: dict[str, Provider] = {}
     for tool, pairs in who.items():
-        wanted = (chosen or {}).get(tool)
-        fitting = [pair for pair in pairs if wanted is None or wanted in (pair[0], " ".join(pair))]
+        choice = (choices or {}).get(tool)
+        fitting = [pair for pair in pairs if choice is None or choice in (pair[0], " ".join(pair))]
         if len(fitting) != 1:
             has = ", ".join(f"'{name} {version}'" for name, version in pairs)
             raise UserError(
                 f"The snapshot of {day} has {tool} answered by {has}: choose one of them, found"
-                f" {wanted or 'no choice'}."
+                f" {choice or 'no choice'}."
             )
         providers[tool] = RecordedProvider(*fitting[0], frozenset((tool,)))
-    for tool in offered:
+    for tool in tools:
         providers.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
     return providers

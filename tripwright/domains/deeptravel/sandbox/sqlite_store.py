@@ -103,14 +103,14 @@ class SqliteStore(SqlStore):
                     "connection", f"The store {self.name} cannot be used: {error}."
                 ) from None
 
-    def keep(self, recorded: StoredAnswer) -> bytes:
+    def keep(self, answer: StoredAnswer) -> bytes:
         with self._synced():
-            return super().keep(recorded)
+            return super().keep(answer)
 
-    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
+    def keep_all(self, answers: Iterable[StoredAnswer]) -> None:
         with self._synced():
             self._in_transaction(
-                lambda db: db.executemany(INSERT, (entry.row() for entry in recorded))
+                lambda db: db.executemany(INSERT, (entry.row() for entry in answers))
             )
 
     @contextmanager

@@ -99,11 +99,11 @@ class Store(RateLimits, Protocol):
 
     def release(self, key: str, owner: str) -> None: ...
 
-    def keep(self, recorded: StoredAnswer) -> bytes:
+    def keep(self, answer: StoredAnswer) -> bytes:
         """Remembers an answer for good. Returns the one that stands: an earlier one wins."""
         ...
 
-    def keep_all(self, recorded: Iterable[StoredAnswer]) -> None:
+    def keep_all(self, answers: Iterable[StoredAnswer]) -> None:
         """All of them or none."""
         ...
 
@@ -154,11 +154,11 @@ class SqlStore(ABC):
     def release(self, key: str, owner: str) -> None:
         self._run("DELETE FROM sandbox_lease WHERE key = ? AND owner = ?", (key, owner))
 
-    def keep(self, recorded: StoredAnswer) -> bytes:
-        self._run(INSERT, recorded.row())
-        stands = self.find(recorded.question.key)
+    def keep(self, answer: StoredAnswer) -> bytes:
+        self._run(INSERT, answer.row())
+        stands = self.find(answer.question.key)
         # None: the day was dropped at this very moment
-        return recorded.body if stands is None else stands
+        return answer.body if stands is None else stands
 
     def recorded(self, snapshot: str) -> Iterator[StoredAnswer]:
         last = ""

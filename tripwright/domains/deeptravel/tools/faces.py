@@ -45,14 +45,14 @@ def write_rows(face: Face, result: ToolResult) -> Pieces:
         return _without_rows(result, (", ", ": "))
     rows = []
     for n, record in enumerate(result.records, start=1):
-        named = face.tables[type(record)].as_dict(record)
+        values = face.tables[type(record)].as_dict(record)
         rows.append(
             _json(
                 {
                     ROW: n,
                     **{
                         name: value
-                        for name, value in named.items()
+                        for name, value in values.items()
                         if value is not None and value != ""
                     },
                 }
@@ -74,11 +74,11 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     rows = []
     for n, record in enumerate(result.records, start=1):
         table = face.tables[type(record)]
-        named = table.as_dict(record)
+        values = table.as_dict(record)
         rows.append(
             _tight(
-                [n if column is NUMBER else named[column.field] for column in table.columns]
-                or list(named.values())
+                [n if column is NUMBER else values[column.field] for column in table.columns]
+                or list(values.values())
             )
         )
     note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"

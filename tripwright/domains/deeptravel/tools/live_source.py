@@ -97,9 +97,9 @@ def _providers(
         and options.snapshot is not None
         and store is not None
     ):
-        offered = tools_in(options.services) if options.services is not None else RECORDS
+        tools = tools_in(options.services) if options.services is not None else RECORDS
         # no key and no vendor's client is needed
-        return recorded_providers(store, options.snapshot, offered=offered)
+        return recorded_providers(store, options.snapshot, tools=tools)
     if options.services is not None:
         return load_services(options.services, limits)
     assert options.world is not None

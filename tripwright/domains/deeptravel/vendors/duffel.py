@@ -37,7 +37,7 @@ from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.domains.deeptravel.vendors.reading import at, rows_at, text_at
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, said, utc_now, with_attribution
 from tripwright.errors import UserError
-from tripwright.tools.http import Refused
+from tripwright.tools.http import RefusedCall
 
 PUBLIC_URL = "https://api.duffel.com"
 TOKEN_VARIABLE = "DUFFEL_ACCESS_TOKEN"
@@ -144,7 +144,7 @@ class Duffel(HttpVendor):
     def answer(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         try:
             return self._flights(arguments) if tool == "flight_search" else self._hotels(arguments)
-        except Refused as refusal:
+        except RefusedCall as refusal:
             return self._refused(refusal)
 
     def _flights(self, arguments: Mapping[str, Any]) -> ProviderAnswer:
@@ -192,7 +192,7 @@ class Duffel(HttpVendor):
         )
 
     def _hotels(self, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        city, wanted = said(arguments, "city_name"), said(arguments, "hotel_name")
+        city, hotel = said(arguments, "city_name"), said(arguments, "hotel_name")
         stay = said(arguments, "checkin_date"), said(arguments, "checkout_date")
         refusal = self._stay_refusal(*stay) or self.refusal_of(city)
         if refusal is not None:
@@ -215,18 +215,18 @@ class Duffel(HttpVendor):
         results = rows_at(
             "duffel", self._http.post("/stays/search", {"data": body}), "data", "results"
         )
-        if not wanted:
+        if not hotel:
             offers = hotels(results, city, stay)
             return self.result(
                 tuple(offers[: self.max_results]),
                 f"No hotel in {city} has a room from {stay[0]} to {stay[1]}.",
             )
         offers = []
-        for result in named_like(results, wanted)[:DETAILED_HOTELS]:
+        for result in named_like(results, hotel)[:DETAILED_HOTELS]:
             path = f"/stays/search_results/{quote(text_at(result, 'id'), safe='')}/actions/fetch_all_rates"  # noqa: E501
             rates = self._http.request("POST", path)
             offers += rooms(at(rates, "data"), result, city, stay)
-        nothing = f"No hotel named '{wanted}' in {city} has a room from {stay[0]} to {stay[1]}."
+        nothing = f"No hotel named '{hotel}' in {city} has a room from {stay[0]} to {stay[1]}."
         return self.result(tuple(offers[: self.max_results]), nothing)
 
     def _stay_refusal(self, checkin_date: str, checkout_date: str) -> ProviderAnswer | None:
@@ -256,7 +256,7 @@ class Duffel(HttpVendor):
             )
         return self._positions.of_city(city)
 
-    def _refused(self, refusal: Refused) -> ProviderAnswer:
+    def _refused(self, refusal: RefusedCall) -> ProviderAnswer:
         """A validation error about what the caller chose is an answer; whatever else is wrong is
         our side's fault."""
         error = at(refusal.body, "errors", 0)

@@ -35,7 +35,7 @@ class IataCode:
 def place_of(name: str, suggestions: Sequence[Any]) -> IataCode:
     """A city by its name before an airport by its code, its name or its city. Only what is called
     so counts: a suggestion that merely looks alike would be a flight from somewhere else."""
-    wanted = folded(name.partition(",")[0])  # "Paris, France"
+    city = folded(name.partition(",")[0])  # "Paris, France"
     cities = [entry for entry in suggestions if text_at(entry, "type") == "city"]
     airports = [entry for entry in suggestions if text_at(entry, "type") == "airport"]
     for entries, key in (
@@ -45,7 +45,7 @@ def place_of(name: str, suggestions: Sequence[Any]) -> IataCode:
         (airports, "name"),
     ):
         for entry in entries:
-            if wanted and folded(text_at(entry, key)) == wanted:
+            if city and folded(text_at(entry, key)) == city:
                 of_city = key == "city_name"
                 code = (text_at(entry, "iata_city_code") if of_city else "") or text_at(
                     entry, "iata_code"
@@ -165,7 +165,7 @@ def _elapsed(
     )
     if zones[0] is None or zones[1] is None:
         return None
-    taken = (
+    seconds = (
         arrives.replace(tzinfo=zones[1]).timestamp() - departs.replace(tzinfo=zones[0]).timestamp()
     )
-    return round(timedelta(seconds=taken).total_seconds() / 60) if taken >= 0 else None
+    return round(timedelta(seconds=seconds).total_seconds() / 60) if seconds >= 0 else None

@@ -38,14 +38,14 @@ def hotels(results: Sequence[Any], city: str, stay: Stay) -> list[HotelOffer]:
 def named_like(results: Sequence[Any], name: str) -> list[Any]:
     """Results whose hotel has this name, else those whose name holds it; only such as can be asked
     for their rates."""
-    wanted = folded(name)
-    known = [
+    words = folded(name)
+    hotels = [
         (folded(text_at(result, "accommodation", "name")), result)
         for result in results
         if text_at(result, "id")
     ]
-    same = [result for hotel, result in known if hotel == wanted]
-    return same or [result for hotel, result in known if wanted and wanted in hotel]
+    same = [result for hotel, result in hotels if hotel == words]
+    return same or [result for hotel, result in hotels if words and words in hotel]
 
 
 def rooms(detailed: Any, result: Any, city: str, stay: Stay) -> list[HotelOffer]:

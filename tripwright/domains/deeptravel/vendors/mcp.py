@@ -91,10 +91,10 @@ class McpProvider:
                 f"MCP server '{name}' answers nothing: expected maps onto {', '.join(RECORDS)}, or"
                 " own tools by name."
             )
-        if taken := sorted(self._own & set(RECORDS)):
+        if clashes := sorted(self._own & set(RECORDS)):
             raise UserError(
-                f"MCP server '{name}' cannot offer '{taken[0]}' as its own tool: expected"
-                f" maps.{taken[0]} with its fields."
+                f"MCP server '{name}' cannot offer '{clashes[0]}' as its own tool: expected"
+                f" maps.{clashes[0]} with its fields."
             )
         self.terms = terms or Terms(requests_per_second=1.0, may_store=False)
         tables = json.dumps(
@@ -116,15 +116,14 @@ class McpProvider:
         from mcp import MCPError
 
         try:
-            listed = self._session.run(_all_tools)
+            tools = self._session.run(_all_tools)
         except MCPError as error:
             raise self._session.fault("bad_response", error) from None
-        known = {tool.name: tool for tool in listed if tool.name in self._own}
-        if missing := sorted(self._own - set(known)):
+        own = {tool.name: tool for tool in tools if tool.name in self._own}
+        if absent := sorted(self._own - set(own)):
             raise self._session.fault(
                 "bad_response",
-                f"has no tool '{missing[0]}', only"
-                f" {', '.join(sorted(tool.name for tool in listed))}",
+                f"has no tool '{absent[0]}', only {', '.join(sorted(tool.name for tool in tools))}",
             )
         return [
             {
@@ -135,7 +134,7 @@ class McpProvider:
                     "parameters": tool.input_schema,
                 },
             }
-            for name, tool in sorted(known.items())
+            for name, tool in sorted(own.items())
         ]
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
@@ -147,10 +146,10 @@ class McpProvider:
                 f"{self.name} does not answer {tool}, only {', '.join(sorted(self.tools))}.",
             )
         table = self._maps.get(tool)
-        theirs, sent = (table.tool, table.sent(arguments)) if table else (tool, dict(arguments))
+        theirs, values = (table.tool, table.sent(arguments)) if table else (tool, dict(arguments))
 
         async def call(client: Client) -> CallToolResult:
-            return await client.call_tool(theirs, sent)
+            return await client.call_tool(theirs, values)
 
         try:
             result = self._session.run(call)
@@ -229,9 +228,9 @@ def mcp_of_options(options: Mapping[str, Any], label: str = "mcp") -> McpProvide
             f"An MCP server ('{label}') has the options {', '.join(KINDS)}: found '{unknown[0]}'."
         )
     for name, value in options.items():
-        wanted, parts = KINDS[name]
-        whole = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-        if not whole or (wanted is list and not all(isinstance(part, str) for part in value)):
+        kind, parts = KINDS[name]
+        whole = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not whole or (kind is list and not all(isinstance(part, str) for part in value)):
             raise UserError(
                 f"'{name}' of an MCP server ('{label}') should be {parts}: found"
                 f" {type(value).__name__}."

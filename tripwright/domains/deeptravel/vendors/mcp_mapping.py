@@ -114,10 +114,10 @@ def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:
         raise UserError(
             f"maps.{tool} of an MCP server should be a table: found {type(table).__name__}."
         )
-    known = [entry.name for entry in fields(ToolMap)]
+    keys = [entry.name for entry in fields(ToolMap)]
     for name, value in table.items():
-        if name not in known:
-            raise UserError(f"maps.{tool} of an MCP server has {', '.join(known)}: found '{name}'.")
+        if name not in keys:
+            raise UserError(f"maps.{tool} of an MCP server has {', '.join(keys)}: found '{name}'.")
         texts = (
             isinstance(value, str)
             if name in ("tool", "rows", "currency")
@@ -137,12 +137,12 @@ def tool_map(tool: str, table: Mapping[str, Any]) -> ToolMap:
             f"maps.{tool} of an MCP server names no tool: expected tool = \"the server's name of"
             ' it".'
         )
-    named = {entry.name for entry in fields(RECORDS[tool])} | (
+    field_names = {entry.name for entry in fields(RECORDS[tool])} | (
         {"currency"} if "price" in RECORDS[tool].__dataclass_fields__ else set()
     )
-    if unknown := sorted(set(table.get("fields", {})) - named):
+    if unknown := sorted(set(table.get("fields", {})) - field_names):
         raise UserError(
-            f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(named))}: found"
+            f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(field_names))}: found"
             f" '{unknown[0]}'."
         )
     return ToolMap(**table)
@@ -158,10 +158,10 @@ def rows_of(content: Any) -> tuple[VendorRow, ...]:
 
 
 def _scalars(row: Any) -> tuple[tuple[str, str | float], ...]:
-    named = row if isinstance(row, Mapping) else {"text" if isinstance(row, str) else "value": row}
+    values = row if isinstance(row, Mapping) else {"text" if isinstance(row, str) else "value": row}
     return tuple(
         (text_or_empty(str(name)), _scalar(value))
-        for name, value in named.items()
+        for name, value in values.items()
         if value is not None and value != ""
     )
 

@@ -64,9 +64,9 @@ class McpServer:
                 " other one."
             )
         names = [name for name in (self.token_env, *self.env) if name]
-        if missing := [name for name in names if not os.environ.get(name, "").strip()]:
+        if absent := [name for name in names if not os.environ.get(name, "").strip()]:
             raise UserError(
-                f"An MCP server needs the environment variable {missing[0]}, which is not set."
+                f"An MCP server needs the environment variable {absent[0]}, which is not set."
             )
         object.__setattr__(self, "secrets", tuple(os.environ[name].strip() for name in names))
 
@@ -154,8 +154,8 @@ class McpSession:
         if isinstance(cause, FutureTimeout | TimeoutError | httpx2.TimeoutException):
             return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s")
         # another thread closed what this one had just been given
-        gone = isinstance(cause, RuntimeError) and "portal" in str(cause)
-        if gone or isinstance(
+        is_closed = isinstance(cause, RuntimeError) and "portal" in str(cause)
+        if is_closed or isinstance(
             cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | CancelledError
         ):
             return self.fault("connection", f"cannot be reached: {cause}")

@@ -162,7 +162,7 @@ class Motis(HttpVendor):
 def stop_of(name: str, matches: list[Any]) -> Stop | None:
     """The most important station of this name or in a place of this name, else the place itself.
     Whatever merely looks alike is none. Raises ProviderFault where no match can be read."""
-    wanted = folded(name.partition(",")[0])
+    words = folded(name.partition(",")[0])
     placed = readable(
         "motis",
         matches,
@@ -170,7 +170,7 @@ def stop_of(name: str, matches: list[Any]) -> Stop | None:
             match if text_at(match, "name") and position_at(match, "lat", "lon") else None
         ),
     )
-    places = [match for match in placed if _is_called(match, wanted)]
+    places = [match for match in placed if _is_called(match, words)]
     stations = [
         match
         for match in places
@@ -188,13 +188,15 @@ def stop_of(name: str, matches: list[Any]) -> Stop | None:
     )
 
 
-def _is_called(match: Any, wanted: str) -> bool:
+def _is_called(match: Any, name: str) -> bool:
     areas = at(match, "areas")
-    named = [folded(text_at(area, "name")) for area in areas] if isinstance(areas, list) else []
+    area_names = (
+        [folded(text_at(area, "name")) for area in areas] if isinstance(areas, list) else []
+    )
     words = [folded(word) for word in BETWEEN_WORDS.split(text_at(match, "name"))]
     # "London" begins "London Euston", "Ham" not "Hamburg"
     beginnings = ["".join(words[:count]) for count in range(1, len(words) + 1)]
-    return bool(wanted) and (wanted in beginnings or wanted in named)
+    return bool(name) and (name in beginnings or name in area_names)
 
 
 def _has_trains(match: Any) -> bool:
@@ -288,14 +290,14 @@ def _train(itinerary: Any, names: tuple[str, str], stops: list[Stop]) -> TrainOf
     )
 
 
-def _local(stated: str, zone_name: str, zone: ZoneInfo | None) -> datetime | None:
+def _local(text: str, zone_name: str, zone: ZoneInfo | None) -> datetime | None:
     """MOTIS writes moments in UTC and names the stop's zone. An offset other than UTC's is local
     time already; a moment in UTC whose zone nobody knows has no local time, and one without an
     offset is no moment."""
-    moment = moment_or_none(stated)
+    moment = moment_or_none(text)
     if moment is None or moment.tzinfo is None:
         return None
-    known = zone_or_none(zone_name) or zone
-    if known is not None:
-        return moment.astimezone(known)
+    zone_of_place = zone_or_none(zone_name) or zone
+    if zone_of_place is not None:
+        return moment.astimezone(zone_of_place)
     return moment if moment.utcoffset() else None

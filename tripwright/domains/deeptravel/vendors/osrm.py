@@ -19,7 +19,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.vendors.reading import at, number_at, rows_at
 from tripwright.domains.deeptravel.vendors.routes import RouteVendor
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
-from tripwright.tools.http import Refused
+from tripwright.tools.http import RefusedCall
 from tripwright.world.geography import Position
 
 PUBLIC_URLS = {
@@ -47,7 +47,7 @@ class Osrm(RouteVendor):
             answer = self._http.get(
                 f"/route/v1/{PROFILES[self.mode]}/{ends}", {"overview": "false"}
             )
-        except Refused as refusal:
+        except RefusedCall as refusal:
             if at(refusal.body, "code") in NO_WAY:
                 return None
             raise

@@ -123,12 +123,12 @@ class Overpass(HttpVendor):
             raise ProviderFault(
                 "server_error", f"{self._http.base_url} gave up: {self._http.shown(remark)}"
             )
-        read = readable(
+        candidates = readable(
             self.name,
             rows_at(self.name, answer, "elements"),
             lambda element: self._candidate(element, city, centre),
         )
-        best = sorted(read, key=lambda candidate: candidate[:3])[: self.max_results]
+        best = sorted(candidates, key=lambda candidate: candidate[:3])[: self.max_results]
         return self.result(
             tuple(place for *_, place in best),
             f"No '{query}' found within {self.radius_km:g} km of {city}.",
@@ -150,11 +150,11 @@ class Overpass(HttpVendor):
         category = next(
             (value for key in CATEGORY_KEYS if (value := text_at(tags, key))), ""
         ).replace("_", " ")
-        known = 0 if text_at(tags, "wikidata") or text_at(tags, "wikipedia") else 1
+        obscurity = 0 if text_at(tags, "wikidata") or text_at(tags, "wikipedia") else 1
         place = PointOfInterest(
             name, city, ", ".join(line for line in (street, town) if line), category, *position
         )
-        return known, round(_kilometres(centre, position), 3), name, place
+        return obscurity, round(_kilometres(centre, position), 3), name, place
 
 
 def overpass_ql(query: str, city: str, centre: Position, radius_km: float) -> str:
@@ -168,8 +168,8 @@ def overpass_ql(query: str, city: str, centre: Position, radius_km: float) -> st
         f'["name"~{_quoted(_pattern(name))},i]'
     ]
     around = f"(around:{radius_km * 1000:.0f},{centre.latitude:.6f},{centre.longitude:.6f})"
-    wanted = "".join(f'nwr{where}["name"]{around};' for where in filters)
-    return f"[out:json][timeout:{SERVER_SECONDS}];({wanted});out body center {FETCHED};"
+    statements = "".join(f'nwr{where}["name"]{around};' for where in filters)
+    return f"[out:json][timeout:{SERVER_SECONDS}];({statements});out body center {FETCHED};"
 
 
 def _kinds_of(query: str, city: str) -> tuple[tuple[str, str], ...]:

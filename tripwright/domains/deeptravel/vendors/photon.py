@@ -38,13 +38,13 @@ class Photon(PlaceSearch):
 
     def place(self, entry: Any, city: str) -> PointOfInterest | None:
         """None for what has neither name nor street."""
-        stated = at(entry, "properties")
-        street = _joined(" ", text_at(stated, "street"), text_at(stated, "housenumber"))
-        name = text_at(stated, "name") or street
+        properties = at(entry, "properties")
+        street = _joined(" ", text_at(properties, "street"), text_at(properties, "housenumber"))
+        name = text_at(properties, "name") or street
         if not name:
             return None
-        town = _joined(" ", text_at(stated, "postcode"), text_at(stated, "city"))
-        itself = name if text_at(stated, "osm_key") == "place" else ""
+        town = _joined(" ", text_at(properties, "postcode"), text_at(properties, "city"))
+        itself = name if text_at(properties, "osm_key") == "place" else ""
         point = {
             "lon": at(entry, "geometry", "coordinates", 0),
             "lat": at(entry, "geometry", "coordinates", 1),
@@ -52,16 +52,16 @@ class Photon(PlaceSearch):
         latitude, longitude = position_at(point, "lat", "lon") or (None, None)
         return PointOfInterest(
             name,
-            text_at(stated, "city") or itself or city,
+            text_at(properties, "city") or itself or city,
             _joined(
                 ", ",
                 street,
-                text_at(stated, "district"),
+                text_at(properties, "district"),
                 town,
-                text_at(stated, "state"),
-                text_at(stated, "country"),
+                text_at(properties, "state"),
+                text_at(properties, "country"),
             ),
-            text_at(stated, "osm_value").replace("_", " "),
+            text_at(properties, "osm_value").replace("_", " "),
             latitude,
             longitude,
         )

@@ -53,9 +53,9 @@ def rows_at(vendor: str, body: Any, *path: str | int) -> list[Any]:
     return rows
 
 
-def readable(vendor: str, rows: Sequence[Any], read: Callable[[Any], _R | None]) -> list[_R]:
+def readable(vendor: str, rows: Sequence[Any], reader: Callable[[Any], _R | None]) -> list[_R]:
     """Every row that can be read. Raises ProviderFault where there are rows and none can be."""
-    records = [record for row in rows if (record := read(row)) is not None]
+    records = [record for row in rows if (record := reader(row)) is not None]
     if rows and not records:
         raise ProviderFault(
             "bad_response",

@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.vendors.reading import readable, rows_at
 from tripwright.domains.deeptravel.vendors.searxng import web_page
 from tripwright.domains.deeptravel.vendors.vendor import HttpVendor, checked_results, said, utc_now
 from tripwright.errors import UserError
-from tripwright.tools.http import Refused
+from tripwright.tools.http import RefusedCall
 
 PUBLIC_URL = "https://api.tavily.com"
 KEY_VARIABLE = "TAVILY_API_KEY"
@@ -99,7 +99,7 @@ class Tavily(HttpVendor):
                 "max_results": self.max_results,
             }
             answer = self._http.post("/search", body)
-        except Refused as problem:
+        except RefusedCall as problem:
             if problem.status in LIMIT_REACHED:
                 raise ProviderFault(
                     "unauthorized", f"{self._http.base_url} answered {problem.status}: {problem}"

@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.vendors.reading import at, number_at
 from tripwright.domains.deeptravel.vendors.routes import MODES, RouteVendor
 from tripwright.domains.deeptravel.vendors.vendor import OSM_ATTRIBUTION
-from tripwright.tools.http import Refused
+from tripwright.tools.http import RefusedCall
 from tripwright.world.geography import Position
 
 PUBLIC_URL = "https://valhalla1.openstreetmap.de"
@@ -46,7 +46,7 @@ class Valhalla(RouteVendor):
         }
         try:
             trip = at(self._http.post("/route", body), "trip")
-        except Refused as refusal:
+        except RefusedCall as refusal:
             if at(refusal.body, "error_code") in NO_WAY:
                 return None
             raise

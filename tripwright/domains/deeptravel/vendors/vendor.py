@@ -15,7 +15,7 @@ from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnsw
 from tripwright.domains.deeptravel.vendors.reading import text_at
 from tripwright.errors import UserError
 from tripwright.llm.urls import is_address
-from tripwright.tools.http import USER_AGENT, HttpCaller, Refused
+from tripwright.tools.http import USER_AGENT, HttpCaller, RefusedCall
 
 QUERY_CHARACTERS = 400  # longer ones are no search: Tavily refuses them, and a URL cannot hold them
 MAX_RESULTS = 50
@@ -89,7 +89,7 @@ class HttpVendor(ABC):
             )
         try:
             return self.answer(tool, arguments)
-        except Refused as refusal:
+        except RefusedCall as refusal:
             raise ProviderFault(
                 "bad_response", f"{self._http.base_url} answered {refusal.status}: {refusal}"
             ) from None

@@ -20,10 +20,10 @@ from tripwright.domains.deeptravel.requests.file import (
     write_requests,
 )
 from tripwright.domains.deeptravel.requests.intents import request_key, spread
+from tripwright.domains.deeptravel.requests.intents_draw import ProvenRequest
 from tripwright.domains.deeptravel.requests.intents_make import (
     LEVELS,
     Constraints,
-    ProvenRequest,
     RequestTally,
     make_requests,
 )

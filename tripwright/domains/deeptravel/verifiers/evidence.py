@@ -111,22 +111,22 @@ def evidence(transcript: Transcript) -> list[CallEvidence]:
         if segment.call is None:
             continue
         after = segments[place + 1] if place + 1 < len(segments) else None
-        shown = after.text if after is not None and after.role == "tool" else segment.call.result
-        if segment.call.result and segment.call.result in shown:
-            shown = segment.call.result
-        rows = () if segment.call.error else _rows(segment.call, len(answered) + 1, shown)
-        answered.append(CallEvidence(len(answered) + 1, segment.call, rows, shown))
+        text = after.text if after is not None and after.role == "tool" else segment.call.result
+        if segment.call.result and segment.call.result in text:
+            text = segment.call.result
+        rows = () if segment.call.error else _rows(segment.call, len(answered) + 1, text)
+        answered.append(CallEvidence(len(answered) + 1, segment.call, rows, text))
     return answered
 
 
-def _rows(call: ToolCall, number: int, shown: str) -> tuple[EvidenceRow, ...]:
+def _rows(call: ToolCall, number: int, text: str) -> tuple[EvidenceRow, ...]:
     kind = KINDS.get(call.name, "other")
     if call.rows is None:
         return ()
     if kind == "other" and not call.rows.values:
         return (
-            (EvidenceRow(number, 1, kind, call.name, {"text": shown}, call.arguments),)
-            if shown.strip()
+            (EvidenceRow(number, 1, kind, call.name, {"text": text}, call.arguments),)
+            if text.strip()
             else ()
         )
     return tuple(
@@ -135,12 +135,12 @@ def _rows(call: ToolCall, number: int, shown: str) -> tuple[EvidenceRow, ...]:
     )
 
 
-def _completed(shown: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
+def _completed(fields: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
     """What an answer says. The compact face leaves out what the call says itself, and shows times
     as clocks of the day that was asked."""
-    values = {name: value for name, value in shown.items() if value is not None and value != ""}
+    values = {name: value for name, value in fields.items() if value is not None and value != ""}
     for name, argument in _COMPLETED.get(call.name, {}).items():
-        if name not in shown and isinstance(call.arguments.get(argument), str):
+        if name not in fields and isinstance(call.arguments.get(argument), str):
             values[name] = call.arguments[argument]
     clocks = [
         name
@@ -156,7 +156,7 @@ def _completed(shown: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
         and str(values["arrives_at"]) < str(values.get("departs_at", ""))
     ):
         values["arrives_at"] = _a_day_later(str(values["arrives_at"]))  # as the face has it
-    if "currency" not in shown and call.name in ("flight_search", "train_search", "hotel_search"):
+    if "currency" not in fields and call.name in ("flight_search", "train_search", "hotel_search"):
         values["currency"] = "USD"  # the face leaves out what is always the same
     return values
 

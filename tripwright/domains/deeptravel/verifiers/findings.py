@@ -77,7 +77,7 @@ class TurnFinding:
         return self.conclusion == "satisfied"
 
 
-class Unscored(Exception):
+class NoVerdict(Exception):
     """The verifier itself failed: no verdict, and no reward (law 4)."""
 
 

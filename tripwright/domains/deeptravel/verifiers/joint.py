@@ -10,9 +10,9 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
+    NoVerdict,
     TrajectoryFinding,
     TurnFinding,
-    Unscored,
     Verifier,
     VerifierProblem,
 )
@@ -74,7 +74,7 @@ def joint(
             turns.append(verifier.turn(request, transcript, call))
             if not turns[-1].passes and not all_turns:
                 break
-    except Unscored as fault:
+    except NoVerdict as fault:
         return JointFinding(
             None,
             trajectory,
@@ -87,9 +87,11 @@ def joint(
         return JointFinding(
             0.0, trajectory, tuple(turns), calls - len(turns), reason=trajectory.reason
         )
-    failed = next((turn for turn in turns if not turn.passes), None)
-    if failed is not None:
-        return JointFinding(0.0, trajectory, tuple(turns), calls - len(turns), reason=failed.reason)
+    failure = next((turn for turn in turns if not turn.passes), None)
+    if failure is not None:
+        return JointFinding(
+            0.0, trajectory, tuple(turns), calls - len(turns), reason=failure.reason
+        )
     if not turns:
         return JointFinding(0.0, trajectory, reason="The answer rests on no tool answer.")
     return JointFinding(1.0, trajectory, tuple(turns), reason=trajectory.reason)

@@ -23,10 +23,10 @@ from typing import Any, cast
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     Conclusion,
+    NoVerdict,
     TrajectoryFinding,
     TurnConclusion,
     TurnFinding,
-    Unscored,
     VerifierProblem,
 )
 from tripwright.domains.deeptravel.verifiers.judge_log import JudgementLog
@@ -199,22 +199,22 @@ class LlmJudge:
     def _collected(self, case: Case, key: str) -> list[Vote]:
         """Votes paid for now or before. One that is missing leaves the item unscored; the others
         stay in the log."""
-        known = {
+        earlier = {
             number: line for number, line in self.log.votes(key).items() if number <= self.votes
         }
-        missing = [number for number in range(1, self.votes + 1) if number not in known]
+        numbers = [number for number in range(1, self.votes + 1) if number not in earlier]
 
-        def ask(number: int) -> Vote | Unscored:
+        def ask(number: int) -> Vote | NoVerdict:
             return self._ask(case, key, number)
 
         replies = (
-            list(map_unordered(ask, missing, len(missing)))
-            if len(missing) > 1
-            else [ask(number) for number in missing]
+            list(map_unordered(ask, numbers, len(numbers)))
+            if len(numbers) > 1
+            else [ask(number) for number in numbers]
         )
         with self._lock:
-            self.account.votes_reused += len(known)
-            faults = [each for each in replies if isinstance(each, Unscored)]
+            self.account.votes_reused += len(earlier)
+            faults = [each for each in replies if isinstance(each, NoVerdict)]
             if faults:
                 self.account.unscored += 1
         if faults:
@@ -252,7 +252,7 @@ class LlmJudge:
             }
         )
 
-    def _ask(self, case: Case, key: str, number: int) -> Vote | Unscored:
+    def _ask(self, case: Case, key: str, number: int) -> Vote | NoVerdict:
         usage: Counter[str] = Counter()
         outcome, form = self._vote(case, usage)
         line = {
@@ -261,7 +261,7 @@ class LlmJudge:
             "model": self.endpoint.model,
             "usage": _rounded(usage),
         }
-        if isinstance(outcome, Unscored):
+        if isinstance(outcome, NoVerdict):
             self.log.add({**line, "judged": None, "fault": str(outcome)})
         else:
             self.log.add({**line, "judged": outcome.to_json(), "form": form})
@@ -278,16 +278,16 @@ class LlmJudge:
                 self.account.contradictions += outcome.contradicts_itself
         return outcome
 
-    def _vote(self, case: Case, usage: Counter[str]) -> tuple[Vote | Unscored, Form]:
+    def _vote(self, case: Case, usage: Counter[str]) -> tuple[Vote | NoVerdict, Form]:
         """One vote, in the first form that the endpoint takes and the judge can write."""
-        level, last = self.rubrics.level(case.level), Unscored("no form to ask in")
+        level, last = self.rubrics.level(case.level), NoVerdict("no form to ask in")
         for form in self._forms():
             endpoint = self._structured[case.level] if form == "schema" else self.endpoint
             conversation: list[dict[str, str]] = messages(self.rubrics, case, form)
             for _ in range(READ_ATTEMPTS):
                 outcome = endpoint.complete(conversation)
                 if isinstance(outcome, Fault):
-                    last = Unscored(
+                    last = NoVerdict(
                         f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
                     )
                     # Servers refuse a response_format with 400 or 422, and some fall over it with
@@ -306,7 +306,7 @@ class LlmJudge:
                 try:
                     vote = read_reply(outcome, level, case.call)
                 except UnreadableReply as problem:
-                    last = Unscored(f"the judge's reply cannot be read: {problem}.")
+                    last = NoVerdict(f"the judge's reply cannot be read: {problem}.")
                     correction = (
                         f"Your reply cannot be read: {problem}. Answer again, in the form asked"
                         " for."

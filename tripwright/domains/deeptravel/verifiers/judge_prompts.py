@@ -89,7 +89,7 @@ def messages(rubrics: Rubrics, case: Case, form: Form) -> list[dict[str, str]]:
         for place, each in enumerate(level.rubric, start=1)
     ]
     tools = [f"[Available Tools]\n{rubrics.tools.strip()}"] if rubrics.tools.strip() else []
-    told = [
+    instructions = [
         level.task.strip(),
         "[Evaluation Rubrics]\n" + "\n".join(numbered),
         *tools,
@@ -101,7 +101,7 @@ def messages(rubrics: Rubrics, case: Case, form: Form) -> list[dict[str, str]]:
         for title, tag, text in parts
     ]
     return [
-        {"role": "system", "content": "\n\n".join(told)},
+        {"role": "system", "content": "\n\n".join(instructions)},
         {"role": "user", "content": "\n\n".join([*quoted, CLOSING])},
     ]
 
@@ -130,13 +130,13 @@ def response_format(level: Level) -> dict[str, Any]:
 def shown_text(text: str) -> str:
     """The text as quoted: every character that shows stays, but for "<"; the others are spelt
     out."""
-    seen = "".join(
+    visible = "".join(
         c
         if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
         else _spelt(c)
         for c in text
     )
-    return _CONTROL_WORDS.sub(r"[ \1", seen.replace("<", "&lt;"))
+    return _CONTROL_WORDS.sub(r"[ \1", visible.replace("<", "&lt;"))
 
 
 def _spelt(character: str) -> str:
@@ -167,9 +167,9 @@ def _parts(case: Case) -> list[tuple[str, str, str]]:
 def _fence(texts: Sequence[str]) -> str:
     """A number that stands in none of the texts, and follows from them: equal questions are equal
     bytes, and a server may keep them."""
-    told = "\0".join(texts)
-    number = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:16]
-    while number in told:
+    text = "\0".join(texts)
+    number = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    while number in text:
         number = hashlib.sha256(number.encode()).hexdigest()[:16]
     return number
 

@@ -87,8 +87,8 @@ def read_reply(completion: Completion, level: Level, call: int | None = None) ->
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """Every JSON object in the text that stands in no other; one that names a key twice is none."""
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_without_doubles)
-    at, tried = text.find("{"), 0
-    while at >= 0 and (tried := tried + 1) <= MOST_BRACES:
+    at, attempts = text.find("{"), 0
+    while at >= 0 and (attempts := attempts + 1) <= MOST_BRACES:
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
@@ -109,17 +109,17 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read_object(body: dict[str, Any], level: Level, call: int | None) -> Vote:
     conclusion = _conclusion(body["conclusion"], level)
     rubrics = _rubrics(body.get("rubrics"), level)
-    led_to = [level.unmet[key] for key, met in rubrics.items() if met is False]
+    led_to = [level.unmet[key] for key, verdict in rubrics.items() if verdict is False]
     reason = body.get("reason")
-    stated = reason.strip() if isinstance(reason, str) else ""
+    reason_text = reason.strip() if isinstance(reason, str) else ""
     keys = list(body)
-    first = not stated or keys.index("conclusion") < keys.index("reason")
+    first = not reason_text or keys.index("conclusion") < keys.index("reason")
     problems = tuple(_problems(body.get("problems"), level, call))
     return Vote(
         worst([conclusion, *led_to], level.scale),
         conclusion,
         rubrics,
-        stated[:LONGEST_REASON],
+        reason_text[:LONGEST_REASON],
         problems,
         "object",
         first,
@@ -156,9 +156,9 @@ def _problems(entries: Any, level: Level, call: int | None) -> Iterator[Verifier
         if isinstance(each, dict) and isinstance(each.get("message"), str):
             words = each.get("said")
             kind = each.get("rubric")
-            known = kind if isinstance(kind, str) and kind in level.unmet else "other"
+            rubric = kind if isinstance(kind, str) and kind in level.unmet else "other"
             yield VerifierProblem(
-                known,
+                rubric,
                 each["message"][:LONGEST_REASON],
                 words[:LONGEST_REASON] if isinstance(words, str) else "",
                 call,

@@ -16,7 +16,7 @@ from typing import Any, TypedDict
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
-    Unscored,
+    NoVerdict,
     Verifier,
 )
 from tripwright.domains.deeptravel.verifying.verified import VerifierInput, VerifierVerdict
@@ -126,7 +126,7 @@ def labelled_by(
             turns = {
                 call: verifier.turn(each.request, each.transcript, call).passes for call in calls
             }
-        except Unscored:
+        except NoVerdict:
             continue
         labels[each.id] = TranscriptLabel(finding.passes(passing), turns, finding.rubrics)
     return labels

@@ -19,9 +19,9 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     Conclusion,
+    NoVerdict,
     TrajectoryFinding,
     TurnFinding,
-    Unscored,
     Verifier,
 )
 from tripwright.domains.deeptravel.verifiers.joint import joint
@@ -164,7 +164,7 @@ def verify_one(
     if every_turn and finding.trajectory is not None and not passes:
         try:
             turns = tuple(verifier.turn(entry.request, transcript, call) for call in calls)
-        except Unscored as fault:
+        except NoVerdict as fault:
             return VerifierVerdict(line, id, None, unscored=str(fault))
     return VerifierVerdict(
         line,

@@ -16,7 +16,7 @@ from typing import Any
 from tripwright.errors import UserError
 from tripwright.evals.outside.qa.passages import Passage, RetrieverDown
 from tripwright.llm.urls import is_address, shown_url
-from tripwright.tools.http import HttpCaller, ProviderFault, Refused
+from tripwright.tools.http import HttpCaller, ProviderFault, RefusedCall
 
 PATH = "/retrieve"
 
@@ -53,7 +53,7 @@ class ServedRetriever:
         for attempt in range(self._max_retries + 1):
             try:
                 return self._read(self._http.post(PATH, body))[:top_k]
-            except Refused as refused:  # it will not take the same words better the next time
+            except RefusedCall as refused:  # it will not take the same words better the next time
                 raise RetrieverDown(
                     f"{self.url}{PATH} answered {refused.status}: {refused}"
                 ) from None

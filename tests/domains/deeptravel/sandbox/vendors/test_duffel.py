@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.domains.deeptravel.vendors.duffel import Duffel
 from tripwright.domains.deeptravel.vendors.positions import Positions
 from tripwright.errors import UserError
-from tripwright.tools.http import Refused
+from tripwright.tools.http import RefusedCall
 
 TOKEN = "duffel_test_s3cret-of-mine"
 FLIGHT = {
@@ -224,7 +224,7 @@ def test_no_spoilt_answer_breaks_anything(
 
     def request(method: str, path: str, **how: Any) -> Any:
         if example == "validation_error" and path == "/air/offer_requests":
-            raise Refused(422, "rejected", answers[example])
+            raise RefusedCall(422, "rejected", answers[example])
         return answers[paths.get(path, "all_rates")]
 
     monkeypatch.setattr(duffel._http, "request", request)
