@@ -10,11 +10,22 @@ from tripwright.domains.travelplanner.tools.catalog import (
 )
 from tripwright.domains.travelplanner.tools.faces.json_text import write_objects
 from tripwright.tools.face import Column, Face, Table, number
+from tripwright.tools.signatures import ToolName
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
+TOOLS = (  # the paper's, whatever else the core has
+    "search_flights",
+    "search_accommodations",
+    "search_restaurants",
+    "search_attractions",
+    "search_ground_transportation",
+    "get_cities",
+    "calculator",
+)
 PLANNER_R1 = Face(
     name="planner_r1",
     core=TravelTools,
+    names={tool: ToolName(tool) for tool in TOOLS},
     write=write_objects,
     tables={
         Flight: Table(
