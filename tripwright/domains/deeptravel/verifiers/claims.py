@@ -1,3 +1,4 @@
+# long: a rule verifier of prose, kept whole until a judge that reads replaces it
 """An answer read: what it recommends, and every claim with what the claim is about.
 
 A claim belongs to the name it stands with: in its clause, else in its sentence, else to the title
@@ -206,7 +207,7 @@ class Reader:
                 kept.append(claim)
         return sorted(named, key=lambda each: each.start), kept
 
-    def _sentence(
+    def _sentence(  # long: the order of the readings is the rule
         self,
         line: AnswerLine,
         begin: int,

@@ -1,3 +1,4 @@
+# long: a rule verifier of prose, kept whole until a judge that reads replaces it
 """Row D3, the rule form: can the recommended trip be made, and is it the one that was asked for?
 Six rubrics, six conclusions (A.2.2).
 

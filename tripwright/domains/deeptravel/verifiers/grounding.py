@@ -1,3 +1,4 @@
+# long: a rule verifier of prose, kept whole until a judge that reads replaces it
 """Row D4, the rule form: every name, number, time and price of the answer against the row it is
 about, and every call against the request.
 

@@ -102,7 +102,7 @@ def _calls_of(problem: VerifierProblem, judged: _Judged) -> set[int]:
     return judged.grounding.used or {answered.number for answered in judged.answered}
 
 
-def _call_problems(
+def _call_problems(  # long: one question of a call after the other
     answered: CallEvidence, judged: _Judged, request: TravelRequest
 ) -> list[VerifierProblem]:
     """Whether a call that the answer rests on asked for what the traveller asked for. An

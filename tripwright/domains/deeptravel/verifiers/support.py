@@ -1,3 +1,4 @@
+# long: a rule verifier of prose, kept whole until a judge that reads replaces it
 """Does one row say what the answer says of it? One function per kind of claim; each is exact up to
 `tolerance.py`."""
 
