@@ -1,6 +1,6 @@
 """Policies by the names they have on the command line: those of every domain (endpoint, local,
 person) and a domain's own (its experts and baselines). Only "local" needs torch, and only then is
-it imported (law 7)."""
+it imported."""
 
 from __future__ import annotations
 

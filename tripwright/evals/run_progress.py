@@ -17,7 +17,7 @@ TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines while no episode 
 
 
 class ProgressLine:
-    """`played`: of the episodes scored in an earlier start, whether each passed. `calls` has
+    """`results`: of the episodes scored in an earlier start, whether each passed. `calls` has
     tokens, cost and faults, where there are any.
 
     The interval is Wilson's over the episodes so far: with several samples of a query the true one
@@ -27,12 +27,12 @@ class ProgressLine:
     def __init__(
         self,
         total: int,
-        played: Sequence[bool] = (),
+        results: Sequence[bool] = (),
         calls: PaidCalls | None = None,
         silent: bool = False,
     ):
-        self.total, self.scored, self.passed, self.unscored = total, len(played), sum(played), 0
-        self._earlier, self._calls, self._silent = len(played), calls, silent
+        self.total, self.scored, self.passed, self.unscored = total, len(results), sum(results), 0
+        self._earlier, self._calls, self._silent = len(results), calls, silent
         self._started = time.monotonic()
         self._in_place = sys.stderr.isatty()
         self._shown = False
